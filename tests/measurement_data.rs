@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// A folder below it, where there is one.
+/// The path of `folder` in `shared`; `None` if it is missing.
 pub fn measurement_data(folder: &str) -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(folder);
     if folder.is_dir() {

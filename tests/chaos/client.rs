@@ -1,4 +1,4 @@
-//! A client written to the documentation. Its callers record every answer in the journal.
+//! A client of the documented public API. Its callers record every answer in the journal.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const TIMEOUT: Duration = Duration::from_secs(40);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// Done now or before, with the id from the response.
+    /// Done by this request or an earlier one, with the id from the response.
     Done { status: u16, id: String },
     /// Refused, with the problem's code.
     Refused { status: u16, code: String, retry_after: bool },
@@ -106,7 +106,7 @@ impl Client {
     }
 }
 
-async fn answer_of(request: RequestBuilder, key: &str, id_of_duplicate: &str) -> Answer {
+async fn answer_of(request: RequestBuilder, key: &str, duplicate_id_field: &str) -> Answer {
     let response = match request.bearer_auth(key).send().await {
         Ok(response) => response,
         Err(error) => return Answer::Silent { why: why(&error) },
@@ -117,7 +117,7 @@ async fn answer_of(request: RequestBuilder, key: &str, id_of_duplicate: &str) ->
     }
     match response.json::<Value>().await {
         Ok(body) => {
-            let id = body.get(if status == 409 { id_of_duplicate } else { "id" }).and_then(Value::as_str);
+            let id = body.get(if status == 409 { duplicate_id_field } else { "id" }).and_then(Value::as_str);
             Answer::Done { status, id: id.unwrap_or_default().to_owned() }
         }
         Err(error) => Answer::Silent { why: why(&error) },

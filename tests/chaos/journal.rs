@@ -67,8 +67,8 @@ impl Journal {
     }
 
     /// Records the answer to an import.
-    pub fn assess(&self, external_id: &str, answer: &Answer) {
-        let mut contents = self.note("assess", external_id, answer);
+    pub fn record_import(&self, external_id: &str, answer: &Answer) {
+        let mut contents = self.record("assess", external_id, answer);
         let observed = &mut contents.observed;
         observed.sent.insert(external_id.to_owned());
         match answer {
@@ -84,27 +84,27 @@ impl Journal {
     }
 
     /// Records the answer to the creation of an export.
-    pub fn export(&self, kind: &'static str, must_hold: HashSet<String>, answer: &Answer) {
-        let mut contents = self.note("export", kind, answer);
+    pub fn record_export(&self, kind: &'static str, must_hold: HashSet<String>, answer: &Answer) {
+        let mut contents = self.record("export", kind, answer);
         if let Answer::Done { id, .. } = answer {
             contents.observed.exports.push(Export { id: id.clone(), kind, must_hold });
         }
     }
 
     /// Records that a deletion begins: from now on the ticket may exist or not.
-    pub fn deleting(&self, ticket_id: &str) {
+    pub fn record_deletion_begin(&self, ticket_id: &str) {
         self.lock().observed.deleting.insert(ticket_id.to_owned());
     }
 
     /// Records the answer to a deletion.
-    pub fn delete(&self, ticket_id: &str, answer: &Answer) {
-        let mut contents = self.note("delete", ticket_id, answer);
+    pub fn record_deletion(&self, ticket_id: &str, answer: &Answer) {
+        let mut contents = self.record("delete", ticket_id, answer);
         if matches!(answer, Answer::Done { .. }) {
             contents.observed.deleted.insert(ticket_id.to_owned());
         }
     }
 
-    /// A ticket that was accepted and is not being deleted.
+    /// A random accepted ticket; `None` if its deletion was requested.
     pub fn any_accepted(&self, rng: &mut Rng) -> Option<String> {
         let contents = self.lock();
         let observed = &contents.observed;
@@ -114,17 +114,17 @@ impl Journal {
     }
 
     /// Records that a ticket was seen evaluated.
-    pub fn evaluated(&self, ticket_id: &str) {
+    pub fn record_evaluated(&self, ticket_id: &str) {
         self.lock().observed.seen_evaluated.insert(ticket_id.to_owned());
     }
 
     /// Records the answer to any other request.
-    pub fn other(&self, what: &str, of: &str, answer: &Answer) {
-        drop(self.note(what, of, answer));
+    pub fn record_answer(&self, request: &str, subject: &str, answer: &Answer) {
+        drop(self.record(request, subject, answer));
     }
 
     /// Records an event that is not a request.
-    pub fn event(&self, what: &str, detail: impl Serialize) {
+    pub fn record_event(&self, what: &str, detail: impl Serialize) {
         let line = json!({"at_ms": self.millis(), "what": what, "detail": json!(detail)});
         let _ = writeln!(self.lock().file, "{line}");
     }
@@ -136,7 +136,7 @@ impl Journal {
     }
 
     /// Tickets that were accepted and not seen evaluated yet, `limit` at most.
-    pub fn unseen(&self, limit: usize) -> Vec<String> {
+    pub fn not_seen_evaluated(&self, limit: usize) -> Vec<String> {
         let contents = self.lock();
         let observed = &contents.observed;
         let is_unseen =
@@ -146,21 +146,21 @@ impl Journal {
     }
 
     /// Tickets that were seen evaluated.
-    pub fn seen(&self) -> HashSet<String> {
+    pub fn seen_evaluated(&self) -> HashSet<String> {
         self.lock().observed.seen_evaluated.clone()
     }
 
-    fn note(&self, what: &str, of: &str, answer: &Answer) -> MutexGuard<'_, Contents> {
-        let line = json!({"at_ms": self.millis(), "what": what, "of": of, "answer": answer});
+    fn record(&self, request: &str, subject: &str, answer: &Answer) -> MutexGuard<'_, Contents> {
+        let line = json!({"at_ms": self.millis(), "what": request, "of": subject, "answer": answer});
         let mut contents = self.lock();
         let _ = writeln!(contents.file, "{line}");
         contents.observed.requests += 1;
         if let Some(cause) = answer.failure() {
             *contents.observed.failures.entry(cause).or_default() += 1;
         }
-        let is_gone =
-            matches!(answer, Answer::Refused { status: 404, .. }) && contents.observed.deleting.contains(of);
-        if let Some(violation) = violation(what, of, answer)
+        let is_gone = matches!(answer, Answer::Refused { status: 404, .. })
+            && contents.observed.deleting.contains(subject);
+        if let Some(violation) = violation(request, subject, answer)
             && !is_gone
         {
             contents.observed.violations.push(violation);
@@ -177,17 +177,19 @@ impl Journal {
     }
 }
 
-/// During a fault the only acceptable failure is 503 with `Retry-After`, or a broken connection.
-fn violation(what: &str, of: &str, answer: &Answer) -> Option<String> {
+/// Acceptable failures are a 503 with `Retry-After` and a broken connection; every other failure is a violation.
+fn violation(request: &str, subject: &str, answer: &Answer) -> Option<String> {
     match answer {
         Answer::Refused { status: 503, retry_after: false, code } => {
-            Some(format!("{what} of {of}: 503 {code} without Retry-After"))
+            Some(format!("{request} of {subject}: 503 {code} without Retry-After"))
         }
         Answer::Refused { status: 503, .. } => None,
-        Answer::Refused { status, code, .. } => Some(format!("{what} of {of}: {status} {code}")),
-        Answer::Silent { why: "no answer in time" } => Some(format!("{what} of {of}: no answer in time")),
+        Answer::Refused { status, code, .. } => Some(format!("{request} of {subject}: {status} {code}")),
+        Answer::Silent { why: "no answer in time" } => {
+            Some(format!("{request} of {subject}: no answer in time"))
+        }
         Answer::Done { id, status } if id.is_empty() => {
-            Some(format!("{what} of {of}: {status} without an id"))
+            Some(format!("{request} of {subject}: {status} without an id"))
         }
         Answer::Done { .. } | Answer::Silent { .. } => None,
     }

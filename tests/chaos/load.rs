@@ -120,7 +120,7 @@ impl Helpdesk {
 
     async fn assess_until_done(&self, external_id: &str, body: &Value) {
         while !matches!(self.assess(external_id, body).await, Answer::Done { .. }) {
-            // Unconfirmed: the verdict checks whether it was stored.
+            // When the load stops, an import may stay unconfirmed: the verdict accepts it stored or not.
             if self.stop.is_cancelled() {
                 return;
             }
@@ -130,7 +130,7 @@ impl Helpdesk {
 
     async fn assess(&self, external_id: &str, body: &Value) -> Answer {
         let answer = self.client.assess(body).await;
-        self.journal.assess(external_id, &answer);
+        self.journal.record_import(external_id, &answer);
         answer
     }
 }
@@ -138,11 +138,11 @@ impl Helpdesk {
 /// Polls the evaluations of accepted tickets.
 async fn poll_evaluations(client: Client, journal: Arc<Journal>, stop: CancellationToken) {
     while !stop.is_cancelled() {
-        for ticket_id in journal.unseen(20) {
+        for ticket_id in journal.not_seen_evaluated(20) {
             match client.read(&format!("/v1/tickets/{ticket_id}/evaluation")).await {
                 Ok(evaluation) if evaluation["status"] == "pending" => {}
-                Ok(_) => journal.evaluated(&ticket_id),
-                Err(answer) => journal.other("evaluation", &ticket_id, &answer),
+                Ok(_) => journal.record_evaluated(&ticket_id),
+                Err(answer) => journal.record_answer("evaluation", &ticket_id, &answer),
             }
         }
         sleep(RETRY_DELAY).await;
@@ -153,10 +153,10 @@ async fn poll_evaluations(client: Client, journal: Arc<Journal>, stop: Cancellat
 async fn delete(client: Client, journal: Arc<Journal>, mut rng: Rng, stop: CancellationToken) {
     while stop.run_until_cancelled(sleep(DELETE_PAUSE)).await.is_some() {
         let Some(ticket_id) = journal.any_accepted(&mut rng) else { continue };
-        journal.deleting(&ticket_id);
+        journal.record_deletion_begin(&ticket_id);
         for _ in 0..MAX_ATTEMPTS {
             let answer = client.delete(&ticket_id).await;
-            journal.delete(&ticket_id, &answer);
+            journal.record_deletion(&ticket_id, &answer);
             if matches!(answer, Answer::Done { .. }) {
                 break;
             }
@@ -177,10 +177,10 @@ async fn export(client: Client, journal: Arc<Journal>, stop: CancellationToken) 
 
 /// Creates an export, with retries under one idempotency key.
 pub async fn create_export(client: &Client, journal: &Journal, kind: &'static str, key: &str) {
-    let must_hold: HashSet<String> = journal.seen();
+    let must_hold: HashSet<String> = journal.seen_evaluated();
     for _ in 0..MAX_ATTEMPTS {
         let answer = client.create_export(kind, key).await;
-        journal.export(kind, must_hold.clone(), &answer);
+        journal.record_export(kind, must_hold.clone(), &answer);
         if matches!(answer, Answer::Done { .. }) {
             return;
         }

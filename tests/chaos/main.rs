@@ -1,6 +1,6 @@
-//! Fault injection: nothing accepted is lost. Seeded faults strike one after another while clients import and export.
-//! Then all faults are healed, the cluster settles, and the clients' answers are checked against the API, the files and
-//! the databases. Every run writes its journal and a report below the target folder and prints the report.
+//! Fault injection: nothing accepted is lost. Faults are injected one after another, in an order given by a seed, while
+//! clients import and export. Then the cluster is healed and settles, and the clients' answers are checked against the API,
+//! the files and the databases. Every run writes its journal and a report below the target folder and prints the report.
 //!
 //! A short form runs with all other tests; `make chaos` runs every fault, with the seeds in `CHAOS_SEEDS`.
 
@@ -26,7 +26,7 @@ use self::cluster::Kind;
 use self::faults::Fault;
 use self::run::{Plan, seeds};
 
-/// A selection of faults, in about a minute.
+/// Takes about a minute.
 #[test]
 fn distributed_loses_nothing_in_a_few_faults() -> Result<()> {
     run::run(Plan {

@@ -13,7 +13,7 @@ use crate::faults::Fault;
 pub struct Report {
     name: &'static str,
     seed: u64,
-    pub struck: Vec<Struck>,
+    pub struck: Vec<InjectedFault>,
     skipped: BTreeMap<String, &'static str>,
     pub requests: u64,
     pub accepted: u64,
@@ -32,7 +32,7 @@ pub struct Report {
 
 /// An injected fault.
 #[derive(Debug, Clone, Serialize)]
-pub struct Struck {
+pub struct InjectedFault {
     pub fault: Fault,
     pub lasted: Duration,
     /// From the end of the fault until everything was ready and imports were accepted again.
@@ -109,7 +109,7 @@ impl Display for Report {
             writeln!(f, "    {count:6}  {cause}")?;
         }
         for violation in self.violations.iter().take(30) {
-            writeln!(f, "  BROKEN {violation}")?;
+            writeln!(f, "  VIOLATION {violation}")?;
         }
         Ok(())
     }

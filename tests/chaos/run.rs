@@ -13,7 +13,7 @@ use crate::cluster::{Cluster, KEY, Kind, LIMIT};
 use crate::faults::{Fault, FaultContext};
 use crate::journal::Journal;
 use crate::load::{Conversations, Load};
-use crate::report::{Report, Struck};
+use crate::report::{InjectedFault, Report};
 use crate::rng::Rng;
 use crate::verdict;
 
@@ -49,7 +49,7 @@ pub fn run(plan: Plan) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
         let mut cluster = Cluster::start(plan.kind, &folder).await?;
-        let report = play(&plan, &folder, &mut cluster).await;
+        let report = inject_faults(&plan, &folder, &mut cluster).await;
         if !report.as_ref().is_ok_and(|report| report.violations.is_empty()) {
             eprintln!("{}", cluster.log_tails()?);
         }
@@ -61,7 +61,7 @@ pub fn run(plan: Plan) -> Result<()> {
     })
 }
 
-async fn play(plan: &Plan, folder: &Path, cluster: &mut Cluster) -> Result<Report> {
+async fn inject_faults(plan: &Plan, folder: &Path, cluster: &mut Cluster) -> Result<Report> {
     let client = Client::new(&cluster.base_url(), KEY)?;
     register_agents(&client).await?;
     let journal = Arc::new(Journal::create(&folder.join("journal.jsonl"))?);
@@ -76,7 +76,7 @@ async fn play(plan: &Plan, folder: &Path, cluster: &mut Cluster) -> Result<Repor
             report.skip(*fault, reason);
             continue;
         }
-        journal.event("fault", fault);
+        journal.record_event("fault", fault);
         let begun = Instant::now();
         let mut context = FaultContext {
             cluster,
@@ -90,15 +90,15 @@ async fn play(plan: &Plan, folder: &Path, cluster: &mut Cluster) -> Result<Repor
         cluster.heal().await.with_context(|| format!("after {fault:?}"))?;
         await_imports(&journal).await.with_context(|| format!("after {fault:?}"))?;
         let recovery = begun.elapsed() - lasted;
-        journal.event("recovered", fault);
-        report.struck.push(Struck { fault: *fault, lasted, recovery });
+        journal.record_event("recovered", fault);
+        report.struck.push(InjectedFault { fault: *fault, lasted, recovery });
     }
     load.stop().await;
-    verdict::reach(cluster, &client, &journal, &conversations, poisoned, &mut report).await?;
+    verdict::check(cluster, &client, &journal, &conversations, poisoned, &mut report).await?;
     Ok(report)
 }
 
-/// Waits until imports are accepted again.
+/// Waits for [`RECOVERY_IMPORTS`] further accepted imports.
 async fn await_imports(journal: &Journal) -> Result<()> {
     let (before, deadline) = (journal.observed().accepted_answers, Instant::now() + LIMIT);
     while journal.observed().accepted_answers < before + RECOVERY_IMPORTS {

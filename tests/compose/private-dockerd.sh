@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Starts a Docker daemon that shares nothing with the machine's own: folder, socket and network are its own. It ends with
-# the process whose id it writes. Usage: private-dockerd.sh FOLDER; the socket is FOLDER/docker.sock, the id in FOLDER/pid.
+# Starts a Docker daemon with a separate folder, socket and network; it shares nothing with the daemon of the machine. To
+# stop it, end the process in the pid file. Usage: private-dockerd.sh FOLDER; the socket is FOLDER/docker.sock, the id in FOLDER/pid.
 set -euo pipefail
 folder=$1
 mkdir -p "$folder/data" "$folder/exec"
 rm -f "$folder/docker.sock" "$folder/pid"
-# In a network namespace of its own, so that neither addresses nor packet filters of the machine are touched.
+# In a separate network namespace, so that neither addresses nor packet filters of the machine are touched.
 setsid unshare --net sh -c 'ip link set lo up && exec "$@"' sh \
   dockerd --data-root "$folder/data" --exec-root "$folder/exec" --pidfile "$folder/pid" \
   --host "unix://$folder/docker.sock" >"$folder/log" 2>&1 &

@@ -1,11 +1,11 @@
 //! End-to-end tests: the same scenarios on the standalone and on the distributed stack, which they use as a client does: by
 //! HTTP and the command line.
 //!
-//! Scenarios that need only an organization of their own share a stack of each kind: they are the cases of the two tests
-//! `standalone::shared` and `distributed::shared`. A scenario that stops processes or has settings of its own gets a stack
-//! for itself and becomes two tests, `standalone::NAME` and `distributed::NAME`. Scenarios that call the services directly
-//! run only on the distributed stack, where the services have addresses. The pages of the console are tried in a browser, on the
-//! standalone (`console`).
+//! Most scenarios need only a separate organization. These share one stack of each kind: they are the cases of the two tests
+//! `standalone::shared` and `distributed::shared`. A scenario that stops processes or changes settings gets a private stack
+//! and becomes two tests, `standalone::NAME` and `distributed::NAME`. Scenarios that call the services directly run only on
+//! the distributed stack, where the services have addresses. The console is tested in a browser, on the standalone
+//! (`console`).
 
 mod browser;
 mod console;
@@ -15,13 +15,13 @@ mod scenarios;
 /// Defines the tests of all scenarios.
 macro_rules! scenarios {
     (shared { $($shared:ident = $shared_path:path,)* }
-     distributed shared { $($inside:ident = $inside_path:path,)* }
+     distributed shared { $($shared_distributed:ident = $shared_distributed_path:path,)* }
      private { $($(#[$attribute:meta])* $private:ident = $private_path:path,)* }
-     distributed private { $($fault:ident = $fault_path:path,)* }) => {
+     distributed private { $($private_distributed:ident = $private_distributed_path:path,)* }) => {
         const SHARED: &[crate::harness::Scenario] =
             &[$((stringify!($shared), |stack| crate::harness::block_on($shared_path(stack))),)*];
         const SHARED_DISTRIBUTED: &[crate::harness::Scenario] =
-            &[$((stringify!($inside), |stack| crate::harness::block_on($inside_path(stack))),)*];
+            &[$((stringify!($shared_distributed), |stack| crate::harness::block_on($shared_distributed_path(stack))),)*];
 
         mod standalone {
             use crate::harness::{Kind, run_private, run_shared};
@@ -38,7 +38,7 @@ macro_rules! scenarios {
 
             /// `make screenshots`.
             #[test]
-            #[ignore = "for people to look at: make screenshots"]
+            #[ignore = "takes screenshots and checks nothing: make screenshots"]
             fn screenshots() -> anyhow::Result<()> {
                 crate::console::take_screenshots()
             }
@@ -62,14 +62,14 @@ macro_rules! scenarios {
                 run_private(Kind::Distributed, stringify!($private), $private_path)
             })*
             $(#[test]
-            fn $fault() -> anyhow::Result<()> {
-                run_private(Kind::Distributed, stringify!($fault), $fault_path)
+            fn $private_distributed() -> anyhow::Result<()> {
+                run_private(Kind::Distributed, stringify!($private_distributed), $private_distributed_path)
             })*
         }
     };
 }
 
-// The longest ones first.
+// Long scenarios first, because they run side by side.
 scenarios! {
     shared {
         import_command_converts_helpdesk_formats = crate::scenarios::import_formats::run,

@@ -1,7 +1,7 @@
 """Checks a built overlay: every pod is restricted, every reference leads somewhere, and exactly the connections of
 ARCHITECTURE.md are open between pods. Prints the objects of operators as JSON, for operators.mjs.
 
-Usage: overlay.py BUILT.yaml SECRETS.yaml
+Usage: overlay.py BUILT.yaml SECRETS.yaml [rotation]; with `rotation`, while the service secret is changed
 """
 
 import ipaddress
@@ -183,7 +183,7 @@ def selects(selector, labels):
 
 
 def is_open(policies, direction, one, other, port):
-    """Whether `one` may send to (or be sent to from) `other`: labels of a pod of this namespace, or an address."""
+    """Whether `one` may connect to `other` (Egress) or be reached by it (Ingress). `other`: labels of a pod of this namespace, or an address."""
     chosen = [p["spec"] for p in policies if direction in p["spec"]["policyTypes"] and selects(p["spec"]["podSelector"], one)]
     if not chosen:
         return True
@@ -208,10 +208,11 @@ def peer_is(peer, other):
     return inside(block["cidr"]) and not any(inside(hole) for hole in block.get("except", []))
 
 
-def check_arrows(objects):
+def check_connections(objects):
+    """Exactly the connections of `CALLS`, and those to the servers, are open between pods."""
     policies = [thing for thing in objects if thing["kind"] == "NetworkPolicy"]
     labels = {name: labels for name, (labels, _, _) in pods(objects).items()}
-    # Pods that operators make.
+    # Pods that operators create.
     for thing in objects:
         if thing["kind"] == "Cluster":
             labels["postgres"] = {"cnpg.io/cluster": thing["metadata"]["name"]}
@@ -250,7 +251,7 @@ def main():
     check_references(objects, secrets)
     check_service_secrets(objects, sys.argv[3:] == ["rotation"])
     check_authorities(objects, secrets)
-    check_arrows(objects)
+    check_connections(objects)
     if errors:
         sys.exit("\n".join(errors))
     json.dump([thing for thing in objects if thing["apiVersion"] not in CORE], sys.stdout)

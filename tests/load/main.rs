@@ -3,7 +3,7 @@
 //!
 //! Everything runs on one machine, load generator included: compare figures within a run only.
 
-#![allow(clippy::print_stdout, reason = "the report is for the one who runs it")]
+#![allow(clippy::print_stdout, reason = "the report is the output of the benchmark")]
 
 mod client;
 mod cluster;
@@ -38,13 +38,13 @@ struct Arguments {
     /// Seconds of each measurement.
     #[arg(long, default_value_t = 8)]
     seconds: u64,
-    /// Seconds of what must go on for longer, to show that nothing piles up.
+    /// Seconds of sustained measurements, which show that no backlog grows.
     #[arg(long, default_value_t = 20)]
     sustained: u64,
-    /// Tickets stored at most.
+    /// Maximum number of stored tickets.
     #[arg(long, default_value_t = 5_000_000)]
     tickets: u64,
-    /// Whether everything works: one short round each, whose figures mean little.
+    /// One short round of each measurement: shows that everything works; the figures mean little.
     #[arg(long)]
     quick: bool,
     /// Rows of an export.
@@ -139,7 +139,9 @@ async fn measure(arguments: &Arguments, home: TempDir) -> Result<()> {
     let servers = Servers::start(home)?;
     let mut report = Report::new(!arguments.quick);
     if arguments.quick {
-        report.note("one short round each: this shows that everything works, and no figure says whether a goal is reached");
+        report.note(
+            "one short round each: this shows that everything works; figures are not compared with goals",
+        );
     }
     let kind = if conversations.are_real { "real" } else { "generated" };
     report.note(format!(

@@ -5,17 +5,17 @@ use assay_contracts::internal::{
 };
 use assay_platform::auth::ServiceClaims;
 
-use super::{ClientError, Service};
+use super::{ClientError, ServiceClient};
 
 /// Client of ingest.
 #[derive(Clone)]
 pub struct IngestClient {
-    service: Service,
+    service: ServiceClient,
 }
 
 impl IngestClient {
     /// Wraps `service`, whose audience must be ingest.
-    pub fn new(service: Service) -> Self {
+    pub fn new(service: ServiceClient) -> Self {
         Self { service }
     }
 

@@ -22,5 +22,5 @@ pub use self::ingest::IngestClient;
 pub use self::pending::count_pending;
 pub use self::registry::RegistryClient;
 pub use self::scoring::ScoringClient;
-pub use self::service::{Call, Service};
+pub use self::service::{Call, ServiceClient};
 pub use self::webhooks::WebhooksClient;

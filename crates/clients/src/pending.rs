@@ -7,7 +7,7 @@ use assay_platform::auth::ServiceClaims;
 use assay_platform::runtime::now;
 
 use crate::error::ClientError;
-use crate::service::Service;
+use crate::service::ServiceClient;
 
 /// How long an import may be pending. Older ones without an evaluation were given up.
 const PENDING_MILLIS: i64 = 7 * 24 * 60 * 60 * 1_000;
@@ -18,8 +18,8 @@ const PENDING_MILLIS: i64 = 7 * 24 * 60 * 60 * 1_000;
 /// # Errors
 /// [`ClientError`] when one of the two cannot be asked.
 pub async fn count_pending(
-    ingest: &Service,
-    export: &Service,
+    ingest: &ServiceClient,
+    export: &ServiceClient,
     claims: &ServiceClaims,
     period: &EvaluationFilters,
 ) -> Result<u64, ClientError> {

@@ -7,22 +7,22 @@ use assay_contracts::internal::{
 use assay_contracts::tenant::{Scopes, Tenant};
 use assay_platform::auth::{ApiKeyHash, ServiceClaims};
 
-use super::{ClientError, Service};
+use super::{ClientError, ServiceClient};
 
 /// Client of agent-registry.
 #[derive(Clone)]
 pub struct RegistryClient {
-    service: Service,
+    service: ServiceClient,
 }
 
 impl RegistryClient {
     /// Wraps `service`, whose audience must be agent-registry.
-    pub fn new(service: Service) -> Self {
+    pub fn new(service: ServiceClient) -> Self {
         Self { service }
     }
 
     /// The underlying client.
-    pub fn service(&self) -> &Service {
+    pub fn service(&self) -> &ServiceClient {
         &self.service
     }
 

@@ -5,17 +5,17 @@ use assay_contracts::internal::Progress;
 use assay_contracts::tenant::{Scopes, Tenant};
 use assay_platform::auth::ServiceClaims;
 
-use super::{ClientError, Service};
+use super::{ClientError, ServiceClient};
 
 /// Client of scoring-worker.
 #[derive(Clone)]
 pub struct ScoringClient {
-    service: Service,
+    service: ServiceClient,
 }
 
 impl ScoringClient {
     /// Wraps `service`, whose audience must be scoring-worker.
-    pub fn new(service: Service) -> Self {
+    pub fn new(service: ServiceClient) -> Self {
         Self { service }
     }
 

@@ -37,7 +37,7 @@ pub struct Call<'a> {
 
 /// Client of one service. Clones share state.
 #[derive(Clone)]
-pub struct Service {
+pub struct ServiceClient {
     http: HttpClient,
     address: Url,
     audience: Audience,
@@ -48,7 +48,7 @@ pub struct Service {
     circuit: Circuit,
 }
 
-impl Service {
+impl ServiceClient {
     /// A client of `audience` at `address`; every call has `deadline`.
     pub fn new(
         http: HttpClient,

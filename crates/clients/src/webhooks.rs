@@ -6,17 +6,17 @@ use assay_contracts::ids::OrganizationId;
 use assay_contracts::internal::InterestPage;
 use assay_platform::auth::ServiceClaims;
 
-use super::{ClientError, Service};
+use super::{ClientError, ServiceClient};
 
 /// Client of webhooks.
 #[derive(Clone)]
 pub struct WebhooksClient {
-    service: Service,
+    service: ServiceClient,
 }
 
 impl WebhooksClient {
     /// Wraps `service`, whose audience must be webhooks.
-    pub fn new(service: Service) -> Self {
+    pub fn new(service: ServiceClient) -> Self {
         Self { service }
     }
 

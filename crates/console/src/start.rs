@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use actix_web::web::Data;
-use assay_clients::{ClientError, HttpSettings, Service, http_client};
+use assay_clients::{ClientError, HttpSettings, ServiceClient, http_client};
 use assay_platform::auth::{Audience, ServiceTokens};
 use assay_platform::runtime::{Phase, Tasks};
 use assay_platform::web::{ServerSettings, ServiceAuth, serve};
@@ -52,7 +52,7 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     let http = http_client(HttpSettings::default())?;
     let deadline = Duration::from_millis(config.service_deadline_milliseconds);
     let service = |address: &Url, audience| {
-        Service::new(http.clone(), address.clone(), audience, dependencies.tokens.clone(), deadline)
+        ServiceClient::new(http.clone(), address.clone(), audience, dependencies.tokens.clone(), deadline)
     };
     let services = Services {
         registry: service(&dependencies.registry_url, Audience::AgentRegistry),

@@ -23,7 +23,7 @@ pub struct BeginSession {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SignInCredential {
-    /// The token of a one-time address; it is used up.
+    /// The token of a sign-in link; it is used up.
     LinkSha256(String),
     /// An API key with the scope `console`.
     KeySha256(String),
@@ -75,7 +75,7 @@ pub struct SessionEntry {
     pub id: SessionId,
     /// The browser, as it names itself.
     pub browser: String,
-    /// Name of the API key it began with; absent for a one-time address.
+    /// Name of the API key it began with; absent for a sign-in link.
     pub key_name: Option<String>,
     /// When the person signed in.
     pub created_at: Timestamp,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::web::Data;
-use assay_clients::{ClientError, HttpSettings, RegistryClient, ScoringClient, Service, http_client};
+use assay_clients::{ClientError, HttpSettings, RegistryClient, ScoringClient, ServiceClient, http_client};
 use assay_messaging::Bus;
 use assay_messaging::outbox::{self, Outbox};
 use assay_platform::auth::{Audience, ServiceTokens, SigningKeys};
@@ -106,8 +106,13 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     tasks.spawn(Phase::Relay, "export outbox", move |stop| outbox::relay(relayed, bus, stop));
 
     let http = http_client(HttpSettings::default())?;
-    let registry =
-        Service::new(http.clone(), registry_url, Audience::AgentRegistry, tokens.clone(), REGISTRY_DEADLINE);
+    let registry = ServiceClient::new(
+        http.clone(),
+        registry_url,
+        Audience::AgentRegistry,
+        tokens.clone(),
+        REGISTRY_DEADLINE,
+    );
     let interval = Duration::from_secs(config.maintenance_interval_seconds.max(1));
     spawn_maintenance(
         tasks,
@@ -116,7 +121,7 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
         objects.clone(),
         RegistryClient::new(registry),
     );
-    let scoring = Service::new(http, scoring_url, Audience::Scoring, tokens.clone(), SCORING_DEADLINE);
+    let scoring = ServiceClient::new(http, scoring_url, Audience::Scoring, tokens.clone(), SCORING_DEADLINE);
     let watched = scoring.clone();
     tasks.spawn(Phase::Relay, "export circuit of scoring-worker", move |stop| watched.watch(stop));
     let scoring = ScoringClient::new(scoring);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::web::Data;
-use assay_clients::{ClientError, HttpSettings, RegistryClient, Service, http_client};
+use assay_clients::{ClientError, HttpSettings, RegistryClient, ServiceClient, http_client};
 use assay_platform::auth::{Audience, ServiceTokens};
 use assay_platform::runtime::{Phase, Tasks};
 use assay_platform::web::{BodyBudget, ServerSettings, serve};
@@ -61,7 +61,7 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     let http = http_client(HttpSettings::default())?;
     let deadline = Duration::from_millis(config.service_deadline_milliseconds);
     let service = |address: &Url, audience| {
-        Service::new(http.clone(), address.clone(), audience, dependencies.tokens.clone(), deadline)
+        ServiceClient::new(http.clone(), address.clone(), audience, dependencies.tokens.clone(), deadline)
             .with_max_concurrent_calls(max_calls_per_service(config.max_in_flight))
     };
     let registry = service(&dependencies.registry_url, Audience::AgentRegistry);

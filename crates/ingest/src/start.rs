@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
-use assay_clients::{ClientError, HttpSettings, RegistryClient, Service, http_client};
+use assay_clients::{ClientError, HttpSettings, RegistryClient, ServiceClient, http_client};
 use assay_messaging::Bus;
 use assay_messaging::outbox::{self, Backlog, Outbox};
 use assay_platform::auth::{Audience, ServiceTokens};
@@ -116,7 +116,7 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
 fn registry_client(config: &Config, url: Url, tokens: ServiceTokens) -> Result<RegistryClient, ClientError> {
     let deadline = Duration::from_millis(config.registry_deadline_milliseconds);
     let http = http_client(HttpSettings::default())?;
-    Ok(RegistryClient::new(Service::new(http, url, Audience::AgentRegistry, tokens, deadline)))
+    Ok(RegistryClient::new(ServiceClient::new(http, url, Audience::AgentRegistry, tokens, deadline)))
 }
 
 fn register_checks(config: &Config, tasks: &Tasks, database: &Database, bus: &Bus, outbox: &Outbox) {

@@ -27,9 +27,9 @@ const EVENTS: usize = 40_960;
 const WINDOW: usize = 256;
 /// Concurrent calls, as in the relay.
 const WINDOWS_AT_ONCE: usize = 4;
-/// About the size of an evaluated conversation, in bytes.
+/// About the size of a `conversation.evaluated.v1` event.
 const EVENT_BYTES: usize = 2_000;
-/// As the export service consumes.
+/// With the limits of the export role.
 const QUEUE: Subscription = Subscription {
     queue: "bench.events",
     topics: &[AgentCreated::TOPIC],
@@ -149,7 +149,7 @@ impl Moment {
             ancestor.is_some()
         };
         let of_broker = ticks.iter().filter(|(pid, _)| is_broker(**pid)).map(|(_, (_, ticks))| ticks).sum();
-        let (_, process) = ticks.get(&std::process::id()).context("we have no process")?;
+        let (_, process) = ticks.get(&std::process::id()).context("this process is not in /proc")?;
         Ok(Self { at: Instant::now(), broker: of_broker, process: *process })
     }
 
@@ -165,7 +165,7 @@ impl Moment {
     }
 }
 
-/// Each process's parent and ticks.
+/// The parent and the CPU ticks of each process, by process id.
 fn ticks_by_process() -> Result<HashMap<u32, (u32, u64)>> {
     let mut processes = HashMap::new();
     for entry in fs::read_dir("/proc")? {

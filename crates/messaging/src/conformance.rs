@@ -1,6 +1,6 @@
-//! Runs one suite on both databases.
+//! Runs a test suite on both databases.
 
-/// Runs each of the named checks on both databases.
+/// Makes two tests of each named function: one on PostgreSQL, one on SQLite.
 macro_rules! on_both_databases {
     ($($check:ident),+ $(,)?) => {
         mod on_postgres {

@@ -25,7 +25,7 @@ pub struct OutgoingEvent {
     pub(crate) payload: String,
     /// Number of the next delivery attempt, from 1.
     pub(crate) attempt: u32,
-    /// How many earlier deliveries ended with the process. A broker adds those that it counts itself.
+    /// How many earlier deliveries ended with the process. The broker counts those of its message separately.
     pub(crate) cut_short: u32,
 }
 

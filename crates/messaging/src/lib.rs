@@ -6,7 +6,7 @@
 //! The bus is RabbitMQ or runs inside the process; producers and consumers are the same on both.
 
 #![warn(missing_docs)]
-// What both buses share has parts that only RabbitMQ needs; a build with both says what is unused.
+// Shared code has parts that only RabbitMQ uses; a build with both buses reports code that nothing uses.
 #![cfg_attr(not(feature = "distributed"), allow(dead_code))]
 
 mod backoff;
@@ -36,7 +36,7 @@ pub use self::readiness::{
 };
 pub use self::settings::{BusSettings, RetryDelay};
 
-/// Migrations of the tables `outbox`, `inbox` and `parked`. A service that uses them lists these beside its own.
+/// Migrations of the tables `outbox`, `inbox` and `parked`. A service that uses them lists these with its migrations.
 pub const MIGRATIONS: Migrations = Migrations {
     postgres: diesel_migrations::embed_migrations!("migrations/postgres"),
     sqlite: diesel_migrations::embed_migrations!("migrations/sqlite"),

@@ -17,7 +17,7 @@ pub(crate) struct HandlerTimer {
 }
 
 impl HandlerTimer {
-    /// Starts a call with the events that occurred at these times.
+    /// Starts the timer of a call, and records the ages of its events, which occurred at these times.
     pub(crate) fn start(queue: &'static str, occurred: impl Iterator<Item = Timestamp>) -> Self {
         if telemetry::is_on() {
             let ages = histogram!("assay_event_age_seconds", "queue" => queue);

@@ -1,8 +1,8 @@
 //! Readiness checks for the bus, the outbox and handlers.
 //!
 //! A service that serves requests works without the bus, because its outbox keeps the events: failed checks only degrade
-//! it, and it refuses by itself what it must refuse. A service that only consumes is not ready without the bus, or when its
-//! handler is stuck.
+//! it. While the outbox is full, it refuses the requests that write events. A service that only consumes is not ready
+//! without the bus, or when its handler is stuck.
 
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ pub fn register_parking_readiness(readiness: &Readiness, name: &str, bus: &Bus, 
     });
 }
 
-/// Adds the check `<name> deliveries` for a service that both serves requests and consumes: it only degrades.
+/// Adds the check `<name> deliveries` for a service that both serves requests and consumes: a failed check only degrades it.
 pub fn register_handling_readiness(readiness: &Readiness, name: &str, bus: &Bus, queue: &'static str) {
     let bus = bus.clone();
     readiness.register_degrading(format!("{name} deliveries"), move || {

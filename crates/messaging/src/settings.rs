@@ -14,7 +14,7 @@ pub struct BusSettings {
     /// Prefix of the exchange and of all queues: several installations can share one broker.
     #[serde(default = "default_namespace")]
     pub namespace: String,
-    /// Delays before each next attempt; the last one serves all further attempts.
+    /// Delays before the second attempt, the third, and so on; the last delay applies to all further attempts.
     #[serde(default = "default_retry_delays", rename = "retry_delays_ms")]
     pub retry_delays: Vec<RetryDelay>,
     /// Attempts before a delivery becomes a dead letter.
@@ -73,7 +73,7 @@ fn default_retry_delays() -> Vec<RetryDelay> {
     [1_000, 10_000, 60_000, 300_000].map(RetryDelay).to_vec()
 }
 
-/// Larger batches save little more.
+/// Larger messages hardly cost less.
 fn default_events_per_message() -> u16 {
     64
 }

@@ -1,4 +1,4 @@
-//! A fresh, migrated database of either kind for one test.
+//! A new, migrated database for one test: PostgreSQL or SQLite.
 
 use anyhow::Result;
 use assay_platform::db::{Database, DatabaseSettings, Migrations};

@@ -25,7 +25,7 @@ on_every_stack!(
     dispatched_events_are_published_once,
     claimed_events_without_dispatch_wait_for_their_lease,
     fast_path_is_closed_without_a_relay,
-    event_that_waits_to_be_alone_leaves_the_fast_path_open,
+    isolated_event_that_is_not_due_leaves_the_fast_path_open,
 );
 
 async fn dispatched_events_are_published_once(database: Database, bus: Bus) -> Result<()> {
@@ -59,7 +59,7 @@ async fn claimed_events_without_dispatch_wait_for_their_lease(database: Database
     outbox.wake();
     handler.wait_for_all(std::slice::from_ref(&other)).await?;
     assert!(!handler.ids().contains(&forgotten.id()), "the claim was not respected");
-    // As a process does at its start when it knows that no relay runs.
+    // As a process does at its start when it knows that no relay is running.
     outbox.release_all_claims().await?;
     handler.wait_for_all(&[forgotten, other]).await?;
     relay.stop().await?;
@@ -76,32 +76,35 @@ async fn fast_path_is_closed_without_a_relay(database: Database, bus: Bus) -> Re
     Ok(())
 }
 
-/// It ended processes twice, and its next attempt is a minute ahead.
-async fn event_that_waits_to_be_alone_leaves_the_fast_path_open(database: Database, bus: Bus) -> Result<()> {
+/// The isolated event ended processes twice, and its next attempt is a minute ahead.
+async fn isolated_event_that_is_not_due_leaves_the_fast_path_open(
+    database: Database,
+    bus: Bus,
+) -> Result<()> {
     let handler = Scripted::done();
     let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
     connected(&bus).await?;
-    let (alone, other) = (accepted(), accepted());
-    enqueue(&database, std::slice::from_ref(&alone)).await?;
+    let (isolated, other) = (accepted(), accepted());
+    enqueue(&database, std::slice::from_ref(&isolated)).await?;
     let due = assay_platform::runtime::now().plus_millis(60_000).as_millis();
-    set(&database, format!("cut_short = 2, next_attempt_at = {due}")).await?;
+    update_outbox(&database, format!("cut_short = 2, next_attempt_at = {due}")).await?;
     let outbox = Outbox::new(database.clone());
     let relay = start_relay(&outbox, &bus);
     let claim = open_fast_path(&outbox).await?;
     enqueue_for(&database, std::slice::from_ref(&other), claim).await?;
     outbox.dispatch(claim, vec![other.clone()]);
     handler.wait_for_all(&[other]).await?;
-    assert!(!handler.ids().contains(&alone.id()), "it was published before its time");
-    set(&database, "next_attempt_at = 0".to_owned()).await?;
-    // The relay looks again when the attempt was due.
+    assert!(!handler.ids().contains(&isolated.id()), "it was published before its time");
+    update_outbox(&database, "next_attempt_at = 0".to_owned()).await?;
+    // The running relay looks for isolated events only after half a minute; a new one looks at once.
     relay.stop().await?;
     let relay = start_relay(&outbox, &bus);
-    handler.wait_for_all(&[alone]).await?;
+    handler.wait_for_all(&[isolated]).await?;
     relay.stop().await?;
     consumer.stop().await
 }
 
-async fn set(database: &Database, assignments: String) -> Result<()> {
+async fn update_outbox(database: &Database, assignments: String) -> Result<()> {
     let update = diesel::sql_query(format!("UPDATE outbox SET {assignments}"));
     let updated: Result<usize, DatabaseError> = match database {
         Database::Postgres(postgres) => postgres.run(move |connection| Ok(update.execute(connection)?)).await,

@@ -45,15 +45,15 @@ async fn event_without_a_required_consumer_is_unroutable() {
 #[tokio::test]
 async fn event_is_unavailable_while_one_queue_has_no_consumer() -> Result<()> {
     let bus = local_bus();
-    let (gone, there) = (Scripted::new(|_| Outcome::Done), Scripted::new(|_| Outcome::Done));
-    let first = Running::consumer(&bus, ACCEPTED, gone);
+    let (stopped, running) = (Scripted::new(|_| Outcome::Done), Scripted::new(|_| Outcome::Done));
+    let first = Running::consumer(&bus, ACCEPTED, stopped);
     publish(&bus, &accepted()).await?;
     first.stop().await?;
     let another = Subscription { queue: "test.another", ..ACCEPTED };
-    let second = Running::consumer(&bus, another, there.clone());
+    let second = Running::consumer(&bus, another, running.clone());
     let results = bus.publish(&[accepted()]).await;
     assert!(matches!(results[0], Err(PublishError::Unavailable(_))), "{results:?}");
-    assert_eq!(there.deliveries().len(), 0);
+    assert_eq!(running.deliveries().len(), 0);
     second.stop().await
 }
 
@@ -94,7 +94,7 @@ async fn last_failed_attempt_is_a_rejection() -> Result<()> {
 }
 
 #[tokio::test]
-async fn panic_or_miscount_of_a_handler_is_a_failed_attempt() -> Result<()> {
+async fn panic_or_missing_outcome_of_a_handler_is_a_failed_attempt() -> Result<()> {
     let bus = local_bus();
     let handler = Scripted::new(|_| panic!("out of order"));
     let consumer = Running::consumer(&bus, ACCEPTED, handler);

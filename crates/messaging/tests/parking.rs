@@ -1,4 +1,4 @@
-//! Parking, on every pair of a database and a bus: organizations take turns, and nothing that fails is lost.
+//! Parking, on every combination of a database and a bus: organizations take turns, and no failed event is lost.
 
 #![allow(clippy::disallowed_methods, reason = "tests spawn what they observe")]
 
@@ -28,7 +28,7 @@ use crate::support::{
     ACCEPTED, Running, Scripted, connected, declare, eventually, local_bus, publish_all, rabbit_bus,
 };
 
-/// Events handled together; twice as many at a time.
+/// Events handled together; up to twice that number are in flight.
 const CHUNK: usize = 4;
 /// Far more than are handled at a time.
 const BACKLOG: usize = 200;
@@ -111,10 +111,10 @@ async fn parked_event_that_fails_is_returned_to_the_bus(database: Database, bus:
 
 async fn outage_keeps_events_parked_until_it_ends(database: Database, bus: Bus) -> Result<()> {
     declare(&bus, QUEUE).await?;
-    let is_away = Arc::new(AtomicBool::new(true));
-    let away = is_away.clone();
-    let handler = Scripted::gated(move |_| match away.load(Ordering::SeqCst) {
-        true => Outcome::Retry { reason: "away".to_owned() },
+    let is_down = Arc::new(AtomicBool::new(true));
+    let observed = is_down.clone();
+    let handler = Scripted::gated(move |_| match observed.load(Ordering::SeqCst) {
+        true => Outcome::Retry { reason: "outage".to_owned() },
         false => Outcome::Done,
     });
     let (_consumer, parking) = consume(&database, &bus, handler.clone());
@@ -124,7 +124,7 @@ async fn outage_keeps_events_parked_until_it_ends(database: Database, bus: Bus) 
     handler.open();
     eventually("failures", || async { Ok(handler.deliveries().len() >= 4 * CHUNK) }).await?;
     assert!(parked(&parking).await? >= BACKLOG - 4 * CHUNK, "they stay parked");
-    is_away.store(false, Ordering::SeqCst);
+    is_down.store(false, Ordering::SeqCst);
     eventually("the whole backlog", || async { Ok(parked(&parking).await? == 0) }).await
 }
 
@@ -144,7 +144,7 @@ async fn events_parked_by_a_stopped_process_are_handled_by_the_next(
     assert!(done_before.is_empty(), "{done_before:?}");
     eventually("an empty table", || async { Ok(parked(&parking).await? == 0) }).await?;
     let _relay = start_relay(&Outbox::new(database.clone()), &bus);
-    // On RabbitMQ those that were let through are redelivered; on the local bus their publisher has to repeat them.
+    // The others were let through: RabbitMQ redelivers them, on the local bus their publisher has to publish them again.
     let parked_before = events.iter().filter(|event| handler.ids().contains(&event.id())).count();
     assert!(parked_before >= BACKLOG - 2 * CHUNK, "{parked_before}");
     Ok(())
@@ -166,7 +166,7 @@ fn consume(database: &Database, bus: &Bus, handler: Arc<dyn Handler>) -> (Runnin
     (running, parking)
 }
 
-/// Publishes events of an organization in the background: on the local bus that lasts until they are parked or handled.
+/// Publishes events of an organization in the background: on the local bus that takes until they are parked or handled.
 async fn accept(bus: &Bus, organization_id: OrganizationId, events: usize) -> Result<Vec<OutgoingEvent>> {
     connected(bus).await?;
     let accepted = || ConversationAccepted { organization_id, ticket_id: new_id(), accepted_at: now() };

@@ -1,4 +1,4 @@
-//! Several events in one message, invisible to producers and handlers.
+//! Several events in one message. Producers and handlers do not notice it.
 
 mod support;
 
@@ -111,7 +111,7 @@ async fn events_of_a_batch_have_separate_outcomes() -> Result<()> {
         _ => Outcome::Done,
     });
     assert!(bus.publish(&events).await.iter().all(Result::is_ok));
-    // Its outcomes come from several handler calls.
+    // The outcomes of the one message come from several handler calls.
     let consumer = Running::consumer(&bus, Subscription { max_batch: 4, ..ACCEPTED }, handler.clone());
     handler.wait_for(12).await?;
     consumer.stop().await?;
@@ -138,8 +138,7 @@ async fn batch_is_redelivered_when_its_consumer_crashes() -> Result<()> {
     let (bus, wire, _) = rabbit().await?;
     declare(&bus, ACCEPTED).await?;
     let events = many(8);
-    let endless = events[3].id();
-    let handler = Selective::new(endless);
+    let handler = Selective::new(events[3].id());
     assert!(bus.publish(&events).await.iter().all(Result::is_ok));
     let one_by_one = Subscription { max_batch: 1, max_in_flight: 4, ..ACCEPTED };
     let consumer = Running::consumer(&bus, one_by_one, handler.clone());
@@ -245,7 +244,7 @@ async fn oversized_prefetch_is_requeued_for_other_consumers() -> Result<()> {
     connected(&for_singles).await?;
     let events = many(8 * 64);
     assert!(bus.publish(&events).await.iter().all(Result::is_ok));
-    // The prefetch starts at eight messages and shrinks to two, beside those whose events are in flight.
+    // The prefetch starts at eight messages and shrinks to two; the messages whose events are in flight stay, too.
     eventually("messages to be requeued", || async { Ok(wire.waiting(ACCEPTED.queue).await? >= 4) }).await?;
     let quick = Scripted::done();
     let quick_consumer = Running::consumer(&bus, ACCEPTED, quick.clone());

@@ -1,4 +1,4 @@
-//! Batches that the broker dead-letters: each event is a dead letter of its own.
+//! Batches that the broker dead-letters: each event is a separate dead letter.
 
 mod support;
 

@@ -62,15 +62,15 @@ async fn silent_broker_degrades_readiness_without_delay() -> Result<()> {
     let report = readiness.report().await;
     let first = began.elapsed();
     assert!(report.ready && report.checks["bus"] == CheckOutcome::Degraded, "{report:?}");
-    // Also while another caller is connecting.
+    // The second ping, while another caller is connecting.
     let events = [accepted()];
     let publishing = bus.publish(&events);
-    let asking = async {
+    let pinging = async {
         let began = Instant::now();
         assert!(bus.ping().await.is_err());
         began.elapsed()
     };
-    let (_, second) = tokio::join!(publishing, asking);
+    let (_, second) = tokio::join!(publishing, pinging);
     assert!(first.max(second) < Duration::from_secs(1), "{first:?}, {second:?}");
 
     proxy.heal();

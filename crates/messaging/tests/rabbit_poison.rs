@@ -1,4 +1,4 @@
-//! Events that end the process, panic the handler or are refused by the broker: each hurts only itself.
+//! Events that end the process, make the handler panic or are refused by the broker: other events are not affected.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
@@ -31,7 +31,7 @@ use support::{
 };
 
 const DEAD: &str = "scorer.conversation-accepted.dead";
-const ALONE: &str = "scorer.conversation-accepted.alone";
+const ISOLATED: &str = "scorer.conversation-accepted.alone";
 
 /// Events of a batch, one of which is the culprit.
 const EVENTS: usize = 100;
@@ -46,8 +46,8 @@ struct Fatal {
     calls: Mutex<Vec<Vec<EventId>>>,
     given_up: Mutex<Vec<EventId>>,
     done: Mutex<HashMap<EventId, u32>>,
-    /// How often giving up fails.
-    refusals: Mutex<u32>,
+    /// How many more calls of `give_up` fail.
+    give_up_failures: Mutex<u32>,
 }
 
 impl Fatal {
@@ -58,7 +58,7 @@ impl Fatal {
             calls: Mutex::default(),
             given_up: Mutex::default(),
             done: Mutex::default(),
-            refusals: Mutex::default(),
+            give_up_failures: Mutex::default(),
         })
     }
 
@@ -87,9 +87,9 @@ impl Handler for Fatal {
     }
 
     async fn give_up(&self, delivery: &Delivery) -> Result<(), String> {
-        let mut refusals = self.refusals.lock().unwrap();
-        if *refusals > 0 {
-            *refusals -= 1;
+        let mut failures = self.give_up_failures.lock().unwrap();
+        if *failures > 0 {
+            *failures -= 1;
             return Err("the database is away".to_owned());
         }
         self.given_up.lock().unwrap().push(delivery.id);
@@ -97,7 +97,7 @@ impl Handler for Fatal {
     }
 }
 
-/// Runs consumers until the culprit is given up; each ends when it gets the culprit. Returns the number of those that ended.
+/// Runs consumers until the culprit is given up; each is aborted when it gets the culprit. Returns the number of aborts.
 async fn run_until_given_up(bus: &Bus, handler: &Arc<Fatal>) -> Result<u32> {
     let mut ended = 0;
     loop {
@@ -124,7 +124,7 @@ async fn event_that_ends_the_process_becomes_a_dead_letter_alone() -> Result<()>
     let events: Vec<OutgoingEvent> = (0..EVENTS).map(|_| accepted()).collect();
     let culprit = &events[37];
     let handler = Fatal::new(culprit.id());
-    *handler.refusals.lock().unwrap() = 2;
+    *handler.give_up_failures.lock().unwrap() = 2;
     assert!(bus.publish(&events).await.iter().all(Result::is_ok));
     let ended = run_until_given_up(&bus, &handler).await?;
 
@@ -136,7 +136,7 @@ async fn event_that_ends_the_process_becomes_a_dead_letter_alone() -> Result<()>
     assert_eq!((ended, calls.len()), (5, 5));
     eventually("the dead letter", || async { Ok(wire.waiting(DEAD).await? == 1) }).await?;
     assert_eq!(String::from_utf8(wire.take(DEAD).await?.body)?, culprit.payload());
-    assert_eq!((wire.waiting(ACCEPTED.queue).await?, wire.waiting(ALONE).await?), (0, 0));
+    assert_eq!((wire.waiting(ACCEPTED.queue).await?, wire.waiting(ISOLATED).await?), (0, 0));
     Ok(())
 }
 
@@ -146,7 +146,7 @@ async fn innocent_events_survive_many_ends_of_the_process() -> Result<()> {
     declare(&bus, BATCHES).await?;
     let events: Vec<OutgoingEvent> = (0..EVENTS).map(|_| accepted()).collect();
     assert!(bus.publish(&events).await.iter().all(Result::is_ok));
-    // Far more ends than an event may have of its own; it is in the process each time, and never the cause.
+    // More ends of the process than an isolated event may have; no event is the cause.
     for _ in 0..8 {
         let stuck = Scripted::gated(|_| Outcome::Done);
         let consumer = Running::consumer(&bus, BATCHES, stuck.clone());
@@ -155,11 +155,11 @@ async fn innocent_events_survive_many_ends_of_the_process() -> Result<()> {
     }
     let handler = Scripted::done();
     let consumer = Running::consumer(&bus, BATCHES, handler.clone());
-    let settled =
+    let all_done_or_dead =
         || async { Ok(handler.ids().len() + usize::try_from(wire.waiting(DEAD).await?)? >= EVENTS) };
-    eventually("all events", settled).await?;
+    eventually("all events", all_done_or_dead).await?;
     consumer.stop().await?;
-    // One may have been the only one in flight each time.
+    // One event may have been the only one in flight each time.
     assert!(wire.waiting(DEAD).await? <= 1);
     Ok(())
 }
@@ -197,9 +197,9 @@ fn done_in(handler: &Scripted, culprit: EventId) -> HashSet<EventId> {
     good.flatten().map(|delivery| delivery.id).collect()
 }
 
-/// As the standalone: an outbox of a process that is killed while it publishes on the local bus.
+/// As in standalone: the process is killed while its relay publishes on the local bus.
 #[tokio::test]
-async fn killed_process_on_the_local_bus_finds_its_culprit() -> Result<()> {
+async fn culprit_on_the_local_bus_is_found_and_dead() -> Result<()> {
     let fresh = test_databases::sqlite(&TABLES).await?;
     let events: Vec<OutgoingEvent> = (0..EVENTS).map(|_| accepted()).collect();
     let culprit = &events[37];
@@ -225,7 +225,7 @@ async fn killed_process_on_the_local_bus_finds_its_culprit() -> Result<()> {
                 let dead = outbox.dead_events(10).await?;
                 assert_eq!(dead[0].id, culprit.id());
                 assert!(dead[0].last_error.contains("ended 5 times"), "{}", dead[0].last_error);
-                assert!(outbox.retry_dead(culprit.id()).await?, "an operator can repeat it");
+                assert!(outbox.retry_dead(culprit.id()).await?, "an operator can retry it");
                 relay.abort().await;
                 consumer.abort().await;
                 break;
@@ -240,7 +240,7 @@ async fn killed_process_on_the_local_bus_finds_its_culprit() -> Result<()> {
     Ok(())
 }
 
-/// Without the delays between ends of the process.
+/// Skips the delays between ends of the process.
 async fn make_due(database: &assay_platform::db::Database) -> Result<()> {
     let assay_platform::db::Database::Sqlite(sqlite) = database else { return Ok(()) };
     sqlite
@@ -269,7 +269,7 @@ async fn last_attempt_is_postponed_until_it_can_be_given_up() -> Result<()> {
     Ok(())
 }
 
-/// Fails each attempt, and cannot give up twice.
+/// Fails each attempt, and fails to give up the first two times.
 #[derive(Default)]
 struct Failing {
     attempts: Mutex<Vec<u32>>,
@@ -298,7 +298,7 @@ async fn event_that_the_broker_refuses_does_not_block_others() -> Result<()> {
     let handler = Scripted::done();
     let consumer = Running::consumer(&bus, agents, handler.clone());
     connected(&bus).await?;
-    // Larger than the broker's limit of 16 MiB. In one publish with others, too.
+    // Larger than the broker's limit of 16 MiB: refused also when it is published together with others.
     let refused = agent_named("x".repeat(17 * 1024 * 1024));
     let small = [agent_created(), agent_created()];
     let results = bus.publish(&[small[0].clone(), refused.clone(), small[1].clone()]).await;
@@ -316,7 +316,7 @@ async fn event_that_the_broker_refuses_does_not_block_others() -> Result<()> {
         Ok(status.pending <= 1 && status.last_error.is_some_and(|error| error.contains("refused")))
     };
     eventually("only the refused one to be left", status).await?;
-    eventually("it to be dead", || async { Ok(outbox.status().await?.dead == 1) }).await?;
+    eventually("the refused event to be dead", || async { Ok(outbox.status().await?.dead == 1) }).await?;
     relay.stop().await?;
     consumer.stop().await
 }

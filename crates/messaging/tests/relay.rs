@@ -1,4 +1,4 @@
-//! The relay, from the producer's transaction to the consumer's, on each database and each bus.
+//! The relay, from the producer's transaction to the consumer's, on every combination of a database and a bus.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
@@ -73,8 +73,8 @@ async fn event_waits_for_its_consumer_to_start(database: Database, bus: Bus) -> 
     let event = accepted();
     enqueue(&database, std::slice::from_ref(&event)).await?;
     outbox.wake();
-    let refused = || async { Ok(outbox.status().await?.last_error.is_some()) };
-    eventually("the event to be refused", refused).await?;
+    let has_failed = || async { Ok(outbox.status().await?.last_error.is_some()) };
+    eventually("a failed attempt to publish", has_failed).await?;
     let handler = Scripted::done();
     let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
     handler.wait_for(1).await?;

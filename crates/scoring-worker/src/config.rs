@@ -27,7 +27,7 @@ pub struct Config {
     pub escalation_counts_as_not_resolved: bool,
     /// Conversations evaluated together, in one transaction.
     pub batch_size: usize,
-    /// Maximum number of unacknowledged conversations.
+    /// Maximum number of conversations in flight.
     pub max_in_flight: usize,
     /// Deadline of a call of ingest, in milliseconds.
     pub ingest_deadline_milliseconds: u64,

@@ -7,13 +7,13 @@ use assay_contracts::event::EvaluationOutcome;
 use assay_platform::telemetry::metrics as telemetry;
 use metrics::{Unit, counter, describe_counter, describe_histogram, histogram};
 
-/// Duration of the built-in scorer for one conversation.
-pub(crate) fn scored(elapsed: Duration) {
+/// Records how long the built-in scorer took for one conversation.
+pub(crate) fn record_scoring_duration(elapsed: Duration) {
     histogram!("assay_scoring_duration_seconds").record(elapsed);
 }
 
-/// A conversation was evaluated, or failed permanently.
-pub(crate) fn evaluated(outcome: &EvaluationOutcome) {
+/// Counts an evaluation, or a permanent failure of one.
+pub(crate) fn count_evaluation(outcome: &EvaluationOutcome) {
     if !telemetry::is_on() {
         return;
     }
@@ -33,8 +33,8 @@ pub(crate) fn evaluated(outcome: &EvaluationOutcome) {
     counter!("assay_evaluations_total", "status" => status, "scorer" => scorer).increment(1);
 }
 
-/// Conversations that expired before they were evaluated.
-pub(crate) fn failed(conversations: usize) {
+/// Counts conversations that expired or were given up before they were evaluated.
+pub(crate) fn count_failed(conversations: usize) {
     let conversations = u64::try_from(conversations).unwrap_or(u64::MAX);
     counter!("assay_evaluations_total", "status" => "failed", "scorer" => "none").increment(conversations);
 }

@@ -9,7 +9,8 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use assay_clients::{
-    ClientError, HttpClient, HttpSettings, IngestClient, RegistryClient, Service, WebhooksClient, http_client,
+    ClientError, HttpClient, HttpSettings, IngestClient, RegistryClient, ServiceClient, WebhooksClient,
+    http_client,
 };
 use assay_judge::{Judge, JudgeConfigError};
 use assay_messaging::outbox::{self, Outbox};
@@ -38,8 +39,9 @@ use crate::{MIGRATIONS, SCHEMA};
 /// Pause between attempts to create the partitions at startup.
 const PARTITIONS_RETRY_DELAY: Duration = Duration::from_millis(500);
 
-/// Conversations for each processor that are evaluated together, and how many at least.
+/// Conversations evaluated together, for each processor.
 const CONVERSATIONS_PER_PROCESSOR: usize = 2;
+/// Conversations evaluated together at least, however few processors there are.
 const MIN_CONVERSATIONS: usize = 4;
 
 /// Deadline for a page of retention periods.
@@ -104,16 +106,21 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     let outbox = Outbox::new(database.clone());
     let deadline = Duration::from_millis(config.ingest_deadline_milliseconds);
     let http = http_client(HttpSettings::default())?;
-    let ingest =
-        IngestClient::new(Service::new(http.clone(), ingest_url, Audience::Ingest, tokens.clone(), deadline));
+    let ingest = IngestClient::new(ServiceClient::new(
+        http.clone(),
+        ingest_url,
+        Audience::Ingest,
+        tokens.clone(),
+        deadline,
+    ));
     let subscribers = poll_subscribers(&config, tasks, http.clone(), webhooks_url, &tokens);
     let registry =
-        Service::new(http, registry_url, Audience::AgentRegistry, tokens.clone(), REGISTRY_DEADLINE);
+        ServiceClient::new(http, registry_url, Audience::AgentRegistry, tokens.clone(), REGISTRY_DEADLINE);
     let scorer = Arc::new(scorer(&config.weights)?.with_policy(config.policy()));
     let threads = BackgroundThreads::new("scorer", processors()).map_err(StartError::Threads)?;
     let judge = Judge::open(&config.judge)?;
     let subscription = subscription(config.batch_size, config.max_in_flight);
-    let parking = Parking::new(database.clone(), evaluated_together(&config, judge.as_ref()));
+    let parking = Parking::new(database.clone(), chunk_size(&config, judge.as_ref()));
     let judging = judge.map(|judge| {
         let stop = tasks.stop_token(Phase::Consume);
         JudgeConversations { judge, scorer: scorer.clone(), store: store.clone(), stop }
@@ -145,14 +152,14 @@ fn processors() -> NonZeroUsize {
     available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
-/// Most conversations that are evaluated together. Few, so that the next organization has its turn within a second; enough for
-/// each processor to have another one while results are stored. A judge computes elsewhere: its concurrency counts.
-fn evaluated_together(config: &Config, judge: Option<&Judge>) -> usize {
+/// Maximum number of conversations evaluated together. Small, so that the next organization has its turn within a second, but
+/// enough to keep each processor busy while results are stored. With a judge, the number of its concurrent calls.
+fn chunk_size(config: &Config, judge: Option<&Judge>) -> usize {
     let of_processors = (CONVERSATIONS_PER_PROCESSOR * processors().get()).max(MIN_CONVERSATIONS);
     judge.map_or(of_processors, Judge::concurrency).min(config.batch_size)
 }
 
-/// Evaluates accepted conversations: as they come from the bus, or parked ones, for which organizations take turns.
+/// Evaluates accepted conversations: deliveries of the bus, and parked ones, for which organizations take turns.
 fn spawn_evaluation(
     tasks: &mut Tasks,
     store: Arc<dyn EvaluationStore>,
@@ -207,7 +214,7 @@ fn poll_subscribers(
 ) -> WebhookSubscribers {
     const NAME: &str = "scoring-worker webhook subscribers";
     let Some(url) = webhooks_url else { return WebhookSubscribers::new(None) };
-    let service = Service::new(http, url, Audience::Webhooks, tokens.clone(), WEBHOOKS_DEADLINE);
+    let service = ServiceClient::new(http, url, Audience::Webhooks, tokens.clone(), WEBHOOKS_DEADLINE);
     let subscribers = WebhookSubscribers::new(Some(WebhooksClient::new(service)));
     let polled = subscribers.clone();
     let interval = Duration::from_millis(config.subscribers_poll_interval_milliseconds.max(1));
@@ -269,8 +276,8 @@ fn register_checks(
     assay_messaging::register_outbox_readiness(readiness, SCHEMA, outbox, max_age);
 }
 
-/// Prepares the table before the first evaluation: rows in the default partition have to be moved later. False when the
-/// process stops first.
+/// Creates the partitions before the first evaluation, because rows in the default partition have to be moved later. False
+/// when the process stops first.
 async fn prepare_partitions(store: &dyn EvaluationStore, stop: &CancellationToken) -> bool {
     while let Err(error) = store.prepare_partitions(now()).await {
         tracing::warn!(cause = %error, "partitions cannot be created, evaluation has not started: trying again");

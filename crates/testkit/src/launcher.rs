@@ -270,7 +270,7 @@ impl Instance {
         &self.address
     }
 
-    /// Whether it was started and neither killed, stopped nor forgotten since.
+    /// Whether it was started and neither killed nor stopped since.
     #[must_use]
     pub fn is_started(&self) -> bool {
         self.process.is_some()

@@ -37,7 +37,7 @@ impl Backends {
 
     /// Restarts dead servers and resumes paused ones.
     pub fn heal(&mut self) -> Result<()> {
-        // A server that exited by itself, for example on a full disk, is restarted like a stopped one.
+        // A server that exited without a signal of ours, for example on a full disk, is restarted, too.
         if let Some(postgres) = self.postgres.take_if(|postgres| !postgres.is_running()) {
             postgres.kill()?;
         }
@@ -71,7 +71,7 @@ impl Backends {
     }
 
     pub fn kill_rabbit(&mut self) {
-        // Dropping it kills it.
+        // Dropping the server kills it.
         self.rabbit = None;
     }
 
@@ -94,12 +94,12 @@ impl Backends {
         self.rabbit.as_ref().map(|rabbit| format!("127.0.0.1:{}", rabbit.port()))
     }
 
-    /// The broker without a proxy.
+    /// URL of the broker, without a proxy.
     pub fn amqp_url(&self) -> Result<String> {
         Ok(self.rabbit()?.amqp_url())
     }
 
-    /// The broker through a proxy.
+    /// URL of the broker at `address`, that of a proxy.
     pub fn amqp_url_at(&self, address: &str) -> Result<String> {
         let url = self.amqp_url()?;
         let (credentials, rest) = url.split_once('@').context("no credentials")?;
@@ -107,13 +107,13 @@ impl Backends {
         Ok(format!("{credentials}@{address}/{host}"))
     }
 
-    /// A service's database without a proxy.
+    /// URL of a service's database, without a proxy.
     pub fn database(&self, owner: ServiceRole) -> Result<String> {
         let address = self.postgres_address().context("PostgreSQL does not run")?;
         Ok(database_url(owner, &address))
     }
 
-    /// Settings for the command line.
+    /// Settings of commands: databases and broker without proxies.
     pub fn settings(&self) -> Settings {
         let set = |name: &str, url: Result<String>| Some((name.to_owned(), url.ok()?));
         let databases = databases().filter_map(|role| set(role.setting, self.database(role.owner)));

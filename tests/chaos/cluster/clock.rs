@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-/// The library, if it is there.
+/// The path of `libfaketime`, if it is installed.
 pub fn library() -> Option<PathBuf> {
     let machine = std::env::consts::ARCH;
     let path = PathBuf::from(format!("/usr/lib/{machine}-linux-gnu/faketime/libfaketimeMT.so.1"));
@@ -29,7 +29,7 @@ pub fn variables(home: &Path, role: &str) -> Vec<(String, String)> {
 
 /// Sets the clock offset of a role, in seconds.
 pub fn set(home: &Path, role: &str, seconds: i64) -> Result<()> {
-    // Atomically: a half-written file would be another offset.
+    // Replaced atomically: the content of a half-written file would be another offset.
     let file = file(home, role);
     let new = file.with_extension("new");
     fs::write(&new, format!("{seconds:+}\n"))?;

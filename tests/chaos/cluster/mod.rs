@@ -131,7 +131,7 @@ impl Cluster {
         clock::library().is_some()
     }
 
-    /// The address of a service's database, for checks.
+    /// The URL of a service's database, for checks.
     pub fn database(&self, schema: &str) -> Result<String> {
         match &self.backends {
             Some(backends) => {
@@ -148,7 +148,7 @@ impl Cluster {
         self.operator().command(arguments)
     }
 
-    /// Without proxies.
+    /// A launcher for operator commands, which reach the servers without proxies.
     fn operator(&self) -> Launcher {
         let mut launcher = self.launcher.clone();
         launcher.settings.extend(self.backends.iter().flat_map(Backends::settings));

@@ -1,4 +1,4 @@
-//! Faults of deliveries: duplicated, reordered, malformed.
+//! Faults of deliveries: without acknowledgement, duplicated, reordered, malformed.
 
 use std::time::Duration;
 
@@ -18,11 +18,11 @@ use crate::cluster::{LIMIT, To};
 
 /// The exchange of the default namespace.
 const EXCHANGE: &str = "assay.events";
-/// Commits to wait for before the consumer is killed, and for how long before its link is thawed.
+/// The consumer is killed after this many commits. If they take longer than [`FREEZE_TIME`], its link is healed for
+/// [`HEALTHY_TIME`] before the next attempt.
 const COMMITS: u64 = 20;
-const FROZEN: Duration = Duration::from_secs(5);
-/// Time with a healthy link before the next attempt.
-const THAWED: Duration = Duration::from_secs(2);
+const FREEZE_TIME: Duration = Duration::from_secs(5);
+const HEALTHY_TIME: Duration = Duration::from_secs(2);
 /// For how long events are captured, and how many at most.
 const CAPTURE_TIME: Duration = Duration::from_secs(3);
 const MAX_CAPTURED_EVENTS: usize = 300;
@@ -48,7 +48,7 @@ pub async fn kill_between_commit_and_ack(context: &mut FaultContext<'_>, role: &
     let deadline = Instant::now() + LIMIT;
     loop {
         context.cluster.links.set((role, To::Rabbit), LinkState::FrozenToServer);
-        let (before, until) = (count()?, Instant::now() + FROZEN);
+        let (before, until) = (count()?, Instant::now() + FREEZE_TIME);
         let mut committed = 0;
         while committed < COMMITS && Instant::now() < until {
             sleep(Duration::from_millis(50)).await;
@@ -57,10 +57,10 @@ pub async fn kill_between_commit_and_ack(context: &mut FaultContext<'_>, role: &
         if committed >= COMMITS {
             break;
         }
-        // The prefetch of a new consumer starts small: let it grow, then try again.
+        // The prefetch window of a new consumer starts small: let it grow, then try again.
         ensure!(Instant::now() < deadline, "{role} committed too little");
         context.cluster.links.set((role, To::Rabbit), LinkState::Healthy);
-        sleep(THAWED).await;
+        sleep(HEALTHY_TIME).await;
     }
     context.cluster.of_role(role).into_iter().for_each(|instance| instance.kill());
     Ok(())
@@ -121,6 +121,6 @@ async fn publish(channel: &Channel, topic: &str, payload: &[u8], properties: Bas
     let confirm = channel.basic_publish(EXCHANGE.into(), topic.into(), options, payload, properties).await?;
     match confirm.await? {
         Confirmation::Ack(None) => Ok(()),
-        other => anyhow::bail!("{topic} was not taken: {other:?}"),
+        other => anyhow::bail!("{topic} was not confirmed: {other:?}"),
     }
 }

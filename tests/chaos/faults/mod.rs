@@ -20,7 +20,7 @@ use crate::rng::Rng;
 /// A fault. Its name is its `Debug` form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Fault {
-    /// SIGKILL of all processes of ours at once.
+    /// SIGKILL of all our processes at once.
     KillEverything,
     /// SIGKILL of every replica of a role.
     Kill(&'static str),
@@ -28,7 +28,7 @@ pub enum Fault {
     KillOne(&'static str),
     /// SIGSTOP of every replica of a role, and SIGCONT after a while.
     Pause(&'static str),
-    /// SIGTERM and a new start, one process after another.
+    /// SIGTERM and restart, one process after another.
     RollingRestart,
     /// SIGTERM of everything at once.
     StopEverything,
@@ -52,7 +52,7 @@ pub enum Fault {
     KillExportWorkerMidFile,
     /// Every event of a few seconds is delivered twice more, in random order.
     Redeliver,
-    /// Messages that are no events.
+    /// Messages are published that are not valid events.
     Poison,
     FillObjectStore,
     FillDatabaseDisk,
@@ -61,7 +61,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// The selection for `make test`.
+    /// The faults of `make test`.
     pub fn selection() -> Vec<Self> {
         vec![
             Self::KillOne("ingest"),
@@ -74,7 +74,7 @@ impl Fault {
         ]
     }
 
-    /// For the standalone, killed fifty times.
+    /// All faults of the standalone. It is killed fifty times.
     pub fn of_the_standalone() -> Vec<Self> {
         let mut faults = vec![Self::KillEverything; 50];
         faults.extend([Self::Pause("standalone"); 3]);
@@ -84,7 +84,7 @@ impl Fault {
         faults
     }
 
-    /// Every fault there is, each role's included.
+    /// All faults of the distributed stack, for every role.
     pub fn of_the_distributed_stack() -> Vec<Self> {
         let mut faults: Vec<Self> = ROLES
             .iter()
@@ -128,7 +128,7 @@ impl Fault {
         }
     }
 
-    /// Injects the fault for its duration. `Cluster::heal` repairs the rest.
+    /// Injects the fault and waits while it lasts. Afterwards `Cluster::heal` repairs what is still broken.
     pub async fn inject(self, context: &mut FaultContext<'_>) -> Result<()> {
         match self {
             Self::KillEverything => processes::kill(context, None).await,

@@ -36,7 +36,7 @@ pub async fn kill_one(context: &mut FaultContext<'_>, role: &str) -> Result<()> 
     Ok(())
 }
 
-/// Longer than the lease of an export job.
+/// Pauses a role for 1 to 7 s; the lease of an export job is 4 s.
 pub async fn pause(context: &mut FaultContext<'_>, role: &str) -> Result<()> {
     context.cluster.of_role(role).iter().for_each(|instance| instance.signal(Signal::SIGSTOP));
     context.hold(Duration::from_secs(1), Duration::from_secs(7)).await;
@@ -73,7 +73,7 @@ pub async fn kill_export_worker_mid_file(context: &mut FaultContext<'_>) -> Resu
         match context.client.read(&path).await {
             Ok(export) if export["status"] == "pending" => {}
             Ok(_) => break,
-            Err(answer) => context.journal.other("export", &path, &answer),
+            Err(answer) => context.journal.record_answer("export", &path, &answer),
         }
         sleep(Duration::from_millis(20)).await;
     }

@@ -23,18 +23,18 @@ pub async fn check_file(
     is_last: bool,
     report: &mut Report,
 ) -> Result<()> {
-    let end = finished(client, &export.id).await?;
-    if end["status"] == "failed" {
+    let finished = await_finished(client, &export.id).await?;
+    if finished["status"] == "failed" {
         report.exports_failed += 1;
-        if end["error_message"].as_str().is_none_or(str::is_empty) {
+        if finished["error_message"].as_str().is_none_or(str::is_empty) {
             report.record_wrong(format!("export {} failed without a reason", export.id));
         }
         if is_last {
-            report.record_lost(format!("the last export failed: {}", end["error_message"]));
+            report.record_lost(format!("the last export failed: {}", finished["error_message"]));
         }
         return Ok(());
     }
-    let address = end["download_url"].as_str().context("complete, and no address")?;
+    let address = finished["download_url"].as_str().context("complete, without an address")?;
     let bytes = match client.fetch(address).await {
         Ok(bytes) => bytes,
         Err(answer) => {
@@ -42,7 +42,7 @@ pub async fn check_file(
             return Ok(());
         }
     };
-    match rows(&bytes, export, stored, deleting) {
+    match check_rows(&bytes, export, stored, deleting) {
         Err(error) => {
             report.record_wrong(format!("the file of export {} ({}): {error:#}", export.id, export.kind))
         }
@@ -64,7 +64,7 @@ pub async fn check_file(
 }
 
 /// Checks the rows of a file and returns their ticket ids.
-fn rows(
+fn check_rows(
     bytes: &[u8],
     export: &Export,
     stored: &Stored,
@@ -76,14 +76,14 @@ fn rows(
     for row in &table.rows {
         let ticket = &row["ticket_id"];
         ensure!(rows.insert(ticket.clone()), "ticket {ticket} has two rows");
-        let place = (row["conversation_started_at"].clone(), ticket.clone());
-        ensure!(last < place, "the rows are not in order at {ticket}");
-        last = place;
+        let sort_key = (row["conversation_started_at"].clone(), ticket.clone());
+        ensure!(last < sort_key, "the rows are not in order at {ticket}");
+        last = sort_key;
         if deleting.contains(ticket) {
             continue;
         }
-        let of = stored.tickets.get(&row["external_ticket_id"]).context("a row of an unknown ticket")?;
-        ensure!(of.contains(ticket), "the row of {ticket} names another external id");
+        let ids = stored.tickets.get(&row["external_ticket_id"]).context("a row of an unknown ticket")?;
+        ensure!(ids.contains(ticket), "the row of {ticket} names another external id");
         let (evaluation, _) = stored.evaluations.get(ticket).context("a row without an evaluation")?;
         ensure!(row["evaluation_id"] == *evaluation, "the row of {ticket} is of another evaluation");
     }
@@ -98,7 +98,7 @@ fn rows(
     Ok(rows)
 }
 
-async fn finished(client: &Client, export: &str) -> Result<Value> {
+async fn await_finished(client: &Client, export: &str) -> Result<Value> {
     let deadline = Instant::now() + SETTLE_LIMIT;
     loop {
         let read: Result<Value, Answer> = client.read(&format!("/v1/evaluations/exports/{export}")).await;

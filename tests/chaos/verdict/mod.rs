@@ -31,7 +31,7 @@ const SCHEMAS: [&str; 4] = ["registry", "ingest", "scoring", "export"];
 const DETERMINISTIC: [&str; 7] = ["axis", "resolution", "charge", "handoff", "sentiment", "effort", "flags"];
 
 /// Waits until the cluster has settled, checks all invariants and fills in the report.
-pub async fn reach(
+pub async fn check(
     cluster: &Cluster,
     client: &Client,
     journal: &Journal,
@@ -49,15 +49,15 @@ pub async fn reach(
     report.wrong += observed.violations.len() as u64;
     let stored = Stored::read(cluster)?;
     let scored = score_locally(cluster).await?;
-    identities(&observed, &stored, report);
-    evaluations(&observed, &stored, conversations, &scored, report)?;
-    tickets(client, &observed, report).await;
+    check_identities(&observed, &stored, report);
+    check_evaluations(&observed, &stored, conversations, &scored, report)?;
+    check_tickets(client, &observed, report).await;
     let last = observed.exports.len().saturating_sub(2);
     for (index, export) in observed.exports.iter().enumerate() {
         check_file(client, export, &stored, &observed.deleting, index >= last, report).await?;
     }
-    counters(cluster, report)?;
-    dead_letters(cluster, poisoned, report).await?;
+    check_watermark(cluster, report)?;
+    check_dead_letters(cluster, poisoned, report).await?;
     report.requests = observed.requests;
     report.accepted = observed.accepted_answers;
     report.tickets = stored.tickets.len() as u64;
@@ -93,8 +93,8 @@ async fn settle(cluster: &Cluster) -> Result<()> {
     }
 }
 
-/// Exactly one ticket per identity, with the id from the answers; none that was never sent.
-fn identities(observed: &Observed, stored: &Stored, report: &mut Report) {
+/// Every identity has exactly one ticket, with the id from the answers, and was sent by a client.
+fn check_identities(observed: &Observed, stored: &Stored, report: &mut Report) {
     for (external_id, ids) in &stored.tickets {
         if ids.len() > 1 {
             report.record_duplicate(format!("{external_id} is stored as {ids:?}"));
@@ -123,8 +123,8 @@ fn identities(observed: &Observed, stored: &Stored, report: &mut Report) {
     }
 }
 
-/// One evaluation per ticket, equal to the scorer's.
-fn evaluations(
+/// Every ticket has one evaluation, equal to that of `assay score`.
+fn check_evaluations(
     observed: &Observed,
     stored: &Stored,
     conversations: &Conversations,
@@ -157,7 +157,7 @@ fn evaluations(
 }
 
 /// Every accepted ticket can be read, with its evaluation.
-async fn tickets(client: &Client, observed: &Observed, report: &mut Report) {
+async fn check_tickets(client: &Client, observed: &Observed, report: &mut Report) {
     let accepted =
         observed.accepted.iter().flat_map(|(external_id, ids)| ids.iter().map(move |id| (external_id, id)));
     let mut read = stream::iter(accepted)
@@ -188,7 +188,7 @@ async fn tickets(client: &Client, observed: &Observed, report: &mut Report) {
 }
 
 /// The read model's watermark equals the number of evaluations.
-fn counters(cluster: &Cluster, report: &mut Report) -> Result<()> {
+fn check_watermark(cluster: &Cluster, report: &mut Report) -> Result<()> {
     let read = |schema: &str, column: &str| {
         let query = format!("SELECT CAST({column} AS text) AS value FROM progress");
         query_texts(&cluster.database(schema)?, &query)
@@ -201,7 +201,7 @@ fn counters(cluster: &Cluster, report: &mut Report) -> Result<()> {
 }
 
 /// Exactly the poison messages are dead letters.
-async fn dead_letters(cluster: &Cluster, poisoned: usize, report: &mut Report) -> Result<()> {
+async fn check_dead_letters(cluster: &Cluster, poisoned: usize, report: &mut Report) -> Result<()> {
     let data = cluster.data.folder().display().to_string();
     let location: &[&str] = if cluster.backends.is_some() { &[] } else { &["--data-dir", &data] };
     let output = cluster.assay(&[&["dead-letter", "list"], location].concat()).output().await?;
@@ -210,8 +210,9 @@ async fn dead_letters(cluster: &Cluster, poisoned: usize, report: &mut Report) -
     let count = |line: &str| line.split_once(": ")?.1.split_once(" dead letter")?.0.parse::<u64>().ok();
     report.dead_letters = list.lines().filter_map(count).sum();
     if report.dead_letters != poisoned as u64 {
-        report
-            .record_wrong(format!("{poisoned} messages were poisoned, and these are dead letters:\n{list}"));
+        report.record_wrong(format!(
+            "{poisoned} invalid messages were published; the dead letters are:\n{list}"
+        ));
     }
     Ok(())
 }

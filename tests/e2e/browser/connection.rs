@@ -32,7 +32,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Starts the browser without a window, with its profile in `profile` and its own messages in the file `log`.
+    /// Starts the browser without a window, with its profile in `profile` and its output in the file `log`.
     pub fn start(program: &Path, profile: &Path, log: &Path) -> Result<Self> {
         let mut process = Command::new("sh")
             .args(["-c", MOVE_PIPES, "sh"])

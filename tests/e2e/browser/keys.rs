@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 const SHIFT: u32 = 8;
 
-/// What pressing a key sends, down and up: a named key (`Enter`, `Tab`, `Escape`, `Space`, `ArrowDown`, with `Shift+` before it
-/// if need be), or a character.
+/// The key-down and key-up events of a key: a named key (`Enter`, `Tab`, `Escape`, `Space`, `ArrowDown`, optionally with the
+/// prefix `Shift+`), or a character.
 pub fn press(key: &str) -> Result<[Value; 2]> {
     let (modifiers, name) = match key.strip_prefix("Shift+") {
         Some(name) => (SHIFT, name),
@@ -35,7 +35,7 @@ pub fn press(key: &str) -> Result<[Value; 2]> {
     Ok([event(if text.is_empty() { "rawKeyDown" } else { "keyDown" }, text), event("keyUp", "")])
 }
 
-/// The number of a key that has one by its character.
+/// The Windows virtual-key code: of a letter or digit its ASCII code, of others the code of the key `/?`.
 fn virtual_key(upper: char) -> u32 {
     if upper.is_ascii_alphanumeric() { u32::from(upper) } else { 191 }
 }

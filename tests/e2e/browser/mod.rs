@@ -1,7 +1,7 @@
-//! A browser as a person uses it: it opens addresses, clicks on what is visible, presses keys, and complains.
+//! A browser, used as a person does: it opens addresses, clicks visible elements, presses keys, and records page errors.
 
+mod browser_log;
 mod connection;
-mod heard;
 mod keys;
 mod viewer;
 
@@ -15,19 +15,19 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use self::browser_log::BrowserLog;
 use self::connection::Connection;
-use self::heard::Heard;
 pub use self::viewer::Viewer;
 use crate::harness::LIMIT;
 
 /// How often a page is asked about a condition.
 const INTERVAL: Duration = Duration::from_millis(10);
 
-/// Marks a document, to notice the next one.
+/// Marks the current document: [`IS_LOADED`] is false until the next document has replaced it.
 const MARK: &str = "window.isOfTheLastPage = true";
 const IS_LOADED: &str = "!window.isOfTheLastPage && document.readyState === 'complete'";
 
-/// Chromium as Debian names it, or what it is built into elsewhere.
+/// The path of Chromium (Debian's name) or Google Chrome.
 pub fn program() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let find =
@@ -42,7 +42,7 @@ pub struct Browser {
     context: Option<String>,
     base_url: String,
     downloads: PathBuf,
-    heard: Heard,
+    log: BrowserLog,
 }
 
 impl Browser {
@@ -57,19 +57,19 @@ impl Browser {
             context: None,
             base_url: base_url.to_owned(),
             downloads,
-            heard: Heard::default(),
+            log: BrowserLog::default(),
         };
-        browser.renew(&Viewer::default()).await?;
+        browser.reset(&Viewer::default()).await?;
         Ok(browser)
     }
 
-    /// Ends it.
+    /// Ends the browser.
     pub async fn close(self) -> Result<()> {
         self.connection.close().await
     }
 
-    /// Begins again with an empty tab, without cookies and with an empty cache.
-    pub async fn renew(&mut self, viewer: &Viewer) -> Result<()> {
+    /// Replaces the tab by a new one, without cookies and with an empty cache.
+    pub async fn reset(&mut self, viewer: &Viewer) -> Result<()> {
         let context = self.browser_call("Target.createBrowserContext", json!({})).await?;
         let context = context["browserContextId"].as_str().context("no context")?.to_owned();
         let target = json!({"url": "about:blank", "browserContextId": context});
@@ -88,11 +88,11 @@ impl Browser {
         });
         self.browser_call("Browser.setDownloadBehavior", behaviour).await?;
         self.read_events();
-        self.heard.complaints.clear();
+        self.log.page_errors.clear();
         self.emulate(viewer).await
     }
 
-    /// Makes the browser that of this viewer.
+    /// Applies the settings of a viewer to the tab.
     pub async fn emulate(&mut self, viewer: &Viewer) -> Result<()> {
         for (method, parameters) in viewer.settings() {
             self.call(method, parameters).await?;
@@ -108,7 +108,7 @@ impl Browser {
             format!("{}{address}", self.base_url)
         };
         self.evaluate::<Value>(MARK).await?;
-        self.heard.loaded_bytes = 0;
+        self.log.loaded_bytes = 0;
         let answer = self.call("Page.navigate", json!({"url": url})).await?;
         ensure!(answer["errorText"].is_null(), "{url}: {answer}");
         self.wait_for(IS_LOADED).await.with_context(|| url.clone())
@@ -117,7 +117,7 @@ impl Browser {
     /// Loads the page again.
     pub async fn reload(&mut self) -> Result<()> {
         self.evaluate::<Value>(MARK).await?;
-        self.heard.loaded_bytes = 0;
+        self.log.loaded_bytes = 0;
         self.call("Page.reload", json!({})).await?;
         self.wait_for(IS_LOADED).await
     }
@@ -137,7 +137,7 @@ impl Browser {
     /// Clicks on an element that leads to another page, and waits until that is loaded.
     pub async fn follow(&mut self, selector: &str) -> Result<()> {
         self.evaluate::<Value>(MARK).await?;
-        self.heard.loaded_bytes = 0;
+        self.log.loaded_bytes = 0;
         self.click(selector).await?;
         self.wait_for(IS_LOADED).await.with_context(|| format!("after a click on {selector}"))
     }
@@ -149,7 +149,7 @@ impl Browser {
         self.wait_for(IS_LOADED).await.with_context(|| format!("after the key {key}"))
     }
 
-    /// Clicks with the mouse in the middle of the first element of a selector, which must be visible there.
+    /// Clicks with the mouse in the middle of the first element of a selector; an error when it is not visible there.
     pub async fn click(&mut self, selector: &str) -> Result<()> {
         let place = self.place_of(selector).await?;
         for (kind, buttons) in [("mouseMoved", 0), ("mousePressed", 1), ("mouseReleased", 0)] {
@@ -168,7 +168,7 @@ impl Browser {
         Ok(())
     }
 
-    /// Where the element of a selector can be clicked on.
+    /// The point at which the first element of a selector can be clicked.
     async fn place_of(&mut self, selector: &str) -> Result<(f64, f64)> {
         let selector_text = serde_json::to_string(selector)?;
         let place: Result<(f64, f64), String> = self
@@ -189,7 +189,7 @@ impl Browser {
         Ok(())
     }
 
-    /// Types a text into what has the focus.
+    /// Types a text into the element with the focus.
     pub async fn type_text(&mut self, text: &str) -> Result<()> {
         for character in text.chars() {
             self.press(character.encode_utf8(&mut [0; 4])).await?;
@@ -197,10 +197,10 @@ impl Browser {
         Ok(())
     }
 
-    /// The value of an expression, or what its promise becomes.
+    /// The value of an expression; of a promise, the value it resolves to.
     pub async fn evaluate<T: DeserializeOwned>(&mut self, expression: &str) -> Result<T> {
-        let question = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
-        let mut answer = self.call("Runtime.evaluate", question).await?;
+        let parameters = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
+        let mut answer = self.call("Runtime.evaluate", parameters).await?;
         if let Some(exception) = answer.get("exceptionDetails") {
             let text = exception["exception"]["description"].as_str().or(exception["text"].as_str());
             bail!("{}: {expression:.300}", text.unwrap_or_default());
@@ -223,7 +223,7 @@ impl Browser {
         self.evaluate(&format!("document.querySelector({selector}) !== null")).await
     }
 
-    /// The value of an expression of JavaScript for each element of a selector, which it knows as `it`.
+    /// The values of a JavaScript expression for all elements of a selector; `it` is the element.
     pub async fn all<T: DeserializeOwned>(&mut self, selector: &str, expression: &str) -> Result<Vec<T>> {
         let selector = serde_json::to_string(selector)?;
         self.evaluate(&format!("[...document.querySelectorAll({selector})].map((it) => ({expression}))"))
@@ -235,11 +235,11 @@ impl Browser {
         self.evaluate("location.pathname + location.search + location.hash").await
     }
 
-    /// Waits until an expression is true, also over the change of a page.
+    /// Waits until an expression is true, also across page loads.
     pub async fn wait_for(&mut self, condition: &str) -> Result<()> {
         let deadline = Instant::now() + LIMIT;
         loop {
-            // While a page makes room for the next one there is nothing to ask.
+            // Between two pages the evaluation fails.
             let answer = self.evaluate::<Value>(condition).await;
             if matches!(answer, Ok(Value::Bool(true))) {
                 return Ok(());
@@ -253,7 +253,7 @@ impl Browser {
         }
     }
 
-    /// The cookies, to give them to [`Self::set_cookies`].
+    /// The cookies, in the form that [`Self::set_cookies`] takes.
     pub async fn cookies(&mut self) -> Result<Value> {
         Ok(self.call("Network.getCookies", json!({"urls": [self.base_url]})).await?["cookies"].take())
     }
@@ -270,61 +270,61 @@ impl Browser {
     }
 
     /// The whole page as PNG.
-    pub async fn picture(&mut self) -> Result<Vec<u8>> {
+    pub async fn screenshot(&mut self) -> Result<Vec<u8>> {
         let metrics = self.call("Page.getLayoutMetrics", json!({})).await?;
         let size = &metrics["cssContentSize"];
         let clip = json!({"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1});
-        let question = json!({"format": "png", "captureBeyondViewport": true, "clip": clip});
-        let answer = self.call("Page.captureScreenshot", question).await?;
-        Ok(STANDARD.decode(answer["data"].as_str().context("no picture")?)?)
+        let parameters = json!({"format": "png", "captureBeyondViewport": true, "clip": clip});
+        let answer = self.call("Page.captureScreenshot", parameters).await?;
+        Ok(STANDARD.decode(answer["data"].as_str().context("no screenshot")?)?)
     }
 
-    /// Clicks on an element that leads to a file, and reads the file.
+    /// Clicks on a link to a file, and returns the downloaded file.
     pub async fn download(&mut self, selector: &str) -> Result<Vec<u8>> {
         self.read_events();
-        self.heard.downloads.clear();
+        self.log.downloads.clear();
         self.click(selector).await?;
         self.downloaded().await
     }
 
-    /// The file that is being downloaded.
+    /// Waits for the end of a download, and returns the file.
     pub async fn downloaded(&mut self) -> Result<Vec<u8>> {
         let deadline = Instant::now() + LIMIT;
-        while self.heard.downloads.is_empty() {
+        while self.log.downloads.is_empty() {
             let event = self.connection.event(deadline).await?.context("no file was downloaded")?;
-            self.heard.note(&event);
+            self.log.record(&event);
         }
-        let path = self.heard.downloads.remove(0);
+        let path = self.log.downloads.remove(0);
         std::fs::read(&path).with_context(|| path.clone())
     }
 
-    /// Bytes on the wire, with headers, of the page and its files; those from the cache count nothing.
+    /// Bytes on the wire, headers included, of the page and its files; cached files are not counted.
     pub async fn loaded_bytes(&mut self) -> Result<u64> {
-        self.hear().await?;
-        Ok(self.heard.loaded_bytes)
+        self.read_pending_events().await?;
+        Ok(self.log.loaded_bytes)
     }
 
-    /// What the browser complained of since the last call: violations of the policy, faults of scripts, failed loads.
-    pub async fn complaints(&mut self) -> Result<Vec<String>> {
-        self.hear().await?;
-        Ok(std::mem::take(&mut self.heard.complaints))
+    /// Page errors since the last call: violations of the Content Security Policy, script errors, failed loads, dialogs.
+    pub async fn page_errors(&mut self) -> Result<Vec<String>> {
+        self.read_pending_events().await?;
+        Ok(std::mem::take(&mut self.log.page_errors))
     }
 
-    /// Reads everything that has happened up to now: an answer comes after the events before it.
-    async fn hear(&mut self) -> Result<()> {
+    /// Reads all events up to now: the browser answers a call after it has sent the earlier events.
+    async fn read_pending_events(&mut self) -> Result<()> {
         self.call("Page.getNavigationHistory", json!({})).await?;
         self.read_events();
         Ok(())
     }
 
-    /// Waits for a complaint with this text, and takes all of them.
-    pub async fn complaints_until(&mut self, part: &str) -> Result<Vec<String>> {
+    /// Waits for a page error with this text, and takes all page errors.
+    pub async fn page_errors_until(&mut self, part: &str) -> Result<Vec<String>> {
         let deadline = Instant::now() + LIMIT;
-        while !self.heard.complaints.iter().any(|text| text.contains(part)) {
+        while !self.log.page_errors.iter().any(|text| text.contains(part)) {
             let Some(event) = self.connection.event(deadline).await? else { break };
-            self.heard.note(&event);
+            self.log.record(&event);
         }
-        Ok(std::mem::take(&mut self.heard.complaints))
+        Ok(std::mem::take(&mut self.log.page_errors))
     }
 
     async fn browser_call(&mut self, method: &str, parameters: Value) -> Result<Value> {
@@ -339,12 +339,12 @@ impl Browser {
 
     fn read_events(&mut self) {
         while let Some(event) = self.connection.arrived() {
-            self.heard.note(&event);
+            self.log.record(&event);
         }
     }
 }
 
-/// Where the first visible element of a selector can be clicked on; what hides it otherwise.
+/// Returns the point at which the first element of a selector can be clicked, or the reason why it cannot be.
 const PLACE: &str = r"(selector) => {
   const element = document.querySelector(selector);
   if (!element) return { fault: `the page has no such element: ${location.href}` };

@@ -1,13 +1,13 @@
-//! Who looks at the pages: width, colours, zone, and whether scripts run.
+//! Emulated settings of a viewer: window width, colour scheme, time zone, and whether scripts run.
 
 use serde_json::{Value, json};
 
 /// The settings of a viewer.
 #[derive(Debug, Clone, Copy)]
 pub struct Viewer {
-    /// Of the window, in CSS pixels.
+    /// Width of the window, in CSS pixels.
     pub width: u32,
-    /// The colours that the system asks for.
+    /// Whether the system prefers a dark colour scheme.
     pub dark: bool,
     /// A name of the time zone database.
     pub zone: &'static str,
@@ -21,7 +21,7 @@ impl Default for Viewer {
 }
 
 impl Viewer {
-    /// The calls that make a tab that of this viewer.
+    /// The protocol calls that apply these settings to a tab.
     pub fn settings(&self) -> [(&'static str, Value); 4] {
         let colours = if self.dark { "dark" } else { "light" };
         let (width, height) = (self.width, 900);

@@ -15,7 +15,7 @@ const WRITERS: [(&str, usize); 7] =
 const AGENTS: [(&str, &str); 3] =
     [("support-bot", "intercom"), ("billing-bot", "zendesk"), ("shop-assistant", "custom")];
 
-/// The days over which the conversations are spread, up to yesterday: the usual period of the overview and the one before.
+/// The conversations are spread over this many days, up to yesterday: the default period of the overview and the one before.
 const DAYS: u64 = 56;
 const DAY_MILLIS: u64 = 86_400_000;
 
@@ -34,7 +34,7 @@ pub fn conversations() -> Result<Vec<Value>> {
     let now = u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis())?;
     let begin = now - now % DAY_MILLIS - DAYS * DAY_MILLIS;
     let step = DAYS * DAY_MILLIS / u64::try_from(texts.len())?;
-    // A stride that is no divisor of the number, so that languages and days mix.
+    // 29 has no common divisor with the number of texts: each text gets its own time, and languages and days mix.
     let moments = (0..texts.len()).map(|at| begin + u64::try_from(at * 29 % texts.len()).unwrap_or(0) * step);
     texts.iter().zip(moments).enumerate().map(|(at, (text, begin))| conversation(at, text, begin)).collect()
 }
@@ -82,7 +82,7 @@ fn author(code: &str, id: &str, agent: &str) -> Value {
     }
 }
 
-/// The wait before an item, as in `[40s] text`, in milliseconds; half a minute by default.
+/// Splits `[40s] text` into the delay before the message, in milliseconds, and its text. The default is half a minute.
 fn wait(said: &str) -> (u64, &str) {
     let written = said.strip_prefix('[').and_then(|rest| rest.split_once("] "));
     let seconds = written.and_then(|(wait, rest)| {

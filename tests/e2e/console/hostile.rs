@@ -1,10 +1,10 @@
-//! Conversations that try to be more than text.
+//! Hostile conversations: markup, scripts, bidirectional controls, very long words, very long messages.
 
 use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-/// Texts in customers' words; each sets `window.pwned` if it is ever run.
+/// Sets `window.pwned` if the browser runs it.
 pub const SCRIPT: &str = "<script>window.pwned = 1</script>";
 
 const MARKUP: [&str; 8] = [
@@ -18,8 +18,8 @@ const MARKUP: [&str; 8] = [
     "]]>--><!-- <plaintext>",
 ];
 
-/// Characters that turn, hide or pile up the text around them, and scripts that are read from the right.
-const TURNED: [&str; 5] = [
+/// Bidirectional controls, invisible and combining characters, right-to-left scripts, emoji sequences.
+const UNUSUAL_CHARACTERS: [&str; 5] = [
     "The refund is \u{202e}00.001\u{202c} euros, see invoice\u{2066}\u{202e}fdp.exe\u{2069}",
     "\u{202e}\u{202e}\u{202e}never closed",
     "zero\u{200b}width\u{feff}and\u{2060}joiners",
@@ -27,10 +27,11 @@ const TURNED: [&str; 5] = [
     "Z̸̡̢̛̗̘̙̜̝̞̟̠̣̤̥̦̩̪̫̬̭̮̯a̵̰̱̲̳̹̺̻̼l̶̽̾̿̀́̂̓̈́͆͊͋͌g̷͎͏͐͑͒͗͛ͣͤͥͦͧͨͩͪͫͬͭͮͯo̸ 👩‍👩‍👧‍👦🏳️‍🌈👍🏽🧑🏿‍🚀",
 ];
 
-/// One conversation with all of it, in the subject, the ids, the names and the messages.
+/// A conversation with hostile texts in the subject, the ids, the names and the messages.
 pub fn conversation(agent: &str) -> Value {
     let word = "a".repeat(10_000);
-    let mut texts: Vec<String> = MARKUP.iter().chain(&TURNED).map(|text| (*text).to_owned()).collect();
+    let mut texts: Vec<String> =
+        MARKUP.iter().chain(&UNUSUAL_CHARACTERS).map(|text| (*text).to_owned()).collect();
     texts.push(word);
     texts.push("Please refund me, I am still waiting, nothing works. <b>This is not solved!</b>".to_owned());
     let messages: Vec<Value> = texts

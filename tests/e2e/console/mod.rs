@@ -1,5 +1,4 @@
-//! The console in a real browser: every rule of its design is tried by name, one after the other in one browser on one
-//! standalone.
+//! Checks the rules of the console's design in a real browser: one rule after the other, in one browser on one standalone.
 
 mod corpus;
 mod hostile;
@@ -18,7 +17,7 @@ macro_rules! rules {
     };
 }
 
-/// The first one sees an organization without conversations; the last ones add hostile conversations.
+/// The first rule needs an organization without conversations; the last ones add hostile conversations.
 const RULES: &[Rule] = rules! {
     first_disputed_quote_takes_a_new_user_less_than_a_minute = rules::first_look::run,
     one_time_address_signs_in_once_and_ends_with_the_session = rules::sign_in::run,
@@ -40,7 +39,7 @@ const RULES: &[Rule] = rules! {
     large_conversation_is_shown_in_parts = rules::hostile_texts::large,
 };
 
-/// Tries all rules.
+/// Checks all rules.
 pub fn run() -> Result<()> {
     run_rules(RULES)
 }

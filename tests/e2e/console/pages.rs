@@ -6,15 +6,15 @@ use serde_json::json;
 
 use super::visit::{Page, Visit};
 
-/// The pages, with things on them: a webhook with a message, an export, a key.
+/// All pages. The first call creates a webhook, an export and a delivery for them.
 pub async fn pages(visit: &mut Visit) -> Result<Vec<Page>> {
     if visit.pages.is_empty() {
-        visit.pages = make(visit).await?;
+        visit.pages = create_pages(visit).await?;
     }
     Ok(visit.pages.clone())
 }
 
-async fn make(visit: &Visit) -> Result<Vec<Page>> {
+async fn create_pages(visit: &Visit) -> Result<Vec<Page>> {
     let disputed = first_id(visit, "charge=disputed&language=en&sort=-confidence").await?;
     let handed_over = first_id(visit, "handoff=completed").await?;
     let webhook = json!({"url": "http://127.0.0.1:1024/hook", "events": ["export.completed"], "description": "Data team"});
@@ -23,7 +23,7 @@ async fn make(visit: &Visit) -> Result<Vec<Page>> {
     let export = json!({"kind": "axis", "filters": {"charge": ["disputed"]}});
     visit.api.export(&export).await?;
     let deliveries = format!("/v1/webhooks/{webhook}/deliveries");
-    let delivery = crate::harness::until("a message of the webhook", async || {
+    let delivery = crate::harness::until("a delivery of the webhook", async || {
         let page = visit.api.get(&deliveries).await?.expect(200)?;
         Ok(page["data"][0]["id"].as_str().map(str::to_owned))
     })

@@ -1,4 +1,4 @@
-//! A standalone with conversations, a browser, and the rules that are tried in it.
+//! A standalone with conversations and a browser, in which the rules are checked.
 
 use std::fs;
 use std::io::Write;
@@ -13,43 +13,43 @@ use super::corpus;
 use crate::browser::{self, Browser, Viewer};
 use crate::harness::{Api, Cases, Kind, PrivateStack, Stack, block_on, until};
 
-/// Name of a rule, and what tries it.
-pub type Rule = (&'static str, Try);
+/// Name of a rule, and the function that checks it.
+pub type Rule = (&'static str, RuleFunction);
 
-type Try = for<'v> fn(&'v mut Visit) -> Pin<Box<dyn Future<Output = Result<()>> + 'v>>;
+type RuleFunction = for<'v> fn(&'v mut Visit) -> Pin<Box<dyn Future<Output = Result<()>> + 'v>>;
 
-/// The organization whose pages are looked at.
+/// The organization with the conversations.
 const ORGANIZATION: &str = "console";
 
-/// A page; the addresses hold ids, so the list is made for a visit, once.
+/// A page. Addresses contain ids, so the list of pages is created once per visit.
 #[derive(Clone)]
 pub struct Page {
     pub name: &'static str,
     pub address: String,
 }
 
-/// What every rule has: a signed-in tab of its own, conversations, a client of the API.
+/// The fixture of a rule: a new signed-in tab, conversations, a client of the API.
 pub struct Visit {
     pub browser: Browser,
-    /// Of the organization with the conversations.
+    /// The stack as [`ORGANIZATION`] sees it.
     pub stack: Stack,
     pub api: Api,
-    /// Of an organization that is new, as after the first start.
-    pub new: Stack,
-    /// Every page, once something asked for them.
+    /// The stack as the organization `default` sees it, without conversations, as after the first start.
+    pub default_organization: Stack,
+    /// Empty until [`super::pages::pages`] was called.
     pub pages: Vec<Page>,
     session: Value,
 }
 
 impl Visit {
-    /// An empty tab of this viewer, signed in.
-    pub async fn renew(&mut self, viewer: &Viewer) -> Result<()> {
-        self.browser.renew(viewer).await?;
+    /// Replaces the tab by a new one with these settings, signed in.
+    pub async fn reset(&mut self, viewer: &Viewer) -> Result<()> {
+        self.browser.reset(viewer).await?;
         self.browser.set_cookies(&self.session).await
     }
 
-    /// An address that signs in to the console once.
-    pub async fn link(&self) -> Result<String> {
+    /// Creates a sign-in link.
+    pub async fn sign_in_link(&self) -> Result<String> {
         let base = self.stack.base_url();
         let output = self
             .stack
@@ -78,13 +78,13 @@ impl Visit {
         Ok(id)
     }
 
-    /// The largest width that something on the page needs, in CSS pixels.
+    /// The width of the page's content, in CSS pixels.
     pub async fn needed_width(&mut self) -> Result<u32> {
         self.browser.evaluate("document.documentElement.scrollWidth").await
     }
 }
 
-/// Tries the rules one after the other, and reports the broken ones by name. `E2E_SCENARIOS` may name a part.
+/// Checks the rules one after the other, and reports failures by name. `E2E_SCENARIOS` selects rules by a part of their name.
 #[allow(clippy::disallowed_methods, reason = "a setting of the test, not of the product")]
 pub fn run_rules(rules: &[Rule]) -> Result<()> {
     let wanted = std::env::var("E2E_SCENARIOS").unwrap_or_default();
@@ -98,15 +98,15 @@ pub fn run_rules(rules: &[Rule]) -> Result<()> {
     let mut stack = PrivateStack::prepare(Kind::Standalone, "console")?;
     let outcome = block_on(async {
         stack.start().await?;
-        let mut visit = visit(&stack, &program).await?;
+        let mut visit = start_visit(&stack, &program).await?;
         let mut cases = Cases::default();
         for (name, rule) in rules {
             let began = Instant::now();
-            let outcome = try_rule(&mut visit, *rule).await;
+            let outcome = check_rule(&mut visit, *rule).await;
             let word = if outcome.is_ok() { "passed" } else { "FAILED" };
             writeln!(std::io::stderr(), "{word} {name} in {:.1} s", began.elapsed().as_secs_f32())?;
             if outcome.is_err() {
-                keep_picture(&mut visit, &stack.log(name)).await;
+                keep_screenshot(&mut visit, &stack.log(name)).await;
             }
             cases.check(name, outcome);
         }
@@ -119,21 +119,27 @@ pub fn run_rules(rules: &[Rule]) -> Result<()> {
     outcome
 }
 
-async fn visit(stack: &PrivateStack, program: &Path) -> Result<Visit> {
-    let own = stack.share(ORGANIZATION).await?;
-    let (profile, log) = (own.folder().join("browser"), stack.log("browser"));
-    let browser = Browser::start(program, &profile, &log, own.base_url()).await?;
-    let api = own.api()?;
-    let mut visit =
-        Visit { browser, api, stack: own, new: (**stack).clone(), pages: Vec::new(), session: Value::Null };
-    let link = visit.link().await?;
+async fn start_visit(stack: &PrivateStack, program: &Path) -> Result<Visit> {
+    let shared = stack.share(ORGANIZATION).await?;
+    let (profile, log) = (shared.folder().join("browser"), stack.log("browser"));
+    let browser = Browser::start(program, &profile, &log, shared.base_url()).await?;
+    let api = shared.api()?;
+    let mut visit = Visit {
+        browser,
+        api,
+        stack: shared,
+        default_organization: (**stack).clone(),
+        pages: Vec::new(),
+        session: Value::Null,
+    };
+    let link = visit.sign_in_link().await?;
     visit.browser.open(&link).await?;
     visit.session = visit.browser.cookies().await?;
-    fill(&visit.api).await?;
+    import_corpus(&visit.api).await?;
     Ok(visit)
 }
 
-async fn fill(api: &Api) -> Result<()> {
+async fn import_corpus(api: &Api) -> Result<()> {
     for agent in corpus::agents() {
         api.register(agent).await?;
     }
@@ -148,22 +154,22 @@ async fn fill(api: &Api) -> Result<()> {
     .await
 }
 
-async fn try_rule(visit: &mut Visit, rule: Try) -> Result<()> {
-    visit.renew(&Viewer::default()).await?;
+async fn check_rule(visit: &mut Visit, rule: RuleFunction) -> Result<()> {
+    visit.reset(&Viewer::default()).await?;
     rule(visit).await?;
-    let complaints = visit.browser.complaints().await?;
-    ensure!(complaints.is_empty(), "the browser complains: {}", complaints.join("\n"));
+    let page_errors = visit.browser.page_errors().await?;
+    ensure!(page_errors.is_empty(), "page errors: {}", page_errors.join("\n"));
     Ok(())
 }
 
-/// What the browser showed when a rule was broken, beside the logs; best effort.
-async fn keep_picture(visit: &mut Visit, log: &Path) {
-    if let Ok(picture) = visit.browser.picture().await {
-        let _ = fs::write(log.with_extension("png"), picture);
+/// Writes a screenshot of a failed rule next to the logs; best effort.
+async fn keep_screenshot(visit: &mut Visit, log: &Path) {
+    if let Ok(screenshot) = visit.browser.screenshot().await {
+        let _ = fs::write(log.with_extension("png"), screenshot);
     }
 }
 
-/// Where the pictures of `make screenshots` are.
-pub fn pictures() -> PathBuf {
+/// The folder of `make screenshots`.
+pub fn screenshots_folder() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("../screenshots")
 }

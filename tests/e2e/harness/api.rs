@@ -43,11 +43,11 @@ impl Api {
     /// Sends a request and reads its answer.
     pub async fn reply(&self, request: RequestBuilder) -> Result<Reply> {
         let request = request.build()?;
-        let question = format!("{} {}", request.method(), request.url().path());
-        let response = self.http.execute(request).await.with_context(|| question.clone())?;
+        let request_line = format!("{} {}", request.method(), request.url().path());
+        let response = self.http.execute(request).await.with_context(|| request_line.clone())?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        let body = response.bytes().await.with_context(|| format!("{question}: body"))?.to_vec();
-        Ok(Reply { question, status, headers, body })
+        let body = response.bytes().await.with_context(|| format!("{request_line}: body"))?.to_vec();
+        Ok(Reply { request_line, status, headers, body })
     }
 
     pub async fn get(&self, path: &str) -> Result<Reply> {

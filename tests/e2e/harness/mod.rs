@@ -31,7 +31,7 @@ pub use self::table::Table;
 /// Time limit of every wait.
 pub const LIMIT: Duration = Duration::from_secs(60);
 
-/// Runs a scenario that starts a stack of its own. The logs are kept, and shown on failure.
+/// Runs a scenario on a private stack. The logs are kept, and shown on failure.
 pub fn run_private(
     kind: Kind,
     name: &str,

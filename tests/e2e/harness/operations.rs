@@ -22,7 +22,7 @@ pub struct Operation {
     pub query: Vec<String>,
     /// The documented statuses.
     pub statuses: BTreeSet<String>,
-    /// Whether it requires a bearer token, an API key or a service's token, by document or code.
+    /// Whether it requires a bearer token (an API key or a service token), according to the document or the path.
     pub needs_token: bool,
 }
 

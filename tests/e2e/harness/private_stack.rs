@@ -1,4 +1,4 @@
-//! A stack with its processes, which its owner may start, stop and restart with other settings.
+//! A stack with its processes, which a scenario may start, stop and restart with other settings.
 
 use std::fs;
 use std::io::Write;
@@ -38,7 +38,7 @@ const COMMON: [(&str, &str); 9] = [
     ("ASSAY_TELEMETRY__FILTER", "info,actix_server=warn"),
 ];
 
-/// A stack of one owner, who uses it as the organization `default`. Dropping it kills its processes; they die with this
+/// A stack used by one scenario, as the organization `default`. Dropping it kills its processes; they die with this
 /// process, too.
 pub struct PrivateStack {
     // Dropped before the database and the folder that they use.
@@ -58,7 +58,7 @@ impl Deref for PrivateStack {
 }
 
 impl PrivateStack {
-    /// Everything but the processes. The logs are kept, in a folder named by the kind of stack and `name`.
+    /// Prepares everything but the processes. The logs are kept, in a folder named by the kind of stack and `name`.
     pub fn prepare(kind: Kind, name: &str) -> Result<Self> {
         let home = tempfile::Builder::new().prefix("assay-e2e-").tempdir()?;
         let folder = home.path().to_owned();
@@ -119,12 +119,12 @@ impl PrivateStack {
     /// SIGKILLs the standalone, or the named processes of the distributed stack.
     pub fn kill(&mut self, names: &[&str]) {
         let everything = self.kind == Kind::Standalone;
-        let doomed =
+        let killed =
             self.instances.iter_mut().filter(|instance| everything || names.contains(&instance.role()));
-        let mut doomed: Vec<_> = doomed.collect();
-        doomed.iter().for_each(|instance| instance.signal(Signal::SIGKILL));
+        let mut killed: Vec<_> = killed.collect();
+        killed.iter().for_each(|instance| instance.signal(Signal::SIGKILL));
         // Waits until each is reaped.
-        doomed.iter_mut().for_each(|instance| instance.kill());
+        killed.iter_mut().for_each(|instance| instance.kill());
     }
 
     /// Sends a signal to a process.
@@ -143,7 +143,7 @@ impl PrivateStack {
         self.instance(name)?.pid().with_context(|| format!("{name} does not run"))
     }
 
-    /// Limits the memory of a process from its next start on. False where the kernel lets us set no limit.
+    /// Limits the memory of a process from its next start on. `false` where the kernel does not let us set a limit.
     pub fn limit_memory(&mut self, name: &str, bytes: u64) -> Result<bool> {
         let Some(limit) = MemoryLimit::create(bytes)? else { return Ok(false) };
         let found = self.instances.iter_mut().find(|instance| instance.role() == name);
@@ -151,7 +151,7 @@ impl PrivateStack {
         Ok(true)
     }
 
-    /// How often the kernel killed a process for its memory; none without a limit.
+    /// Number of times the kernel killed a process at its memory limit; 0 without a limit.
     pub fn memory_kills(&self, name: &str) -> Result<u64> {
         self.instance(name)?.memory_limit().map_or(Ok(0), MemoryLimit::kills)
     }
@@ -166,7 +166,7 @@ impl PrivateStack {
         self.launcher.log(name)
     }
 
-    /// The view of a scenario with an organization and a folder of its own, both named `name`.
+    /// The stack as one of several scenarios sees it: with a new organization and a new folder, both named `name`.
     pub async fn share(&self, name: &str) -> Result<Stack> {
         let mut stack = self.stack.clone();
         stack.organization = name.replace('_', "-");
@@ -204,7 +204,7 @@ fn fresh_logs(kind: Kind, name: &str) -> Result<PathBuf> {
     Ok(logs)
 }
 
-/// Settings of the distributed stack: a database and a broker namespace of its own, addresses, secrets.
+/// Adds the settings of the distributed stack: a new database and broker namespace, addresses, secrets.
 fn add_backends(settings: &mut Settings, data: &Path) -> Result<TestDatabase> {
     let template = Template::new("e2e", "roles and schemas");
     let template = owners().into_iter().fold(template, Template::owned_by);
@@ -213,14 +213,14 @@ fn add_backends(settings: &mut Settings, data: &Path) -> Result<TestDatabase> {
         settings.insert(role.setting.to_owned(), database.url_as(role.owner)?);
     }
     let secret = |name: &str| random_name(&format!("a-secret-of-this-stack-{name}"));
-    let own = [
+    let backend_settings = [
         ("ASSAY_BUS__URL", services::rabbit()?.to_owned()),
         ("ASSAY_BUS__NAMESPACE", random_name("e2e")?),
         ("ASSAY_OBJECTS__URL", format!("file://{}", data.display())),
         ("ASSAY_SECURITY__SERVICE_TOKEN_SECRET", secret("tokens")?),
         ("ASSAY_SECURITY__SIGNING_KEYS", format!("k1:{}", secret("signatures")?)),
     ];
-    settings.extend(own.map(|(name, value)| (name.to_owned(), value)));
+    settings.extend(backend_settings.map(|(name, value)| (name.to_owned(), value)));
     set_addresses(settings)?;
     Ok(database)
 }

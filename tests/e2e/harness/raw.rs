@@ -80,7 +80,7 @@ impl RawConnection {
             self.read_more().await?;
         }
         let body = self.received.drain(..length).collect();
-        Ok(Reply { question: "raw request".to_owned(), status, headers, body })
+        Ok(Reply { request_line: "raw request".to_owned(), status, headers, body })
     }
 
     async fn read_more(&mut self) -> Result<()> {

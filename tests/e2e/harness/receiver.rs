@@ -45,7 +45,7 @@ impl Message {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
 
-    /// The payload, when the official library accepts the message with this secret.
+    /// The payload, if the official library verifies the message with this secret.
     pub fn verified(&self, secret: &str) -> Result<Value> {
         Webhook::new(secret)?.verify(&self.body, &self.headers)?;
         Ok(serde_json::from_slice(&self.body)?)
@@ -58,12 +58,12 @@ impl Message {
 }
 
 impl Receiver {
-    /// On a port that the system chooses.
+    /// Starts a receiver on a free port.
     pub fn start() -> Result<Self> {
         Self::at("127.0.0.1:0".parse()?)
     }
 
-    /// On this port.
+    /// Starts a receiver on this port.
     pub fn at(address: SocketAddr) -> Result<Self> {
         let listener = TcpListener::bind(address).context("no port for the receiver")?;
         let address = listener.local_addr()?;
@@ -74,7 +74,7 @@ impl Receiver {
                 if accepting.is_over.load(Ordering::SeqCst) {
                     break;
                 }
-                // A client that goes away in the middle gets no answer.
+                // Errors are ignored: the client may have closed the connection.
                 let _ = accepting.serve(connection);
             }
         })?;
@@ -91,8 +91,8 @@ impl Receiver {
         format!("http://{}/hooks?of=test", self.address)
     }
 
-    /// Queues responses for the next messages; afterwards it is 204 again. Each is a status code with reason, optionally
-    /// followed by header lines.
+    /// Queues responses for the next messages; without a queued one the receiver answers 204. A response is a status code
+    /// with reason, optionally followed by header lines.
     pub fn answer_next(&self, answers: &[&str]) {
         lock(&self.shared.answers).extend(answers.iter().map(|answer| (*answer).to_owned()));
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 #[derive(Debug)]
 pub struct Reply {
     /// The request, for error messages.
-    pub question: String,
+    pub request_line: String,
     /// HTTP status code.
     pub status: u16,
     /// Headers.
@@ -32,7 +32,7 @@ impl Reply {
     pub fn expect(&self, status: u16) -> Result<Value> {
         self.expect_status(status)?;
         serde_json::from_slice(&self.body)
-            .with_context(|| format!("{}: no JSON: {}", self.question, self.text()))
+            .with_context(|| format!("{}: no JSON: {}", self.request_line, self.text()))
     }
 
     /// Checks the status.
@@ -40,7 +40,7 @@ impl Reply {
         ensure!(
             self.status == status,
             "{}: {} instead of {status}: {}",
-            self.question,
+            self.request_line,
             self.status,
             self.text()
         );
@@ -50,28 +50,32 @@ impl Reply {
     /// Checks that the response is this problem and follows every rule of error responses (specification, "Problem object"; RFC 9457).
     pub fn problem(&self, status: u16, code: &str) -> Result<Value> {
         let problem = self.expect(status)?;
-        let question = &self.question;
-        ensure!(problem["code"] == code, "{question}: code {} instead of {code}: {problem}", problem["code"]);
+        let request_line = &self.request_line;
+        ensure!(
+            problem["code"] == code,
+            "{request_line}: code {} instead of {code}: {problem}",
+            problem["code"]
+        );
         ensure!(
             self.header("content-type") == "application/problem+json",
-            "{question}: content type {:?}",
+            "{request_line}: content type {:?}",
             self.header("content-type")
         );
-        ensure!(problem["status"] == status, "{question}: status in the body: {problem}");
+        ensure!(problem["status"] == status, "{request_line}: status in the body: {problem}");
         ensure!(
             problem["title"].as_str().is_some_and(|title| !title.is_empty()),
-            "{question}: title: {problem}"
+            "{request_line}: title: {problem}"
         );
-        ensure!(problem["type"] == format!("urn:assay:problem:{code}"), "{question}: type: {problem}");
+        ensure!(problem["type"] == format!("urn:assay:problem:{code}"), "{request_line}: type: {problem}");
         let request_id = self.header("x-request-id");
         ensure!(
             !request_id.is_empty() && problem["request_id"] == request_id,
-            "{question}: request id: {problem}"
+            "{request_line}: request id: {problem}"
         );
         let known = ["status", "title", "detail", "type", "code", "request_id", "errors", "ticket_id"];
         let unknown =
             problem.as_object().into_iter().flatten().find(|(name, _)| !known.contains(&name.as_str()));
-        ensure!(unknown.is_none(), "{question}: unknown member {unknown:?}");
+        ensure!(unknown.is_none(), "{request_line}: unknown member {unknown:?}");
         Ok(problem)
     }
 
@@ -81,11 +85,11 @@ impl Reply {
         let faults = problem["errors"].as_array().with_context(|| format!("no errors: {problem}"))?;
         let complete =
             faults.iter().all(|fault| fault["detail"].as_str().is_some_and(|text| !text.is_empty()));
-        ensure!(complete, "{}: a fault without an explanation: {problem}", self.question);
+        ensure!(complete, "{}: a fault without an explanation: {problem}", self.request_line);
         ensure!(
             faults.iter().any(|fault| fault["pointer"] == pointer),
             "{}: no fault at {pointer:?}: {problem}",
-            self.question
+            self.request_line
         );
         Ok(problem)
     }

@@ -1,4 +1,4 @@
-//! Scenarios that need only an organization of their own run side by side on one stack.
+//! Scenarios that need only a separate organization run side by side on one stack.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -16,10 +16,10 @@ use super::{Cases, block_on};
 /// How many scenarios run at a time: most of them wait most of the time.
 const AT_ONCE: usize = 8;
 
-/// Its name, and the function.
+/// Name and function of a scenario.
 pub type Scenario = (&'static str, fn(&Stack) -> Result<()>);
 
-/// Runs all scenarios and reports the failed ones by name. `E2E_SCENARIOS` may name a part, as in
+/// Runs all scenarios and reports the failed ones by name. `E2E_SCENARIOS` selects by a part of the name, as in
 /// `E2E_SCENARIOS=agents cargo nextest run -p assay shared`.
 #[allow(clippy::disallowed_methods, reason = "a setting of the test, not of the product")]
 pub fn run_shared(kind: Kind, scenarios: &[Scenario]) -> Result<()> {
@@ -44,7 +44,7 @@ fn run_all(stack: &PrivateStack, scenarios: VecDeque<Scenario>) -> Result<()> {
             scope.spawn(|| {
                 while let Some((name, scenario)) = next() {
                     let began = Instant::now();
-                    // A thread of its own, so that a panic fails only this scenario.
+                    // In a separate thread, so that a panic fails only this scenario.
                     let outcome =
                         thread::scope(|scope| scope.spawn(|| scenario(&block_on(stack.share(name))?)).join());
                     let outcome = outcome.unwrap_or_else(|_| Err(anyhow!("it panicked")));

@@ -19,8 +19,7 @@ pub enum Kind {
     Distributed,
 }
 
-/// A running stack, seen by one scenario. Other scenarios may use the stack at the same time, each with an organization of
-/// its own.
+/// A running stack, as one scenario sees it. Other scenarios may use the stack at the same time with other organizations.
 #[derive(Clone)]
 pub struct Stack {
     pub(super) kind: Kind,

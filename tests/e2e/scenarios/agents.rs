@@ -66,7 +66,7 @@ async fn refused(api: &Api) -> Result<()> {
         let name: String = body.to_string().chars().take(100).collect();
         cases.check(name, reply.error_at(pointer).map(drop));
     }
-    // A refused request claims nothing.
+    // A refused request does not use the external id up.
     cases.check("afterwards", api.register("refused").await.map(drop));
     cases.finish()
 }
@@ -92,7 +92,7 @@ async fn repeated(api: &Api) -> Result<()> {
         let body = json!({"external_id": "repeated", "name": name});
         api.post("/v1/agents", &body).await?.problem(409, "duplicate-agent")?;
     }
-    // The first one stays as it is.
+    // The first agent is unchanged.
     import(api, "repeated", &json!({"type": "ai", "id": id, "external_id": "repeated"}))
         .await?
         .expect(202)

@@ -8,7 +8,7 @@ use reqwest::Method;
 use crate::harness::{Api, Cases, RawConnection, Stack, conversation, edited, set};
 
 /// The largest body (4 MiB).
-const LIMIT: usize = 4 * 1024 * 1024;
+const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
 
 /// Malformed JSON, media types, size and time.
 pub async fn run(stack: &Stack) -> Result<()> {
@@ -17,7 +17,7 @@ pub async fn run(stack: &Stack) -> Result<()> {
     for (name, body) in malformed() {
         for path in ["/v1/assess", "/v1/agents", "/v1/evaluations/exports"] {
             let reply = api.post_bytes(path, body.clone()).await;
-            // Beside imports a body has 64 KiB.
+            // Bodies of other requests than imports are limited to 64 KiB.
             let is_too_large = path != "/v1/assess" && body.len() > 65_536;
             let (status, code) =
                 if is_too_large { (413, "payload-too-large") } else { (400, "malformed-json") };
@@ -117,15 +117,15 @@ async fn media_type(api: &Api, content_type: Option<&str>, accepted: bool) -> Re
 async fn largest_body(api: &Api) -> Result<()> {
     let body = conversation("largest").to_string();
     let padded = |bytes: usize| format!("{body}{}", " ".repeat(bytes - body.len()));
-    api.post_bytes("/v1/assess", padded(LIMIT + 1)).await?.problem(413, "payload-too-large")?;
-    api.post_bytes("/v1/assess", padded(LIMIT)).await?.expect(202).map(drop)
+    api.post_bytes("/v1/assess", padded(MAX_BODY_BYTES + 1)).await?.problem(413, "payload-too-large")?;
+    api.post_bytes("/v1/assess", padded(MAX_BODY_BYTES)).await?.expect(202).map(drop)
 }
 
-/// Refused at the head: no byte of the body is waited for.
+/// Refused after the head: the gateway does not wait for the body.
 async fn declared_too_large(stack: &Stack) -> Result<()> {
     let mut connection = RawConnection::open(stack.base_url()).await?;
     connection
-        .send(head(&authorization(stack), &format!("Content-Length: {}", LIMIT + 1)).as_bytes())
+        .send(head(&authorization(stack), &format!("Content-Length: {}", MAX_BODY_BYTES + 1)).as_bytes())
         .await?;
     connection.reply().await?.problem(413, "payload-too-large").map(drop)
 }
@@ -143,7 +143,7 @@ async fn endless_chunks(stack: &Stack, key: &str, status: u16, code: &str) -> Re
     Ok(())
 }
 
-/// Without a key a connection is not kept open either.
+/// After a 401 the connection is closed, although its body is incomplete.
 async fn open_body(stack: &Stack) -> Result<()> {
     for length in ["Transfer-Encoding: chunked", "Content-Length: 1000"] {
         let mut connection = RawConnection::open(stack.base_url()).await?;
@@ -164,7 +164,7 @@ async fn slow_body(stack: &Stack) -> Result<()> {
     connection.reply().await?.problem(408, "request-timeout").map(drop)
 }
 
-/// Nothing is stored of an incomplete body.
+/// An incomplete body is not imported: its identity is still free.
 async fn cut_body(stack: &Stack) -> Result<()> {
     let body = conversation("cut").to_string();
     let mut connection = RawConnection::open(stack.base_url()).await?;

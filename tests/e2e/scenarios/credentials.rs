@@ -97,7 +97,7 @@ async fn large_body(stack: &Stack) -> Result<()> {
     connection.reply().await?.problem(401, "unauthorized").map(drop)
 }
 
-/// `GET /v1/tickets/{id}` documents no 401: without a valid key it answers as for an unknown ticket, to the byte.
+/// `GET /v1/tickets/{id}` documents no 401: without a valid key the response is that of an unknown ticket, byte for byte.
 async fn hidden_tickets(stack: &Stack) -> Result<()> {
     let id = stack.api()?.import(&conversation("hidden")).await?;
     let unknown = stack.api()?.get(&format!("/v1/tickets/{UNKNOWN_ID}")).await?;

@@ -22,7 +22,7 @@ pub async fn run(stack: &Stack) -> Result<()> {
     cases.check("an evaluated ticket", evaluated_ticket(&api, &kept).await);
     cases.check("the identity stays used", identity_stays_used(&api).await);
     cases.check("several at once", concurrent_deletions(&api).await);
-    cases.check("tickets under way", tickets_in_flight(&api, &kept).await);
+    cases.check("tickets in flight", tickets_in_flight(&api, &kept).await);
     cases.finish()
 }
 
@@ -32,7 +32,7 @@ async fn who_may_delete(stack: &Stack, kept: &str) -> Result<()> {
         let reply = unauthorized.delete(&path).await?;
         reply.problem(401, "unauthorized")?;
         ensure!(reply.header("www-authenticate").starts_with("Bearer"), "no WWW-Authenticate");
-        // The read hides itself instead: specification, "GET /v1/tickets/{id}".
+        // A read gets a 404 instead: specification, "GET /v1/tickets/{id}".
         unauthorized.get(&path).await?.problem(404, "ticket-not-found")?;
     }
     let key = stack.create_key(stack.organization(), &["--scopes", "assess,agents,exports"]).await?;
@@ -135,7 +135,7 @@ async fn is_gone(api: &Api, id: &str) -> Result<()> {
     Ok(())
 }
 
-/// Exports of both kinds hold exactly these tickets, and the next ones, too.
+/// Waits until exports of both kinds hold exactly these tickets; the next exports must hold them, too.
 async fn exports_hold(api: &Api, tickets: &BTreeSet<String>) -> Result<()> {
     for kind in ["axis", "resolution_audit"] {
         let export = async || tickets_of(api, &api.export(&json!({"kind": kind})).await?).await;

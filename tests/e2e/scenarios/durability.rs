@@ -1,4 +1,5 @@
-//! 202 means durable: after a crash the ticket exists, is evaluated once and exported once. So does 204: a deleted one is gone.
+//! A 202 is durable: after a crash the ticket exists, is evaluated once and exported once. So is the 204 of a deletion: the
+//! ticket is gone.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +17,7 @@ const IMPORTS: usize = 150;
 const KILL_AFTER: usize = 60;
 const ROUNDS: usize = 2;
 
-/// Two crashes in the middle of imports, and one with exports under way.
+/// Two crashes during imports, one with queued exports, and one right after deletions.
 pub async fn run(stack: &mut PrivateStack) -> Result<()> {
     stack.start().await?;
     stack.api()?.register("bot").await?;
@@ -26,9 +27,9 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
         stack.start().await?;
     }
     if stack.kind() == Kind::Standalone {
-        // The first start prints it; the output of later ones goes to a file, as to a collector of logs.
+        // Only the first start prints a sign-in link. Its output goes to a log file, so later starts must not print one.
         let printed = stack.logs()?.matches("/console/sign-in?token=").count();
-        ensure!(printed == 1, "{printed} addresses that sign in are in the logs after {ROUNDS} restarts");
+        ensure!(printed == 1, "{printed} sign-in links are in the logs after {ROUNDS} restarts");
     }
     let api = stack.api()?;
     for id in &accepted {
@@ -50,7 +51,7 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
     super::deletion::across_a_crash(stack).await
 }
 
-/// Ticket ids of all 202 responses before and during the kill.
+/// Imports until the processes are killed; returns the ticket ids of all 202 responses.
 async fn import_until_killed(stack: &mut PrivateStack, round: usize) -> Result<BTreeSet<String>> {
     let api = stack.api()?;
     let mut answers = stream::iter(0..IMPORTS)

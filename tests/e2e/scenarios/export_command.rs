@@ -46,7 +46,7 @@ async fn file(stack: &Stack, tickets: &[String]) -> Result<()> {
         }
     }
     let output = assay(stack, &["export", "--kind", "axis", "--out", "axis.csv"]).await?;
-    fails(&output, 1, &["axis.csv exists", "--force"])?;
+    exits_with(&output, 1, &["axis.csv exists", "--force"])?;
     succeeds(
         &assay(stack, &["export", "--kind", "axis", "--out", "axis.csv", "--force"]).await?,
         &["3 rows"],
@@ -97,21 +97,21 @@ async fn refused_key(stack: &Stack) -> Result<()> {
         .assay(&[&arguments[..], &["--key", "no-such-key-but-long-enough-to-ask"]].concat())
         .output()
         .await?;
-    fails(&refused, 1, &["401", "assay keys create"])?;
+    exits_with(&refused, 1, &["401", "assay keys create"])?;
     let scoped = stack.create_key(stack.organization(), &["--scopes", "assess"]).await?;
     let scoped = stack.assay(&[&arguments[..], &["--key", &scoped]].concat()).output().await?;
-    fails(&scoped, 1, &["403", "exports", "--scopes"])?;
+    exits_with(&scoped, 1, &["403", "exports", "--scopes"])?;
     ensure!(!stack.folder().join("refused.csv").exists(), "a file for a refused key");
     let address = format!("http://127.0.0.1:{}", assay_testkit::free_port()?);
     let away = stack.assay(&["export", "--kind", "axis", "--url", &address, "--key", "k"]).output().await?;
-    fails(&away, 1, &[&address, "is the service running"])
+    exits_with(&away, 1, &[&address, "is the service running"])
 }
 
 async fn foreign(stack: &Stack) -> Result<()> {
     let export = stack.api_of("others").await?.export(&json!({"kind": "axis"})).await?;
     let id = export["id"].as_str().context("id")?;
-    fails(&assay(stack, &["export", "--id", id, "--out", "foreign.csv"]).await?, 1, &["404"])?;
-    ensure!(!stack.folder().join("foreign.csv").exists(), "a file of others");
+    exits_with(&assay(stack, &["export", "--id", id, "--out", "foreign.csv"]).await?, 1, &["404"])?;
+    ensure!(!stack.folder().join("foreign.csv").exists(), "a file of another organization");
     Ok(())
 }
 
@@ -129,7 +129,7 @@ async fn ticket(stack: &Stack, id: &str) -> Result<()> {
         ensure!(text.contains(part), "{part:?} is not in {text}");
     }
     let output = assay(stack, &["tickets", "show", id, "--evaluation"]).await?;
-    ensure!(String::from_utf8(output.stdout)?.starts_with("Evaluation"), "the ticket, too");
+    ensure!(String::from_utf8(output.stdout)?.starts_with("Evaluation"), "the ticket is shown, too");
     let output = assay(stack, &["tickets", "show", id, "--json"]).await?;
     let both: Value = serde_json::from_slice(&output.stdout)?;
     ensure!(both["ticket"] == stack.api()?.get(&format!("/v1/tickets/{id}")).await?.expect(200)?, "{both}");
@@ -164,7 +164,8 @@ async fn ticket_with_ai(stack: &Stack) -> Result<()> {
 async fn unknown_ticket(stack: &Stack) -> Result<()> {
     let foreign = stack.api_of("others").await?.import(&conversation("foreign")).await?;
     for id in [foreign.as_str(), "no-such-ticket", "../exports", ""] {
-        fails(&assay(stack, &["tickets", "show", id]).await?, 1, &["404"]).with_context(|| id.to_owned())?;
+        exits_with(&assay(stack, &["tickets", "show", id]).await?, 1, &["404"])
+            .with_context(|| id.to_owned())?;
     }
     Ok(())
 }
@@ -175,11 +176,11 @@ async fn assay(stack: &Stack, arguments: &[&str]) -> Result<Output> {
 }
 
 fn succeeds(output: &Output, messages: &[&str]) -> Result<()> {
-    fails(output, 0, messages)
+    exits_with(output, 0, messages)
 }
 
-/// The exit code, and what standard error says.
-fn fails(output: &Output, code: i32, messages: &[&str]) -> Result<()> {
+/// Checks the exit code, and that standard error has all of these parts.
+fn exits_with(output: &Output, code: i32, messages: &[&str]) -> Result<()> {
     ensure!(
         output.status.code() == Some(code),
         "exit code {:?} instead of {code}: {output:?}",

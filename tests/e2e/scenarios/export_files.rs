@@ -11,16 +11,16 @@ use serde_json::json;
 use crate::harness::{Kind, PrivateStack, conversation, until};
 
 const EXPORTS: &str = "/v1/evaluations/exports";
-/// Longer than the steps between a claim and a kill.
+/// Longer than the time between the claim of a job and the kill of its worker.
 const LEASE: (&str, &str) = ("ASSAY_EXPORT_WORKER__LEASE_MILLISECONDS", "10000");
-/// Until the last restart nothing is swept.
+/// Settings of the last restart. Before it nothing is swept.
 const SWEEP: [(&str, &str); 3] = [
     ("ASSAY_EXPORT_WORKER__SWEEP_GRACE_SECONDS", "0"),
     ("ASSAY_EXPORT_WORKER__MAINTENANCE_INTERVAL_SECONDS", "1"),
     ("ASSAY_EXPORT__MAINTENANCE_INTERVAL_SECONDS", "1"),
 ];
 
-/// Kills, takes over, sweeps; then the files expire.
+/// Workers are killed, others complete the exports, left-over files are swept; then the files expire.
 pub async fn run(stack: &mut PrivateStack) -> Result<()> {
     stack.start_with(&[LEASE]).await?;
     let api = stack.api()?;
@@ -62,7 +62,7 @@ async fn create(stack: &PrivateStack) -> Result<String> {
     Ok(export["id"].as_str().context("no id")?.to_owned())
 }
 
-/// Kills at whatever moment.
+/// Kills the worker at arbitrary moments.
 async fn killed_under_load(stack: &mut PrivateStack) -> Result<Vec<String>> {
     let mut exports = Vec::new();
     for _ in 0..3 {
@@ -75,7 +75,7 @@ async fn killed_under_load(stack: &mut PrivateStack) -> Result<Vec<String>> {
     Ok(exports)
 }
 
-/// The rows are locked: the upload has begun and cannot go on.
+/// The rows are locked: the upload has begun (the store names it `1.csv#1`) and cannot continue.
 async fn killed_within_the_upload(stack: &mut PrivateStack) -> Result<String> {
     settle(stack).await?;
     let lock = lock(stack, "LOCK TABLE export.evaluation_rows IN ACCESS EXCLUSIVE MODE")?;
@@ -115,7 +115,7 @@ async fn settle(stack: &PrivateStack) -> Result<()> {
     .await
 }
 
-/// The files that were due long ago are removed, and the exports say so.
+/// Files past their retention period are removed, and their exports have the file status `expired`.
 async fn expire(stack: &PrivateStack, exports: &[String]) -> Result<()> {
     let month = 31_i64 * 24 * 60 * 60 * 1_000;
     let age = format!("UPDATE export.exports SET updated_at = updated_at - {month}");

@@ -142,15 +142,15 @@ async fn pages(api: &Api) -> Result<()> {
         let walked = walk(api, limit).await?;
         // Items that existed at the start, in order; newer ones sort before them.
         ensure!(walked.ends_with(&created), "limit {limit}: {walked:?} instead of {created:?}");
-        let newest_first = create_order(&walked);
+        let newest_first = are_newest_first(&walked);
         ensure!(newest_first, "limit {limit}: not newest first: {walked:?}");
         created = walk_without_inserts(api).await?;
     }
     Ok(())
 }
 
-/// Ids of version 7 are ordered by their creation.
-fn create_order(ids: &[String]) -> bool {
+/// Whether the ids descend: ids of version 7 ascend with their creation.
+fn are_newest_first(ids: &[String]) -> bool {
     ids.windows(2).all(|pair| pair[0] > pair[1])
 }
 

@@ -17,7 +17,7 @@ use crate::harness::{Api, LIMIT, PrivateStack, conversation, edited, message, se
 
 /// From the 202 to the evaluation, for nineteen of twenty conversations of the small organization.
 const MAX_P95: Duration = Duration::from_secs(5);
-/// Between two looks at an evaluation.
+/// Interval between polls.
 const POLL: Duration = Duration::from_millis(50);
 
 /// Messages of a conversation, and the text of each.
@@ -33,15 +33,15 @@ struct Load {
     connections: usize,
     /// Imports of the small organization in a second.
     per_second: u32,
-    /// How long it imports.
+    /// How long the small organization imports.
     time: Duration,
 }
 
 /// Tickets of the large organization, in about the order of their acceptance.
 type Tickets = Arc<Mutex<Vec<String>>>;
 
-/// For every run of the tests: the order of evaluations, which does not depend on the speed of the machine. While the
-/// conversations of the small organization wait, the large one gets about as many evaluations, not its whole backlog.
+/// The short form, in every test run: checks the order of evaluations, which does not depend on the speed of the machine.
+/// While conversations of the small organization wait, the large one gets about as many evaluations, not its whole backlog.
 pub async fn order_of_turns(stack: &mut PrivateStack) -> Result<()> {
     const BACKLOG: usize = 600;
     const SMALL: usize = 20;
@@ -69,7 +69,7 @@ pub async fn order_of_turns(stack: &mut PrivateStack) -> Result<()> {
         before + meanwhile < BACKLOG,
         "the large organization has no backlog any more: this proves nothing"
     );
-    // As many, and what was in flight; in the order of arrival it would be the backlog.
+    // By turns: as many as the small one, and those in flight. In the order of arrival it would be the whole backlog.
     ensure!(meanwhile <= 4 * SMALL, "{meanwhile} of the large organization came first");
     Ok(())
 }
@@ -126,7 +126,7 @@ async fn measure(stack: &mut PrivateStack, load: Load) -> Result<()> {
     Ok(())
 }
 
-/// Imports as fast as it can, until told to stop.
+/// Imports as fast as possible until `is_over`.
 fn import_until_over(
     api: &Api,
     load: &Load,

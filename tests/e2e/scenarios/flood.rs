@@ -24,7 +24,7 @@ use crate::harness::{Kind, PrivateStack, Stack, conversation, edited, set};
 /// Memory limit of a process: three times the larger of the budgets for bodies, and 40 KiB for each of 13,000
 /// connections. Without the budgets the 2,000 large bodies would take four times as much.
 const MAX_MEMORY_MIB: u64 = 1_280;
-/// The same for a process with everything in it.
+/// Memory limit of the standalone.
 const MAX_STANDALONE_MEMORY_MIB: u64 = 1_500;
 /// Request timeout of the well-behaved client.
 const TIMEOUT: Duration = Duration::from_secs(15);
@@ -47,7 +47,7 @@ struct Flood {
 /// Counts of responses by status, or by kind of failure.
 type Answers = Arc<Mutex<BTreeMap<String, usize>>>;
 
-/// A tenth, for every run of the tests.
+/// The short form, in every test run: a tenth of the load.
 pub async fn small(stack: &mut PrivateStack) -> Result<()> {
     let time = Duration::from_secs(5);
     flood(stack, Flood { idle: 1_000, slow_heads: 50, slow_bodies: 50, large_bodies: 200, time }).await
@@ -172,7 +172,7 @@ async fn trickle(
     number: usize,
 ) {
     let has_whole_head = request.ends_with(b"\r\n\r\n");
-    // Not all in the same moment of a second.
+    // Spreads the connections over a second.
     sleep(Duration::from_millis(u64::try_from(number % 100).unwrap_or_default() * 10)).await;
     while !is_over.load(Ordering::Relaxed) {
         let Ok(mut connection) = TcpStream::connect(&address).await else {
@@ -215,7 +215,7 @@ async fn send_large(stack: &Stack, number: usize, answers: Answers) {
     let head = head(stack.key(), length);
     let sending = async {
         for part in [&head, before, &filler[..LARGE], after] {
-            // Refused before the end of the body.
+            // The gateway may refuse the request before the end of its body.
             if writer.write_all(part.as_bytes()).await.is_err() {
                 break;
             }

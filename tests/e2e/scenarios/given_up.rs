@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::harness::{Api, Kind, PrivateStack, Table, conversation, until};
 
-/// The store refuses evaluations, and takes failures.
+/// Triggers that refuse evaluations, except failed ones.
 const REFUSE_ON_SQLITE: &str = "
     CREATE TRIGGER refuse BEFORE INSERT ON evaluations WHEN NEW.status <> 'failed'
     BEGIN SELECT RAISE(ABORT, 'refused by a test'); END";
@@ -16,7 +16,7 @@ const REFUSE_ON_POSTGRES: &str = "
     CREATE TRIGGER refuse BEFORE INSERT ON scoring.evaluations FOR EACH ROW WHEN (NEW.status <> 'failed')
         EXECUTE FUNCTION scoring.refuse()";
 
-/// One attempt, so that the first failure is the last.
+/// With one attempt per event, the first failure makes a dead letter.
 pub async fn run(stack: &mut PrivateStack) -> Result<()> {
     stack.start_with(&[("ASSAY_BUS__MAX_ATTEMPTS", "1")]).await?;
     let api = stack.api()?;
@@ -64,7 +64,7 @@ async fn statuses(api: &Api, kind: &str) -> Result<Vec<String>> {
     Ok(of_conversation.filter_map(|row| row.get("evaluation_status").cloned()).collect())
 }
 
-/// `assay dead-letter retry` of all.
+/// Retries all dead letters by `assay dead-letter retry`.
 async fn retry(stack: &PrivateStack) -> Result<()> {
     let data = stack.data().to_str().context("the folder is no text")?;
     let place: &[&str] = match stack.kind() {

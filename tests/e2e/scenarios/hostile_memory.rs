@@ -14,12 +14,12 @@ use serde_json::{Value, json};
 use crate::harness::{Api, Kind, PrivateStack, conversation, edited, set};
 
 /// The largest body (4 MiB).
-const LIMIT: usize = 4 * 1024 * 1024;
+const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
 
 /// A body may cost a process this many times its size while it is handled.
 const MAX_FACTOR: u64 = 5;
 
-/// Memory that any first request costs: threads, connections, caches.
+/// Memory that the first requests cost in any case: threads, connections, caches.
 const FIRST_REQUEST_KIB: u64 = 16 * 1024;
 
 /// Imports with large subjects.
@@ -52,7 +52,7 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
             let reply = api.post_bytes(path, body.clone()).await?;
             ensure!(reply.status < 500, "{name} to {path}: {}", reply.status);
             for ((process, before), (_, after)) in before.into_iter().zip(peaks(stack)?) {
-                let most = before + FIRST_REQUEST_KIB + MAX_FACTOR * (LIMIT as u64) / 1024;
+                let most = before + FIRST_REQUEST_KIB + MAX_FACTOR * (MAX_BODY_BYTES as u64) / 1024;
                 ensure!(after <= most, "{name} to {path}: {process} went from {before} to {after} KiB");
             }
         }
@@ -73,7 +73,7 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
     large_messages(stack, &api).await
 }
 
-/// Each process under the limit of its manifest. False where there are no control groups.
+/// Limits each process as its manifest does. `false` where there are no control groups.
 fn limit_memory(stack: &mut PrivateStack) -> Result<bool> {
     let mut is_enforced = true;
     for name in stack.names().to_vec() {
@@ -95,7 +95,7 @@ fn limit_of(kind: Kind, process: &str) -> Result<u64> {
 fn expanding_bodies() -> Vec<(&'static str, Vec<u8>)> {
     let nested = "[".repeat(120) + &"]".repeat(120);
     let filled = |before: &str, item: &str, after: &str| {
-        let count = (LIMIT - before.len() - after.len()) / (item.len() + 1);
+        let count = (MAX_BODY_BYTES - before.len() - after.len()) / (item.len() + 1);
         format!("{before}{}{after}", vec![item; count].join(",")).into_bytes()
     };
     vec![
@@ -149,15 +149,15 @@ async fn import_all(
 ) -> Result<Vec<String>> {
     use assay_testkit::process::Signal;
 
-    let is_apart = stack.kind() == Kind::Distributed;
-    if is_apart {
+    let has_separate_worker = stack.kind() == Kind::Distributed;
+    if has_separate_worker {
         stack.signal("scoring-worker", Signal::SIGSTOP)?;
     }
     let mut tickets = Vec::new();
     for number in 0..count {
         tickets.push(api.import(&body(number)).await?);
     }
-    if is_apart {
+    if has_separate_worker {
         stack.signal("scoring-worker", Signal::SIGCONT)?;
     }
     for id in &tickets {

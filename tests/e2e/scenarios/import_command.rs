@@ -35,7 +35,7 @@ pub async fn run(stack: &Stack) -> Result<()> {
 /// Accepted at first, duplicates afterwards.
 async fn good_file(stack: &Stack) -> Result<()> {
     let file = write(stack, "good.jsonl", &numbered("good", 5))?;
-    // Line ends of Windows and empty lines do no harm.
+    // Windows line ends and empty lines are accepted.
     fs::write(&file, fs::read_to_string(&file)?.replace('\n', "\r\n\r\n"))?;
     finishes(&import(stack, &file, &[]).await?, 0, (5, 0, 0))?;
     finishes(&import(stack, &file, &[]).await?, 0, (0, 5, 0))?;
@@ -59,7 +59,7 @@ async fn waiting(stack: &Stack) -> Result<()> {
     let table = Table::read(&api.file(&export).await?)?;
     let there = table.column("external_ticket_id");
     let missing: Vec<_> = wanted.iter().filter(|id| !there.contains(&id.as_str())).collect();
-    ensure!(missing.is_empty(), "not in an export that follows: {missing:?}");
+    ensure!(missing.is_empty(), "not in a later export: {missing:?}");
     // No tickets to wait for.
     finishes(&import(stack, &file, &["--wait"]).await?, 0, (0, 40, 0))
 }

@@ -19,13 +19,13 @@ pub async fn run(stack: &Stack) -> Result<()> {
     let mut cases = Cases::default();
     cases.check("Zendesk", zendesk(stack).await);
     cases.check("Intercom", intercom(stack).await);
-    cases.check("a page in which some are refused", refused_in_a_page(stack).await);
+    cases.check("a page with refused conversations", refused_in_a_page(stack).await);
     cases.check("long conversations", too_long(stack).await);
     cases.check("a packed file", packed(stack).await);
     cases.check("a pipe", pipe(stack).await);
     cases.check("wrong usage", wrong_usage(stack).await);
     cases.check("two at once", two_at_once(stack).await);
-    cases.check("another reading", changed_format_options(stack).await);
+    cases.check("changed format options", changed_format_options(stack).await);
     cases.check("a signal", interrupted(stack).await);
     cases.finish()
 }

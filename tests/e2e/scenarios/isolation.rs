@@ -110,7 +110,7 @@ impl Owner {
         })
     }
 
-    /// The owner's own ids for what stands in a path, in its order. A new resource has to be named here.
+    /// The owner's ids for the parameters of a path, in their order. A new resource has to be added here.
     fn ids_in(&self, path: &str) -> Result<Vec<&str>> {
         if path.starts_with("/v1/webhooks/{id}/deliveries/{") {
             return Ok(vec![&self.webhook_id, &self.delivery_id]);
@@ -123,7 +123,7 @@ impl Owner {
         ];
         let found = ids.iter().find(|(beginning, _)| path.starts_with(beginning));
         let (_, id) = found.with_context(|| {
-            format!("whose id stands in {path}? Say it in this scenario, with an id that exists")
+            format!("no id for {path}: add one of the owner's to `ids_in` of this scenario")
         })?;
         Ok(vec![id])
     }
@@ -156,7 +156,8 @@ impl Owner {
             return Ok(());
         }
         let cursor = self.cursors.iter().find(|(list, _)| *list == operation.path);
-        let (_, cursor) = cursor.with_context(|| format!("no cursor of {}: say one here", operation.path))?;
+        let (_, cursor) =
+            cursor.with_context(|| format!("no cursor of {}: add one to `cursors`", operation.path))?;
         let path = format!("{}?cursor={cursor}", operation.path);
         stranger.get(&path).await?.problem(400, "invalid-cursor")?;
         self.api.get(&path).await?.expect(200).map(drop)
@@ -172,7 +173,7 @@ impl Owner {
         Ok(())
     }
 
-    /// Identities, agents and idempotency keys are those of one organization.
+    /// Identities, agents and idempotency keys belong to one organization each.
     async fn claims_nothing_of(&self, stranger: &Api) -> Result<()> {
         let ai = json!({"type": "ai", "id": self.agent_id});
         let with_agent = edited(conversation("with-agent"), &[set("/messages/1/author", ai)]);
@@ -217,7 +218,7 @@ async fn ask(api: &Api, operation: &Operation, ids: &[&str]) -> Result<Reply> {
     api.reply(if takes_body { request.json(&json!({})) } else { request }).await
 }
 
-/// Two answers that differ in nothing but their request ids.
+/// Checks that two answers differ only in their request ids.
 fn same_problem(one: &Reply, other: &Reply) -> Result<()> {
     let without_id = |reply: &Reply| -> Result<Value> {
         let mut problem = reply.expect(reply.status)?;

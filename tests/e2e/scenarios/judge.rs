@@ -23,9 +23,9 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
     let builtin = evaluation(stack, "before").await?;
     ensure!(builtin["scorer"]["type"] == "builtin", "{}", builtin["scorer"]);
     ensure!(builtin["scorer"].get("judge").is_none(), "{}", builtin["scorer"]);
-    let untried = stack.assay(&["judge", "test"]).output().await?;
-    ensure!(untried.status.code() == Some(1), "{untried:?}");
-    ensure!(String::from_utf8_lossy(&untried.stderr).contains("no judge is set"), "{untried:?}");
+    let without_judge = stack.assay(&["judge", "test"]).output().await?;
+    ensure!(without_judge.status.code() == Some(1), "{without_judge:?}");
+    ensure!(String::from_utf8_lossy(&without_judge.stderr).contains("no judge is set"), "{without_judge:?}");
 
     let settings = [
         ("ASSAY_SCORING__JUDGE__URL", judge.url()),

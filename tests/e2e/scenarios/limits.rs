@@ -13,18 +13,19 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
     let mut cases = Cases::default();
     cases.check("without a limit", unlimited(stack).await);
     stack.restart_with("gateway", &[("ASSAY_GATEWAY__RATE_LIMIT_PER_SECOND", "1")]).await?;
-    cases.check("a second for each key", rate_limit(stack).await);
-    let none = [("ASSAY_GATEWAY__RATE_LIMIT_PER_SECOND", "0"), ("ASSAY_GATEWAY__MAX_IN_FLIGHT", "0")];
-    stack.restart_with("gateway", &none).await?;
-    cases.check("under way", in_flight(stack).await);
-    let one = [
+    cases.check("rate limit of a key", rate_limit(stack).await);
+    let none_in_flight =
+        [("ASSAY_GATEWAY__RATE_LIMIT_PER_SECOND", "0"), ("ASSAY_GATEWAY__MAX_IN_FLIGHT", "0")];
+    stack.restart_with("gateway", &none_in_flight).await?;
+    cases.check("concurrent requests", in_flight(stack).await);
+    let one_in_flight = [
         ("ASSAY_GATEWAY__MAX_IN_FLIGHT", "1"),
         ("ASSAY_GATEWAY__BODY_DEADLINE_SECONDS", "30"),
         ("ASSAY_GATEWAY__BODY_MEMORY_BYTES", "4194304"),
     ];
-    stack.restart_with("gateway", &one).await?;
-    cases.check("a body that is arriving takes no place", slow_body_takes_no_slot(stack).await);
-    cases.check("bytes of bodies", body_budget(stack).await);
+    stack.restart_with("gateway", &one_in_flight).await?;
+    cases.check("an incomplete body takes no request slot", slow_body_takes_no_slot(stack).await);
+    cases.check("body budget", body_budget(stack).await);
     cases.finish()
 }
 
@@ -87,7 +88,7 @@ async fn body_budget(stack: &Stack) -> Result<()> {
     const MIB: usize = 1024 * 1024;
     let api = stack.api()?;
     let large = || vec![b' '; 3 * MIB];
-    // Whichever of the two comes second is refused.
+    // The body that arrives later is refused. The attempt is repeated until that is the body of the second request.
     let (held, refused) = until("the first body to have arrived first", async || {
         let mut held = unfinished(stack, 3 * MIB + 1).await?;
         let _ = held.send(&large()).await;

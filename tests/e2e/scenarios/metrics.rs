@@ -64,7 +64,7 @@ struct Scrape {
 async fn scrape(stack: &Stack) -> Result<Scrape> {
     let mut scraped = Scrape::default();
     for (name, log) in stack.read_logs()? {
-        // The last start counts.
+        // The last start is the running one.
         let line = log.lines().rev().find(|line| line.contains("metrics are served"));
         let address = line.and_then(|line| line.rsplit_once("address=")).map(|(_, address)| address.trim());
         let address = address.with_context(|| format!("{name} does not say where its metrics are"))?;

@@ -1,4 +1,4 @@
-//! The scenarios: functions of a stack that they share, or that each has for itself.
+//! The scenarios: functions that take a shared or a private stack.
 
 pub mod agents;
 pub mod assess_rules;

@@ -55,7 +55,7 @@ pub async fn broker_outage(stack: &mut PrivateStack) -> Result<()> {
     for ticket in &tickets {
         api.evaluation(ticket).await?;
     }
-    until("everything to be well", async || {
+    until("everything to be ready", async || {
         let ready = join_all(
             ["ingest", "scoring-worker", "export", "gateway"].map(async |role| readiness(stack, role).await),
         );

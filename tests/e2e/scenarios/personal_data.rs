@@ -9,7 +9,7 @@ use crate::harness::{Api, PrivateStack, Stack, conversation, edited, set, until}
 /// Part of every text that must not be logged.
 const MARKER: &str = "Xq7Zw9personal";
 
-/// The default filter, with everything that our own crates can say.
+/// The default filter, with all levels of our crates.
 const FILTER: &str = "info,actix_server=warn,actix_http=off,lapin=error,assay=trace,assay_gateway=trace,\
                       assay_ingest=trace,assay_agent_registry=trace,assay_scoring_worker=trace,assay_export=trace,\
                       assay_export_worker=trace,assay_webhooks=trace,assay_platform=trace,assay_messaging=trace,assay_clients=trace";
@@ -105,13 +105,13 @@ async fn bad_requests(api: &Api) -> Result<()> {
 }
 
 fn no_log_holds_a_marker(stack: &Stack) -> Result<()> {
-    let mut strays = Vec::new();
+    let mut leaks = Vec::new();
     for (process, log) in stack.read_logs()? {
         ensure!(!log.is_empty(), "{process} has logged nothing");
         let found = log.lines().filter(|line| line.contains(MARKER));
-        strays.extend(found.map(|line| format!("{process}: {line}")));
+        leaks.extend(found.map(|line| format!("{process}: {line}")));
     }
-    ensure!(strays.is_empty(), "{} lines with personal data:\n{}", strays.len(), strays.join("\n"));
+    ensure!(leaks.is_empty(), "{} lines with personal data:\n{}", leaks.len(), leaks.join("\n"));
     Ok(())
 }
 

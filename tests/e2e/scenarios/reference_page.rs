@@ -54,9 +54,9 @@ async fn show(browser: &PathBuf, stack: &Stack, address: &str) -> Result<String>
         .kill_on_drop(true)
         .output();
     let shown = timeout(DEADLINE, shown).await.context("the browser takes too long")??;
-    let complaints = String::from_utf8_lossy(&shown.stderr);
-    ensure!(!complaints.contains("Content Security Policy"), "{complaints}");
-    ensure!(shown.status.success(), "{complaints}");
+    let stderr = String::from_utf8_lossy(&shown.stderr);
+    ensure!(!stderr.contains("Content Security Policy"), "{stderr}");
+    ensure!(shown.status.success(), "{stderr}");
     Ok(String::from_utf8_lossy(&shown.stdout).into_owned())
 }
 

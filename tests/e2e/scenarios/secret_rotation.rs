@@ -11,7 +11,7 @@ const ACCEPTED: &str = "ASSAY_SECURITY__SERVICE_TOKEN_ACCEPTED_SECRET";
 /// What callers log of a refused token.
 const REFUSALS: [&str; 2] = ["answered 401", "token was rejected"];
 
-/// No call is refused in any state between two steps, and without the steps it is.
+/// No call is refused after any restart of the documented steps; without the steps calls are refused.
 pub async fn run(stack: &mut PrivateStack) -> Result<()> {
     stack.start().await?;
     let old = stack.setting(SECRET).to_owned();
@@ -21,19 +21,19 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
         for name in &names {
             stack.restart_with(name, &[(SECRET, signing), (ACCEPTED, accepted)]).await?;
             let state = format!("{name} restarted in step {}", step + 1);
-            works(stack, &state).await.with_context(|| state.clone())?;
+            check_calls(stack, &state).await.with_context(|| state.clone())?;
             let refusals = refusals(stack)?;
             ensure!(refusals.is_empty(), "{state}: {refusals:?}");
         }
     }
     stack.restart_with("gateway", &[(SECRET, &old)]).await?;
     stack.api()?.get("/v1/evaluations/exports").await?.problem(503, "unavailable")?;
-    ensure!(!refusals(stack)?.is_empty(), "a refused token leaves no trace in the logs: this shows nothing");
+    ensure!(!refusals(stack)?.is_empty(), "a refused token is not logged, so the checks above prove nothing");
     Ok(())
 }
 
-/// Every call between services is made: for keys, agents, transcripts, evaluations, exports and subscribers.
-async fn works(stack: &Stack, name: &str) -> Result<()> {
+/// Checks every call between services: for keys, agents, transcripts, evaluations, exports and subscribers.
+async fn check_calls(stack: &Stack, name: &str) -> Result<()> {
     let api = stack.api()?;
     // The circuits of a restarted service close within a second.
     let id = until("an import", async || {

@@ -1,5 +1,5 @@
 //! Internal routes, called directly: each refuses every token that was not issued for it.
-//! JSON Web Tokens and their known confusions: RFC 8725, sections 2 and 3.
+//! Known attacks on JSON Web Tokens: RFC 8725, sections 2 and 3.
 
 use std::collections::BTreeSet;
 
@@ -90,7 +90,7 @@ async fn admits(service: &Api, operation: &Operation, forge: &Forge) -> Result<(
         admitted += usize::from(status != 401);
         ensure!(status != 403, "a tenant with every scope gets 403");
     }
-    ensure!(admitted > 0, "no token is let in, so refusing the forged ones shows nothing");
+    ensure!(admitted > 0, "no valid token is accepted, so the refusals of forged ones prove nothing");
     Ok(())
 }
 
@@ -179,17 +179,19 @@ impl Forge {
         for name in ["HS384", "HS512", "RS256", "ES256", "PS256", "EdDSA", "hs256"] {
             let header = json!({"alg": name, "typ": "JWT"});
             forged.push((
-                format!("alg {name}, HS256"),
+                format!("alg {name}, signed with HS256"),
                 signed(&header, claims, |text| hs256(&self.secret, text)),
             ));
             forged.push((
-                format!("alg {name}, HS512"),
+                format!("alg {name}, signed with HS512"),
                 signed(&header, claims, |text| hs512(&self.secret, text)),
             ));
         }
         let header = json!({"alg": "HS256", "typ": "JWT"});
-        forged
-            .push(("alg HS256, HS512".to_owned(), signed(&header, claims, |text| hs512(&self.secret, text))));
+        forged.push((
+            "alg HS256, signed with HS512".to_owned(),
+            signed(&header, claims, |text| hs512(&self.secret, text)),
+        ));
         forged
     }
 

@@ -142,13 +142,14 @@ pub async fn twice(stack: &mut PrivateStack) -> Result<()> {
     };
     for second in [Signal::SIGTERM, Signal::SIGINT] {
         let held = held_request(stack, format!("held-{second}")).await?;
+        // The log may hold earlier shutdowns.
+        let shutdowns = count_shutdowns(stack, process);
         stack.signal(process, Signal::SIGTERM)?;
         until("the shutdown to begin", async || {
-            let log = std::fs::read_to_string(stack.log(process)).unwrap_or_default();
-            Ok(log.lines().next_back().is_some_and(|_| log.contains("stopping;")).then_some(()))
+            Ok((count_shutdowns(stack, process) > shutdowns).then_some(()))
         })
         .await?;
-        ensure!(stack.exit_status(process)?.is_none(), "nothing held it up");
+        ensure!(stack.exit_status(process)?.is_none(), "it did not wait for the incomplete request");
         let began = Instant::now();
         stack.signal(process, second)?;
         let status = until("the end", async || Ok(stack.exit_status(process)?)).await?;
@@ -161,4 +162,8 @@ pub async fn twice(stack: &mut PrivateStack) -> Result<()> {
         stack.start().await?;
     }
     Ok(())
+}
+
+fn count_shutdowns(stack: &PrivateStack, process: &str) -> usize {
+    std::fs::read_to_string(stack.log(process)).unwrap_or_default().matches("stopping;").count()
 }

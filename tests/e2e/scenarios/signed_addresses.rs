@@ -32,8 +32,8 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
         cases.check(format!("{name}: {address}"), refused.problem(403, "invalid-signature").map(drop));
     }
     cases.check("signatures as cursors", files.as_cursors(stack).await);
-    cases.check("a fresh one", files.opens(&files.address).await);
-    cases.check("the last second", files.opens(&files.signed(OLD, "", -14 * 60 * 1_000)?).await);
+    cases.check("a new URL", files.opens(&files.address).await);
+    cases.check("one minute before the end", files.opens(&files.signed(OLD, "", -14 * 60 * 1_000)?).await);
     cases.finish()?;
     key_rotation(stack, &files).await
 }

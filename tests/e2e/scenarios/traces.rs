@@ -35,15 +35,15 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
         .json(&conversation("traced"));
     api.reply(request).await?.expect_status(202)?;
 
-    let way = [
+    let path = [
         "POST /v1/assess",
         "POST ingest",
         "POST /internal/v1/conversations",
         "process conversation.accepted.v1",
         "process conversation.evaluated.v1",
     ];
-    let spans = until("one chain of spans over the whole way", async || {
-        Ok(chain(&collector.all_spans(), CALLER, &way))
+    let spans = until("one chain of spans from the import to the read model", async || {
+        Ok(chain(&collector.all_spans(), CALLER, &path))
     })
     .await
     .with_context(|| format!("{:?}", collector.described(TRACE)))?;
@@ -61,8 +61,8 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
     callers_do_not_decide_about_sampling(&stack.api()?, &collector).await
 }
 
-/// A span of each of `names`, each a child of the one before, the first one of `parent`. A call that was sent again and an
-/// event that was delivered again have several spans.
+/// A chain of spans with these names: the first is a child of `parent`, each other a child of the span before. All spans of
+/// a name are tried, because a repeated call or delivery has several.
 fn chain(spans: &[Span], parent: &str, names: &[&str]) -> Option<Vec<Span>> {
     let Some((name, further)) = names.split_first() else { return Some(Vec::new()) };
     let is_next = |span: &&Span| span.name == *name && hex::encode(&span.parent_span_id) == parent;
@@ -73,7 +73,7 @@ fn chain(spans: &[Span], parent: &str, names: &[&str]) -> Option<Vec<Span>> {
     })
 }
 
-/// Of requests that a caller wants recorded, and of those it does not, the configured half is.
+/// The configured half of the requests is recorded, whether or not the caller has set the flag `sampled`.
 async fn callers_do_not_decide_about_sampling(api: &Api, collector: &Collector) -> Result<()> {
     const REQUESTS: u32 = 30;
     for (flags, first) in [("01", 0x1000), ("00", 0x2000)] {
@@ -107,7 +107,7 @@ async fn traced(api: &Api, trace: u32, flags: &str) -> Result<()> {
 async fn untraced_calls_begin_a_trace(api: &Api, collector: &Collector) -> Result<()> {
     let before = collector.traces();
     api.get("/v1/evaluations/exports").await?.expect_status(200)?;
-    until("a trace of its own", async || Ok((collector.traces() > before).then_some(()))).await
+    until("a new trace", async || Ok((collector.traces() > before).then_some(()))).await
 }
 
 /// A collector (OTLP over HTTP, protobuf).
@@ -126,7 +126,7 @@ impl Collector {
         thread::spawn(move || {
             for connection in listener.incoming().flatten() {
                 let received = Arc::clone(&shared);
-                thread::spawn(move || while take_one(&connection, &received).is_ok() {});
+                thread::spawn(move || while receive_one(&connection, &received).is_ok() {});
             }
         });
         Ok(Self { url, received })
@@ -171,7 +171,7 @@ fn text(value: &Option<opentelemetry_proto::tonic::common::v1::AnyValue>) -> Str
     }
 }
 
-fn take_one(mut connection: &TcpStream, received: &Mutex<Vec<ExportTraceServiceRequest>>) -> Result<()> {
+fn receive_one(mut connection: &TcpStream, received: &Mutex<Vec<ExportTraceServiceRequest>>) -> Result<()> {
     let mut reader = BufReader::new(connection);
     let (mut length, mut head) = (0, String::new());
     loop {

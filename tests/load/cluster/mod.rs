@@ -52,7 +52,7 @@ impl Cluster {
         Ok(this)
     }
 
-    /// Starts a second replica of every role on the same databases, bus and files; each calls the roles of its own replica.
+    /// Starts a second replica of every role on the same databases, bus and files. It calls only roles of the second replica.
     pub async fn replica(&self, servers: &Servers) -> Result<Self> {
         let name = self.home().file_name().context("a folder without a name")?.to_string_lossy();
         let home = servers.folder(&format!("{name}-replica"))?;
@@ -148,7 +148,7 @@ impl Cluster {
         Ok((status, serde_json::from_slice(&body).unwrap_or(Value::Null)))
     }
 
-    /// An address that signs in to the console once.
+    /// Creates a sign-in link of the console.
     pub async fn console_link(&self) -> Result<String> {
         let url = format!("http://{}", self.gateway);
         let output = self.launcher.command(&["console", "link", "--url", &url]).output().await?;
@@ -157,7 +157,7 @@ impl Cluster {
     }
 
     /// Number of retried deliveries, from the logs.
-    pub fn deliveries_put_off(&self) -> Result<usize> {
+    pub fn retried_deliveries(&self) -> Result<usize> {
         let mut count = 0;
         for entry in fs::read_dir(self.home())? {
             let path = entry?.path();

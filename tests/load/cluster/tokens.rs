@@ -9,8 +9,8 @@ use assay_platform::runtime::{LockExt as _, now};
 
 use super::{Cluster, SERVICE_SECRET};
 
-/// A token lives for a minute.
-const RENEWED_AFTER: Duration = Duration::from_secs(20);
+/// Tokens are valid for a minute.
+const RENEW_AFTER: Duration = Duration::from_secs(20);
 
 impl Cluster {
     /// Returns a source of valid tokens for calling a service directly.
@@ -25,7 +25,7 @@ impl Cluster {
         let current = Mutex::new(first);
         Ok(move || {
             let mut current = current.locked();
-            if current.0.elapsed() > RENEWED_AFTER {
+            if current.0.elapsed() > RENEW_AFTER {
                 // An empty token is refused, which fails the run.
                 let token = tokens.issue(audience, &claims, now()).unwrap_or_default();
                 *current = (Instant::now(), token);

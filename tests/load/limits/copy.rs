@@ -20,7 +20,7 @@ pub fn to_file(servers: &Servers, database: &str, copy: &str, rows: u64, file: &
     Ok(megabytes / seconds)
 }
 
-/// What psql prints for a command.
+/// Runs a command of psql; returns its output.
 pub fn psql(servers: &Servers, database: &str, command: &str) -> Result<String> {
     let output = Command::new(servers.program("psql")?)
         .args(["-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", command])
@@ -32,12 +32,13 @@ pub fn psql(servers: &Servers, database: &str, command: &str) -> Result<String> 
     Ok(String::from_utf8(output.stdout)?)
 }
 
-pub struct Filling {
+/// A running `\copy … FROM` of psql.
+pub struct CopyFrom {
     process: Child,
     input: Option<ChildStdin>,
 }
 
-impl Filling {
+impl CopyFrom {
     /// Starts loading CSV into `table`, a name with or without columns.
     pub fn begin(servers: &Servers, database: &str, table: &str) -> Result<Self> {
         let mut process = Command::new(servers.program("psql")?)

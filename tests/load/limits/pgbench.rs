@@ -25,7 +25,7 @@ const SCRIPTS: usize = 100;
 #[derive(Clone, Copy)]
 pub struct Shape {
     pub clients: usize,
-    pub imports_a_transaction: usize,
+    pub imports_per_transaction: usize,
 }
 
 pub struct Pgbench<'s> {
@@ -43,7 +43,7 @@ impl<'s> Pgbench<'s> {
             fs::write(folder.join(format!("one-{index}.sql")), script(&[first]))?;
             let twenty: Vec<&str> =
                 (0..20).map(|offset| messages[(index + offset) % messages.len()]).collect();
-            // Five of them hold every conversation.
+            // Five scripts of twenty hold every conversation once.
             if index % 20 == 0 {
                 fs::write(folder.join(format!("twenty-{index}.sql")), script(&twenty))?;
             }
@@ -56,7 +56,7 @@ impl<'s> Pgbench<'s> {
         self.servers.sql(DATABASE, "TRUNCATE ticket, outbox; CHECKPOINT")?;
         // Simple protocol: this many statements are not worth preparing.
         let (prefix, protocol) =
-            if shape.imports_a_transaction == 1 { ("one-", "prepared") } else { ("twenty-", "simple") };
+            if shape.imports_per_transaction == 1 { ("one-", "prepared") } else { ("twenty-", "simple") };
         let mut command = Command::new(self.servers.program("pgbench")?);
         command.args(["-n", "-M", protocol, "-T", &seconds.to_string()]);
         command.args(["-c", &shape.clients.to_string(), "-j", &shape.clients.min(2).to_string()]);
@@ -67,7 +67,7 @@ impl<'s> Pgbench<'s> {
             }
         }
         command.arg(self.servers.admin_url(DATABASE));
-        Ok(transactions(command)?.per_second * shape.imports_a_transaction as f64)
+        Ok(transactions(command)?.per_second * shape.imports_per_transaction as f64)
     }
 }
 
@@ -126,7 +126,7 @@ fn script(messages: &[&str]) -> String {
     text
 }
 
-/// A text for SQL and for pgbench, which takes a colon before a letter for a variable, inside of texts, too.
+/// An SQL literal for a script. pgbench reads a colon before a letter as a variable, also inside literals.
 fn literal(json: &str) -> String {
     let mut text = String::with_capacity(json.len() + 16);
     text.push('\'');
@@ -138,7 +138,7 @@ fn literal(json: &str) -> String {
                 .peek()
                 .is_some_and(|next| !next.is_ascii() || next.is_alphabetic() || *next == '_') =>
             {
-                // Between a name and a value there is no letter behind a colon, but for `true`, `false` and `null`.
+                // A colon before `true`, `false` or `null` is taken as JSON syntax, where a space may follow.
                 let rest: String = characters.clone().take(4).collect();
                 text.push_str(if ["true", "fals", "null"].contains(&rest.as_str()) {
                     ": "

@@ -10,7 +10,7 @@ use anyhow::{Result, ensure};
 use super::pgbench::transactions;
 use crate::cluster::Servers;
 
-/// Upper limit of pgbench's scripts.
+/// Maximum number of scripts: pgbench accepts at most 128.
 pub const STATEMENTS: usize = 100;
 
 /// Statements on a cluster's database, used in turn.

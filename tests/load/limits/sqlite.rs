@@ -21,7 +21,7 @@ const SCHEMA: &str = "
     CREATE TABLE outbox (id TEXT NOT NULL PRIMARY KEY, topic TEXT NOT NULL, payload TEXT NOT NULL,
                          created_at BIGINT NOT NULL) WITHOUT ROWID;";
 
-/// Of a conversation that was accepted just now.
+/// Creation time of every ticket.
 const CREATED_AT: i64 = 1_763_600_000_000;
 
 diesel::table! {
@@ -58,7 +58,7 @@ impl Sqlite {
     }
 
     /// Imports per second, into a new file.
-    pub fn run(&self, imports_a_transaction: usize, time: Duration) -> Result<f64> {
+    pub fn run(&self, imports_per_transaction: usize, time: Duration) -> Result<f64> {
         let file = tempfile::Builder::new().suffix(".sqlite").tempfile_in(&self.folder)?;
         let mut connection = SqliteConnection::establish(&file.path().display().to_string())?;
         connection.batch_execute(PRAGMAS)?;
@@ -67,7 +67,7 @@ impl Sqlite {
         let mut number = 0;
         while begin.elapsed() < time {
             connection.immediate_transaction(|tx| {
-                for _ in 0..imports_a_transaction {
+                for _ in 0..imports_per_transaction {
                     self.import(tx, number)?;
                     number += 1;
                 }
@@ -87,7 +87,7 @@ impl Sqlite {
 
     /// Statements are prepared once: diesel caches them.
     fn import(&self, tx: &mut SqliteConnection, number: usize) -> diesel::QueryResult<()> {
-        // In the order of time, as ids of version 7 are.
+        // Ids ascend with time, like those of version 7.
         let id = format!("019a{number:08x}-0000-7000-8000-{number:012x}");
         diesel::insert_into(ticket::table)
             .values((

@@ -1,5 +1,5 @@
-//! End to end: imports that are accepted, evaluated and in the read model of exports, sustained. The
-//! backlog is bounded, so that nothing piles up.
+//! End to end: the sustained rate of imports that are accepted, evaluated and in the read model. The number of accepted
+//! conversations that are not yet in the read model is limited.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -56,9 +56,10 @@ pub async fn measure(
         figures.accepted_p99.push(accepted.percentile_ms(0.99));
         let round = round(&cluster, &load, pace.sustained).await?;
         report.note(format!(
-            "evaluated, round {number}: {:.0}/s of {:.0}/s at most; waiting at first {}, at last {}; the oldest for {:.1} s \
-             at most; {} deliveries were put off so far; processor µs a conversation: {}",
-            round.evaluated, figures.accepted[number], round.waiting.0, round.waiting.1, round.oldest, cluster.deliveries_put_off()?, round.usage
+            "evaluated, round {number}: {:.0}/s of {:.0}/s at most; waiting at the start {}, at the end {}; maximum age of \
+             the oldest {:.1} s; {} deliveries were retried so far; CPU µs per conversation: {}",
+            round.evaluated, figures.accepted[number], round.waiting.0, round.waiting.1, round.oldest,
+            cluster.retried_deliveries()?, round.usage
         ));
         figures.evaluated.push(round.evaluated);
         figures.p50.push(round.p50);
@@ -98,8 +99,8 @@ fn add(report: &mut Report, figures: &Figures, pace: Pace) {
     ));
     // The latency at this backlog.
     let drained: Vec<f64> = figures.evaluated.iter().map(|rate| BACKLOG as f64 / rate).collect();
-    let drained = ("time in which as many are evaluated as may wait", &drained[..]);
-    let what = "age of the oldest unscored meanwhile, at most";
+    let drained = ("time to evaluate the maximum number that waits", &drained[..]);
+    let what = "maximum age of the oldest unscored meanwhile";
     report.add(Row::with_baseline("evaluated", what, "s", &figures.oldest, drained, Goal::None));
     let what = "age of the oldest unscored at the end";
     report.add(Row::with_baseline("evaluated", what, "s", &figures.oldest_at_end, drained, Goal::None));

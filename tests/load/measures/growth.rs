@@ -40,8 +40,8 @@ pub async fn measure(
     let mut few = StoredTickets::of(&small.cluster)?;
     let mut many = StoredTickets::of(&large.cluster)?;
     many.fill(FEW)?;
-    let most = as_many_as_fit(servers, many.sizes()?, pace.tickets, report)?;
-    for stored in STEPS.into_iter().filter(|step| *step < most).chain([most]) {
+    let max_stored = as_many_as_fit(servers, many.sizes()?, pace.tickets, report)?;
+    for stored in STEPS.into_iter().filter(|step| *step < max_stored).chain([max_stored]) {
         let begin = Instant::now();
         many.fill(stored)?;
         report.note(format!("{stored} tickets stored after {:.0} s", begin.elapsed().as_secs_f64()));
@@ -66,17 +66,17 @@ pub async fn measure(
 async fn round(accepting: &Accepting, time: Duration) -> Result<(f64, f64)> {
     // Warm up: full-page writes after a checkpoint and replanning after a truncate are not part of the comparison.
     accepting.maximum(WARM_UP).await?;
-    let most = accepting.maximum(time).await?.per_second(202);
-    let half = accepting.load.open_loop(most / 2.0, time).await?.only(202)?;
-    Ok((most, half.percentile_ms(0.99)))
+    let max_rate = accepting.maximum(time).await?.per_second(202);
+    let half = accepting.load.open_loop(max_rate / 2.0, time).await?.only(202)?;
+    Ok((max_rate, half.percentile_ms(0.99)))
 }
 
 fn add(report: &mut Report, stored: u64, figures: &Figures) {
-    let few = (format!("the same with {FEW} stored at first"), &figures.few[..]);
+    let few = (format!("with {FEW} tickets stored before each round"), &figures.few[..]);
     let few_p99 = (&few.0[..], &figures.few_p99[..]);
     let what = format!("imports accepted with {stored} tickets stored");
     report.add(Row::with_baseline("growth", what, "/s", &figures.many, (&few.0, few.1), Goal::Ratio(0.8)));
-    let what = format!("p99 at half of it with {stored} tickets stored");
+    let what = format!("p99 at half of the maximum rate, with {stored} tickets stored");
     report.add(Row::with_baseline(
         "growth",
         what,
@@ -95,7 +95,7 @@ fn add_sizes(report: &mut Report, sizes: Sizes, body: usize) {
     let tables = ("its tables", &[tables][..]);
     report.add(Row::with_baseline(
         "growth",
-        "indexes of the same",
+        "indexes of a stored ticket",
         "B",
         &[sizes.index_bytes_each()],
         tables,
@@ -110,7 +110,7 @@ fn as_many_as_fit(servers: &Servers, sizes: Sizes, wanted: u64, report: &mut Rep
     let fit = (free.saturating_sub(RESERVE_BYTES) as f64 / each) as u64;
     if fit < wanted {
         report.note(format!(
-            "the disk has room for {fit} tickets of {each:.0} B, {} GiB of it kept free: fewer than the {wanted} that were asked for",
+            "the disk has room for {fit} tickets of {each:.0} B with {} GiB kept free; {wanted} were requested",
             RESERVE_BYTES >> 30
         ));
     }

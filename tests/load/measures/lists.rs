@@ -1,4 +1,4 @@
-//! Pagination of a long list: the first page, and one behind ten thousand exports.
+//! Pagination of a long list: the first page, and the page after ten thousand exports.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -15,9 +15,9 @@ use crate::report::{Goal, Report, Row};
 const DATABASE: &str = "lists";
 const LIST: &str = "/v1/evaluations/exports";
 const DEPTH: u64 = 10_000;
-/// The maximum page size, to get there in few steps.
+/// The maximum page size, to reach that depth in few requests.
 const PAGE: u64 = 100;
-/// Few, because latency is measured.
+/// Few clients, because latency is measured.
 const CLIENTS: usize = 4;
 
 const FILL: &str = "

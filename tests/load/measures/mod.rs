@@ -26,5 +26,5 @@ pub struct Pace {
     pub rows: u64,
 }
 
-/// Limit of an import's p99 at half of the maximum load, in milliseconds.
+/// Goal for the p99 of imports at half of the maximum rate, in milliseconds.
 const MAX_P99_MS: f64 = 15.0;

@@ -1,5 +1,5 @@
-//! Two of everything at once: two gateways with a generator each, two of every service behind them, on the same
-//! databases and the same bus. Afterwards every 202 is checked in PostgreSQL.
+//! Two replicas of every role on the same databases and the same bus, with one load generator for each gateway. Afterwards
+//! every 202 is checked in PostgreSQL.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ const LOST: [&str; 3] = [
      WHERE NOT EXISTS (SELECT FROM export.evaluation_rows WHERE ticket_id = accepted.id)",
 ];
 
-/// Traces of a second evaluation of a ticket.
+/// Second evaluations and second imports.
 const DUPLICATES: [&str; 4] = [
     "(SELECT coalesce(sum(evaluated), 0) FROM scoring.progress) - (SELECT count(*) FROM scoring.evaluations)",
     "(SELECT coalesce(sum(taken_in), 0) FROM export.progress) - (SELECT count(*) FROM export.evaluation_rows)",
@@ -39,8 +39,8 @@ const DUPLICATES: [&str; 4] = [
      USING (organization_id, source, external_id) WHERE accepted.id < again.id",
 ];
 
-/// Dead letters and other abandoned work.
-const ABANDONED: [&str; 3] = [
+/// Dead letters and failed evaluations.
+const GIVEN_UP: [&str; 3] = [
     "SELECT count(*) FROM ingest.outbox WHERE dead_at IS NOT NULL",
     "SELECT count(*) FROM scoring.outbox WHERE dead_at IS NOT NULL",
     "SELECT count(*) FROM scoring.evaluations WHERE status = 'failed'",
@@ -68,11 +68,15 @@ pub async fn measure(
     }
     let settled = ended.elapsed().as_secs_f64();
     report.note(format!(
-        "replicas: {} and {} accepted in {} s; {} and {} deliveries were put off; processor µs a conversation: the first ones: {}; \
-         the second ones: {}",
-        of_first.count(), of_second.count(), pace.sustained.as_secs(),
-        first.deliveries_put_off()?, second.deliveries_put_off()?,
-        listed(&first.usage()?.micros_each(&before.0, accepted)), listed(&second.usage()?.micros_each(&before.1, accepted)),
+        "replicas: {} and {} accepted in {} s; {} and {} deliveries were retried; CPU µs per conversation: \
+         first replica: {}; second replica: {}",
+        of_first.count(),
+        of_second.count(),
+        pace.sustained.as_secs(),
+        first.retried_deliveries()?,
+        second.retried_deliveries()?,
+        listed(&first.usage()?.micros_each(&before.0, accepted)),
+        listed(&second.usage()?.micros_each(&before.1, accepted)),
     ));
     let load = ("time of the load", &[pace.sustained.as_secs_f64()][..]);
     let what = "time after the load until everything was evaluated and in the read model";
@@ -89,7 +93,7 @@ fn add(servers: &Servers, pace: Pace, accepted: u64, report: &mut Report) -> Res
     let all =
         |queries: &[&str]| -> Result<f64> { queries.iter().map(|query| number(query).map(f64::abs)).sum() };
     let accepted = ("answered 202", &[accepted as f64][..]);
-    let what = format!("evaluations of what two of every service accepted in {} s", pace.sustained.as_secs());
+    let what = format!("evaluations of what two replicas accepted in {} s", pace.sustained.as_secs());
     report.add(Row::with_baseline("replicas", what, "", &[number(EVALUATIONS)?], accepted, Goal::Ratio(1.0)));
     let what = "rows of them in the read model";
     report.add(Row::with_baseline("replicas", what, "", &[number(ROWS)?], accepted, Goal::Ratio(1.0)));
@@ -111,7 +115,7 @@ fn add(servers: &Servers, pace: Pace, accepted: u64, report: &mut Report) -> Res
         "replicas",
         "events and evaluations given up",
         "",
-        &[all(&ABANDONED)?],
+        &[all(&GIVEN_UP)?],
         Goal::AtMost(0.0),
     ));
     Ok(())

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::{KeyName, OrganizationName};
-use crate::store::{self, KeyOwner, KeyStored, KeyToStore};
+use crate::store::{self, KeyOwner, KeyToStore, StoreKeyOutcome};
 
 /// Pause between attempts while the database is unavailable.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
@@ -35,7 +35,7 @@ pub async fn bootstrap(
         expires_at: None,
         created_at: now(),
     };
-    if store::open(database).create_key(record).await? == KeyStored::Created {
+    if store::open(database).create_key(record).await? == StoreKeyOutcome::Created {
         tracing::info!(organization = name, "created the bootstrap API key");
     }
     Ok(())

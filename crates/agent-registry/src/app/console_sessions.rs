@@ -10,7 +10,7 @@ use assay_platform::runtime::{RandomnessUnavailable, new_id, now};
 
 use super::record_key_use::KeyUses;
 use crate::domain::{
-    ActiveSession, OrganizationName, SIGN_IN_LINK_MILLIS, SessionLimits, SignIn, browser_name,
+    ActiveSession, OrganizationName, SIGN_IN_LINK_MILLIS, SessionLimits, SignIn, clean_user_agent,
 };
 use crate::store::{self, SessionToStore, Store};
 
@@ -77,7 +77,7 @@ pub async fn begin(
         id: new_id(),
         sign_in,
         token,
-        browser: browser_name(browser),
+        browser: clean_user_agent(browser),
         created_at,
         expires_at: created_at.plus_millis(limits.total_millis),
     };
@@ -98,7 +98,7 @@ pub async fn find(
     let Some(session) = store.find_session(token, idle_since(limits, now), now).await? else {
         return Ok(None);
     };
-    if session.use_is_due(now) {
+    if session.should_record_use(now) {
         store.record_session_use(session.id, now).await?;
     }
     Ok(Some(into_session(session)))

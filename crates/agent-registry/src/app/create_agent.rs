@@ -10,7 +10,7 @@ use assay_platform::db::idempotency::{Fingerprint, IdempotencyKey, KeyReuse, Rec
 use assay_platform::runtime::{new_id, now};
 
 use crate::domain::{agent_facts, new_agent};
-use crate::store::{AgentStored, AgentToStore, Store};
+use crate::store::{AgentToStore, Store, StoreAgentOutcome};
 
 const CREATED: u16 = 201;
 
@@ -60,12 +60,14 @@ pub async fn create_agent(
         response: answer.clone(),
     });
     match store.create_agent(AgentToStore { organization_id, agent, event, record }).await? {
-        AgentStored::Created => {
+        StoreAgentOutcome::Created => {
             outbox.wake();
             Ok(answer)
         }
-        AgentStored::Duplicate => Err(CreateAgentError::Duplicate),
-        AgentStored::KeyReused(KeyReuse::Replay(first_answer)) => Ok(first_answer),
-        AgentStored::KeyReused(KeyReuse::Conflict) => Err(CreateAgentError::IdempotencyConflict),
+        StoreAgentOutcome::Duplicate => Err(CreateAgentError::Duplicate),
+        StoreAgentOutcome::IdempotencyKeyReused(KeyReuse::Replay(first_answer)) => Ok(first_answer),
+        StoreAgentOutcome::IdempotencyKeyReused(KeyReuse::Conflict) => {
+            Err(CreateAgentError::IdempotencyConflict)
+        }
     }
 }

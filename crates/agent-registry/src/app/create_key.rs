@@ -8,7 +8,7 @@ use assay_platform::db::{Database, DatabaseError};
 use assay_platform::runtime::{RandomnessUnavailable, new_id, now};
 
 use crate::domain::{KeyName, OrganizationName};
-use crate::store::{self, KeyOwner, KeyStored, KeyToStore, Store};
+use crate::store::{self, KeyOwner, KeyToStore, Store, StoreKeyOutcome};
 
 #[derive(Debug, Clone)]
 pub struct CreateKey {
@@ -65,7 +65,7 @@ pub async fn create_in_organization(
     let id = new_id();
     let record = KeyToStore { id, hash: key.hash(), owner, name, scopes, expires_at, created_at };
     match store.create_key(record).await? {
-        KeyStored::Created => Ok(CreatedKey { id, key }),
-        KeyStored::AlreadyExists => Err(CreateKeyError::Duplicate),
+        StoreKeyOutcome::Created => Ok(CreatedKey { id, key }),
+        StoreKeyOutcome::AlreadyExists => Err(CreateKeyError::Duplicate),
     }
 }

@@ -19,7 +19,7 @@ pub async fn resolve_key(
 ) -> Result<Option<KeyGrant>, DatabaseError> {
     let now = now();
     let Some(key) = store.find_active_key(hash, now).await? else { return Ok(None) };
-    if key.use_is_due(now) {
+    if key.should_record_use(now) {
         uses.push(key.id, now);
     }
     Ok(Some(KeyGrant { key_id: key.id, organization_id: key.organization_id, scopes: key.scopes }))

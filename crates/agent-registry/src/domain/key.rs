@@ -5,7 +5,7 @@ use assay_contracts::tenant::Scopes;
 use assay_contracts::time::Timestamp;
 
 /// Minimum interval between two recorded uses of a key.
-pub const USE_INTERVAL_MILLIS: i64 = 60_000;
+pub const USE_RECORD_INTERVAL_MILLIS: i64 = 60_000;
 
 /// A key that is neither expired nor revoked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,8 +17,8 @@ pub struct ActiveKey {
 }
 
 impl ActiveKey {
-    pub fn use_is_due(&self, now: Timestamp) -> bool {
-        self.last_used_at.is_none_or(|last| now.millis_since(last) >= USE_INTERVAL_MILLIS)
+    pub fn should_record_use(&self, now: Timestamp) -> bool {
+        self.last_used_at.is_none_or(|last| now.millis_since(last) >= USE_RECORD_INTERVAL_MILLIS)
     }
 }
 
@@ -58,8 +58,8 @@ mod tests {
             scopes: Scopes::default_for_keys(),
             last_used_at,
         };
-        assert!(last_used(None).use_is_due(now));
-        assert!(!last_used(Some(now.plus_millis(-59_999))).use_is_due(now));
-        assert!(last_used(Some(now.plus_millis(-60_000))).use_is_due(now));
+        assert!(last_used(None).should_record_use(now));
+        assert!(!last_used(Some(now.plus_millis(-59_999))).should_record_use(now));
+        assert!(last_used(Some(now.plus_millis(-60_000))).should_record_use(now));
     }
 }

@@ -4,13 +4,13 @@ use assay_contracts::ids::{ApiKeyId, OrganizationId, SessionId};
 use assay_contracts::time::Timestamp;
 use assay_platform::auth::TokenHash;
 
-use super::USE_INTERVAL_MILLIS;
+use super::USE_RECORD_INTERVAL_MILLIS;
 
 /// How long a sign-in link, the one-time address that begins a session, can be used.
 pub const SIGN_IN_LINK_MILLIS: i64 = 60 * 60 * 1000;
 
-/// Characters kept of a browser's name for itself.
-const MAX_BROWSER_CHARS: usize = 200;
+/// Maximum length of a stored `User-Agent`, in characters.
+const MAX_USER_AGENT_CHARS: usize = 200;
 
 /// When sessions end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,12 +41,12 @@ pub struct ActiveSession {
 }
 
 impl ActiveSession {
-    pub fn use_is_due(&self, now: Timestamp) -> bool {
-        now.millis_since(self.last_used_at) >= USE_INTERVAL_MILLIS
+    pub fn should_record_use(&self, now: Timestamp) -> bool {
+        now.millis_since(self.last_used_at) >= USE_RECORD_INTERVAL_MILLIS
     }
 }
 
-/// A browser's name for itself, short and on one line.
-pub fn browser_name(text: &str) -> String {
-    text.chars().filter(|character| !character.is_control()).take(MAX_BROWSER_CHARS).collect()
+/// The `User-Agent` header, truncated and without control characters.
+pub fn clean_user_agent(text: &str) -> String {
+    text.chars().filter(|character| !character.is_control()).take(MAX_USER_AGENT_CHARS).collect()
 }

@@ -41,25 +41,25 @@ pub async fn list(caller: Caller, services: Data<Services>) -> Result<Json<KeyLi
     Ok(Json(KeyList { keys: keys.into_iter().map(entry).collect() }))
 }
 
-/// Creates a key for the organization: 201 with the key, which is not shown again. A key can do nothing that its maker cannot.
+/// Creates a key for the organization: 201 with the key, which is not shown again. A key can do nothing that its creator cannot.
 pub async fn create(
     caller: Caller,
     services: Data<Services>,
     request: HttpRequest,
     payload: Payload,
 ) -> Result<HttpResponse, WebError> {
-    let maker = caller.tenant(Scope::Console)?;
+    let creator = caller.tenant(Scope::Console)?;
     let body: NewKeyRequest = read_as(&request, payload).await?;
     let name = KeyName::parse(&body.name).map_err(|error| refused("/name", error.to_string()))?;
     if body.scopes.is_empty() {
-        return Err(refused("/scopes", "must name at least one".to_owned()));
+        return Err(refused("/scopes", "must name at least one scope".to_owned()));
     }
-    let beyond = body.scopes.without(&maker.scopes);
+    let beyond = body.scopes.without(&creator.scopes);
     if !beyond.is_empty() {
-        let detail = format!("the caller has not these scopes, so it makes no key with them: {beyond}");
+        let detail = format!("the caller does not have these scopes and cannot grant them: {beyond}");
         return Err(WebError::new(ProblemCode::Forbidden, detail));
     }
-    let owner = KeyOwner::Existing(maker.organization_id);
+    let owner = KeyOwner::Existing(creator.organization_id);
     let created =
         create_in_organization(services.store.as_ref(), owner, name, body.scopes, body.expires_at).await?;
     let answer = NewKey { id: created.id, key: created.key.reveal().to_owned() };

@@ -42,12 +42,12 @@ pub struct AgentToStore {
 
 /// The outcome of storing an agent.
 #[derive(Debug, PartialEq, Eq)]
-pub enum AgentStored {
+pub enum StoreAgentOutcome {
     Created,
     /// The external id is taken; nothing was stored.
     Duplicate,
     /// The idempotency key was used before; nothing was stored.
-    KeyReused(KeyReuse),
+    IdempotencyKeyReused(KeyReuse),
 }
 
 /// The organization of a key to be stored.
@@ -75,7 +75,7 @@ pub struct KeyToStore {
 
 /// The outcome of storing a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeyStored {
+pub enum StoreKeyOutcome {
     Created,
     AlreadyExists,
 }
@@ -94,7 +94,7 @@ pub struct SessionToStore {
 #[async_trait]
 pub trait Store: Send + Sync {
     /// Stores an agent, its event and its idempotency record in one transaction.
-    async fn create_agent(&self, new: AgentToStore) -> Result<AgentStored, DatabaseError>;
+    async fn create_agent(&self, new: AgentToStore) -> Result<StoreAgentOutcome, DatabaseError>;
 
     /// The agents of an organization with one of these ids or external ids, without duplicates.
     async fn find_agents(
@@ -115,7 +115,7 @@ pub trait Store: Send + Sync {
     async fn record_key_use(&self, id: ApiKeyId, now: Timestamp) -> Result<(), DatabaseError>;
 
     /// Stores a key unless it exists, and creates its organization when needed.
-    async fn create_key(&self, new: KeyToStore) -> Result<KeyStored, DatabaseError>;
+    async fn create_key(&self, new: KeyToStore) -> Result<StoreKeyOutcome, DatabaseError>;
 
     /// Keys, newest first, at most [`MAX_LISTED_KEYS`]; of one organization or of all.
     async fn list_keys(
@@ -148,7 +148,7 @@ pub trait Store: Send + Sync {
         expires_at: Timestamp,
     ) -> Result<bool, DatabaseError>;
 
-    /// Stores a session, and uses up the sign-in link in the same transaction. `None` when a sign-in link is used and it is unknown or
+    /// Stores a session, and uses up the sign-in link in the same transaction. `None` when the sign-in link is unknown or
     /// expired.
     async fn begin_session(&self, new: SessionToStore) -> Result<Option<ActiveSession>, DatabaseError>;
 

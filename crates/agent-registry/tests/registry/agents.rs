@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use assay_testkit::{eventually, on_both_databases};
 
-use crate::test_app::{Member, TestApp, for_member};
+use crate::test_app::{Credentials, TestApp, claims_of};
 
 on_both_databases! { TestApp {
     created_agent_is_returned_with_five_fields,
@@ -25,10 +25,10 @@ on_both_databases! { TestApp {
 } }
 
 async fn created_agent_is_returned_with_five_fields(app: TestApp) -> Result<()> {
-    let member = app.member().await?;
+    let credentials = app.new_credentials().await?;
     let before = now().as_millis();
     let response =
-        app.create_agent(&member, r#"{"external_id":"bot","name":"Büro-Bot","type":"custom"}"#).await?;
+        app.create_agent(&credentials, r#"{"external_id":"bot","name":"Büro-Bot","type":"custom"}"#).await?;
     assert_eq!(response.status(), 201);
     let location = response.headers()["location"].to_str()?.to_owned();
     let agent: Value = response.json().await?;
@@ -42,7 +42,7 @@ async fn created_agent_is_returned_with_five_fields(app: TestApp) -> Result<()> 
 }
 
 async fn external_id_is_unique_within_organization(app: TestApp) -> Result<()> {
-    let (one, other) = (app.member().await?, app.member().await?);
+    let (one, other) = (app.new_credentials().await?, app.new_credentials().await?);
     let body = r#"{"external_id":"bot","name":"Bot"}"#;
     assert_eq!(app.create_agent(&one, body).await?.status(), 201);
     assert_eq!(app.create_agent(&other, body).await?.status(), 201);
@@ -56,15 +56,15 @@ async fn external_id_is_unique_within_organization(app: TestApp) -> Result<()> {
 }
 
 async fn longest_external_ids_differ_by_last_character(app: TestApp) -> Result<()> {
-    let member = app.member().await?;
+    let credentials = app.new_credentials().await?;
     let longest = "🦀".repeat(1_023);
     for last in ["a", "b"] {
         let body = json!({"external_id": format!("{longest}{last}"), "name": "Bot"}).to_string();
-        assert_eq!(app.create_agent(&member, &body).await?.status(), 201);
-        assert_eq!(app.create_agent(&member, &body).await?.status(), 409);
+        assert_eq!(app.create_agent(&credentials, &body).await?.status(), 201);
+        assert_eq!(app.create_agent(&credentials, &body).await?.status(), 409);
     }
     let too_long = json!({"external_id": format!("{longest}ab"), "name": "Bot"}).to_string();
-    assert_eq!(app.create_agent(&member, &too_long).await?.status(), 400);
+    assert_eq!(app.create_agent(&credentials, &too_long).await?.status(), 400);
     Ok(())
 }
 
@@ -74,26 +74,26 @@ async fn created_agent_is_published(mut app: TestApp) -> Result<()> {
     app.tasks.spawn(Phase::Consume, "listener", move |stop| async move {
         bus.consume(AGENT_CREATED, handler, stop).await
     });
-    let member = app.member().await?;
+    let credentials = app.new_credentials().await?;
     // The listener's queue exists from its first start: the event of an earlier agent may be missed.
     let number = std::sync::atomic::AtomicUsize::new(0);
     eventually("the event", || async {
         let number = number.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let body = json!({"external_id": format!("bot-{number}"), "name": "Bot"}).to_string();
-        app.create_agent(&member, &body).await?.error_for_status()?;
+        app.create_agent(&credentials, &body).await?.error_for_status()?;
         Ok(received.lock().is_ok_and(|received| !received.is_empty()))
     })
     .await?;
     let event = received.lock().ok().and_then(|mut received| received.pop());
     let event = event.ok_or_else(|| anyhow::anyhow!("no event was received"))?;
-    assert_eq!(event.organization_id, member.organization_id);
+    assert_eq!(event.organization_id, credentials.organization_id);
     assert_eq!(event.agent.name, "Bot");
     assert!(event.agent.external_id.starts_with("bot-"));
     Ok(())
 }
 
 async fn agents_are_found_by_either_id_within_organization(app: TestApp) -> Result<()> {
-    let (one, other) = (app.member().await?, app.member().await?);
+    let (one, other) = (app.new_credentials().await?, app.new_credentials().await?);
     let first = created(&app, &one, "first").await?;
     let second = created(&app, &one, "second").await?;
     created(&app, &other, "third").await?;
@@ -109,7 +109,7 @@ async fn agents_are_found_by_either_id_within_organization(app: TestApp) -> Resu
     assert_eq!(find(&app, &other, wanted(&[&first, &second], &["third"])).await?, ["third"]);
 
     let too_many = FindAgents { ids: vec![first; 101], external_ids: Vec::new() };
-    let claims = for_member(&one, Scope::Assess);
+    let claims = claims_of(&one, Scope::Assess);
     let response = app.post("/internal/v1/agents/find", &claims, serde_json::to_string(&too_many)?).await?;
     assert_eq!(response.status(), 400);
     Ok(())
@@ -118,7 +118,7 @@ async fn agents_are_found_by_either_id_within_organization(app: TestApp) -> Resu
 #[tokio::test]
 async fn every_validation_error_is_reported() -> Result<()> {
     let app = TestApp::on_sqlite().await?;
-    let member = app.member().await?;
+    let credentials = app.new_credentials().await?;
     let cases = [
         ("{}", "invalid-request", vec!["/external_id", "/name"]),
         (
@@ -132,7 +132,7 @@ async fn every_validation_error_is_reported() -> Result<()> {
         (r#"{"external_id":"#, "malformed-json", vec![]),
     ];
     for (body, code, pointers) in cases {
-        let response = app.create_agent(&member, body).await?;
+        let response = app.create_agent(&credentials, body).await?;
         assert_eq!(response.status(), 400, "{body}");
         let problem: Value = response.json().await?;
         assert_eq!(problem["code"], code, "{body}");
@@ -146,26 +146,27 @@ async fn every_validation_error_is_reported() -> Result<()> {
 #[tokio::test]
 async fn body_of_an_agent_has_64_kib() -> Result<()> {
     let app = TestApp::on_sqlite().await?;
-    let member = app.member().await?;
+    let credentials = app.new_credentials().await?;
     let body = r#"{"external_id":"bot","name":"Bot"}"#;
     let largest = format!("{body}{}", " ".repeat(65_536 - body.len()));
-    assert_eq!(app.create_agent(&member, &largest).await?.status(), 201);
-    let response = app.create_agent(&member, &format!("{largest} ")).await?;
+    assert_eq!(app.create_agent(&credentials, &largest).await?.status(), 201);
+    let response = app.create_agent(&credentials, &format!("{largest} ")).await?;
     assert_eq!(response.status(), 413);
     assert_eq!(response.json::<Value>().await?["code"], "payload-too-large");
     // The authors of an import may need more.
     let longest: Vec<String> = (0..50).map(|number| format!("{number:02}{}", "🦀".repeat(1_022))).collect();
     let wanted = FindAgents { ids: longest.clone(), external_ids: longest };
-    assert_eq!(find(&app, &member, wanted).await?, [""; 0]);
+    assert_eq!(find(&app, &credentials, wanted).await?, [""; 0]);
     Ok(())
 }
 
 #[tokio::test]
 async fn unreadable_call_is_refused_without_its_content() -> Result<()> {
     let app = TestApp::on_sqlite().await?;
-    let member = app.member().await?;
+    let credentials = app.new_credentials().await?;
     let body = r#"{"ids": "a customer's words", "external_ids": []}"#.to_owned();
-    let response = app.post("/internal/v1/agents/find", &for_member(&member, Scope::Assess), body).await?;
+    let response =
+        app.post("/internal/v1/agents/find", &claims_of(&credentials, Scope::Assess), body).await?;
     assert_eq!(response.status(), 400);
     let problem: Value = response.json().await?;
     assert_eq!(problem["detail"], "JSON of another shape at 1:28");
@@ -175,7 +176,7 @@ async fn unreadable_call_is_refused_without_its_content() -> Result<()> {
 #[tokio::test]
 async fn call_needs_token_with_audience_kind_and_scope() -> Result<()> {
     let app = TestApp::on_sqlite().await?;
-    let member = app.member().await?;
+    let credentials = app.new_credentials().await?;
     let body = r#"{"external_id":"bot","name":"Bot"}"#.to_owned();
     let url = format!("{}/internal/v1/agents", app.address);
     let response = app.http.post(&url).body(body.clone()).send().await?;
@@ -183,17 +184,17 @@ async fn call_needs_token_with_audience_kind_and_scope() -> Result<()> {
     let request_id = response.headers()["x-request-id"].to_str()?.to_owned();
     assert_eq!(response.json::<Value>().await?["request_id"], request_id);
 
-    let tenant = for_member(&member, Scope::Agents);
+    let tenant = claims_of(&credentials, Scope::Agents);
     let foreign = app.tokens.issue(Audience::Ingest, &tenant, now())?;
     assert_eq!(app.http.post(&url).bearer_auth(foreign).body(body.clone()).send().await?.status(), 401);
 
     let path = "/internal/v1/agents";
     assert_eq!(app.post(path, &ServiceClaims::Service, body.clone()).await?.status(), 401);
-    let response = app.post(path, &for_member(&member, Scope::Exports), body.clone()).await?;
+    let response = app.post(path, &claims_of(&credentials, Scope::Exports), body.clone()).await?;
     assert_eq!(response.status(), 403);
     assert_eq!(response.json::<Value>().await?["code"], "missing-scope");
 
-    let no_scope = Tenant { organization_id: member.organization_id, scopes: Scopes::from_iter([]) };
+    let no_scope = Tenant { organization_id: credentials.organization_id, scopes: Scopes::from_iter([]) };
     let find = json!({"ids": [], "external_ids": []}).to_string();
     let response =
         app.post("/internal/v1/agents/find", &ServiceClaims::Tenant(no_scope), find.clone()).await?;
@@ -205,9 +206,9 @@ async fn call_needs_token_with_audience_kind_and_scope() -> Result<()> {
 #[tokio::test]
 async fn other_methods_and_media_types_are_refused() -> Result<()> {
     let app = TestApp::on_sqlite().await?;
-    let member = app.member().await?;
+    let credentials = app.new_credentials().await?;
     let url = format!("{}/internal/v1/agents", app.address);
-    let token = app.token(&for_member(&member, Scope::Agents))?;
+    let token = app.token(&claims_of(&credentials, Scope::Agents))?;
     let response = app.http.put(&url).bearer_auth(&token).send().await?;
     assert_eq!((response.status().as_u16(), response.headers()["allow"].to_str()?), (405, "GET, HEAD, POST"));
     let request = app.http.post(&url).bearer_auth(&token).header("content-type", "text/plain");
@@ -233,15 +234,15 @@ impl Handler for Listener {
     }
 }
 
-async fn created(app: &TestApp, member: &Member, external_id: &str) -> Result<String> {
+async fn created(app: &TestApp, credentials: &Credentials, external_id: &str) -> Result<String> {
     let body = json!({"external_id": external_id, "name": new_id::<uuid::Uuid>().to_string()}).to_string();
-    let agent: Value = app.create_agent(member, &body).await?.error_for_status()?.json().await?;
+    let agent: Value = app.create_agent(credentials, &body).await?.error_for_status()?.json().await?;
     Ok(agent["id"].as_str().unwrap_or_default().to_owned())
 }
 
 /// The external ids found, sorted.
-async fn find(app: &TestApp, member: &Member, wanted: FindAgents) -> Result<Vec<String>> {
-    let claims = for_member(member, Scope::Assess);
+async fn find(app: &TestApp, credentials: &Credentials, wanted: FindAgents) -> Result<Vec<String>> {
+    let claims = claims_of(credentials, Scope::Assess);
     let body = serde_json::to_string(&wanted)?;
     let response = app.post("/internal/v1/agents/find", &claims, body).await?.error_for_status()?;
     let found: FoundAgents = response.json().await?;

@@ -12,7 +12,7 @@ use assay_platform::runtime::new_id;
 use assay_testkit::on_both_databases;
 use futures_util::future::try_join_all;
 
-use crate::test_app::{Member, TestApp, for_member, new_key};
+use crate::test_app::{Credentials, TestApp, claims_of, new_key};
 
 on_both_databases! { TestApp {
     sign_in_link_begins_one_session,
@@ -54,21 +54,24 @@ async fn send(
     app: &TestApp,
     method: reqwest::Method,
     path: &str,
-    member: &Member,
+    credentials: &Credentials,
 ) -> Result<reqwest::Response> {
-    let token = app.token(&for_member(member, Scope::Console))?;
+    let token = app.token(&claims_of(credentials, Scope::Console))?;
     Ok(app.http.request(method, format!("{}{path}", app.address)).bearer_auth(token).send().await?)
 }
 
 async fn sign_in_link_begins_one_session(app: TestApp) -> Result<()> {
-    let member = app.member_of("acme").await?;
+    let credentials = app.credentials_of("acme").await?;
     let link = create_sign_in_link(&app.database, OrganizationName::parse("acme")?).await?;
     let credential = SignInCredential::LinkSha256(link.hash().to_string());
     let begun = try_join_all((0..6).map(|_| begin(&app, credential.clone()))).await?;
     let begun: Vec<_> = begun.into_iter().filter(|(outcome, _)| *outcome != SignInOutcome::Refused).collect();
     assert_eq!(begun.len(), 1);
     let (SignInOutcome::Begun(session), token) = &begun[0] else { anyhow::bail!("{:?}", begun[0].0) };
-    assert_eq!((session.organization.as_str(), session.organization_id), ("acme", member.organization_id));
+    assert_eq!(
+        (session.organization.as_str(), session.organization_id),
+        ("acme", credentials.organization_id)
+    );
     assert_eq!(find(&app, token).await?.as_ref(), Some(session));
     assert_eq!(begin(&app, credential).await?.0, SignInOutcome::Refused);
     Ok(())
@@ -81,7 +84,7 @@ async fn sign_in_link_needs_an_organization(app: TestApp) -> Result<()> {
 }
 
 async fn key_needs_the_scope_console(app: TestApp) -> Result<()> {
-    let plain = app.member_of("acme").await?;
+    let plain = app.credentials_of("acme").await?;
     assert_eq!(begin(&app, by_key(&plain.key)).await?.0, SignInOutcome::ScopeMissing);
     assert_eq!(begin(&app, by_key(&ApiKey::generate()?)).await?.0, SignInOutcome::Refused);
     let mut new = new_key("acme")?;
@@ -106,14 +109,14 @@ async fn session_ends_with_its_key(app: TestApp) -> Result<()> {
 }
 
 async fn session_is_found_by_its_token_alone(app: TestApp) -> Result<()> {
-    app.member_of("acme").await?;
+    app.credentials_of("acme").await?;
     by_link(&app, "acme").await?;
     assert_eq!(find(&app, &RandomToken::generate()?).await?, None);
     Ok(())
 }
 
 async fn sessions_are_listed_and_ended_within_the_organization(app: TestApp) -> Result<()> {
-    let (acme, other) = (app.member_of("acme").await?, app.member_of("other").await?);
+    let (acme, other) = (app.credentials_of("acme").await?, app.credentials_of("other").await?);
     let (SignInOutcome::Begun(session), token) = by_link(&app, "acme").await? else {
         anyhow::bail!("refused")
     };
@@ -130,7 +133,7 @@ async fn sessions_are_listed_and_ended_within_the_organization(app: TestApp) -> 
 }
 
 async fn keys_are_managed_within_the_organization(app: TestApp) -> Result<()> {
-    let (acme, other) = (app.member_of("acme").await?, app.member_of("other").await?);
+    let (acme, other) = (app.credentials_of("acme").await?, app.credentials_of("other").await?);
     let body = r#"{"name":"new","scopes":["assess"],"expires_at":null}"#.to_owned();
     let created = app.post("/internal/v1/keys", &session_of(&acme), body).await?;
     assert_eq!(created.status(), 201);
@@ -157,20 +160,20 @@ async fn keys_are_managed_within_the_organization(app: TestApp) -> Result<()> {
 }
 
 async fn key_is_made_with_scopes_of_its_maker_only(app: TestApp) -> Result<()> {
-    let acme = app.member_of("acme").await?;
+    let acme = app.credentials_of("acme").await?;
     let session = session_of(&acme);
     let admin = with_scopes(&acme, Scope::ALL);
-    for (maker, scopes, status) in [
+    for (creator, scopes, status) in [
         (&session, r#"["assess","console"]"#, 201),
         (&session, r#"["admin"]"#, 403),
         (&session, r#"["assess","admin"]"#, 403),
-        (&for_member(&acme, Scope::Console), r#"["console"]"#, 201),
-        (&for_member(&acme, Scope::Console), r#"["transcripts:read"]"#, 403),
+        (&claims_of(&acme, Scope::Console), r#"["console"]"#, 201),
+        (&claims_of(&acme, Scope::Console), r#"["transcripts:read"]"#, 403),
         (&admin, r#"["admin"]"#, 201),
     ] {
         let body = format!(r#"{{"name":"new","scopes":{scopes}}}"#);
-        let response = app.post("/internal/v1/keys", maker, body).await?;
-        assert_eq!(response.status(), status, "{scopes} by {maker:?}");
+        let response = app.post("/internal/v1/keys", creator, body).await?;
+        assert_eq!(response.status(), status, "{scopes} by {creator:?}");
     }
     let keys = assay_agent_registry::keys::list(&app.database, None).await?;
     assert_eq!(keys.len(), 4, "refused ones are not stored");
@@ -178,20 +181,20 @@ async fn key_is_made_with_scopes_of_its_maker_only(app: TestApp) -> Result<()> {
 }
 
 /// What the console calls with for a person who is signed in.
-fn session_of(member: &Member) -> ServiceClaims {
-    with_scopes(member, Scope::ALL.into_iter().filter(|scope| *scope != Scope::Admin))
+fn session_of(credentials: &Credentials) -> ServiceClaims {
+    with_scopes(credentials, Scope::ALL.into_iter().filter(|scope| *scope != Scope::Admin))
 }
 
-fn with_scopes(member: &Member, scopes: impl IntoIterator<Item = Scope>) -> ServiceClaims {
+fn with_scopes(credentials: &Credentials, scopes: impl IntoIterator<Item = Scope>) -> ServiceClaims {
     let scopes = Scopes::from_iter(scopes);
-    ServiceClaims::Tenant(Tenant { organization_id: member.organization_id, scopes })
+    ServiceClaims::Tenant(Tenant { organization_id: credentials.organization_id, scopes })
 }
 
 async fn agents_are_listed_within_the_organization(app: TestApp) -> Result<()> {
-    let (acme, other) = (app.member_of("acme").await?, app.member_of("other").await?);
+    let (acme, other) = (app.credentials_of("acme").await?, app.credentials_of("other").await?);
     app.create_agent(&acme, r#"{"external_id":"a","name":"A"}"#).await?.error_for_status()?;
-    for (member, expected) in [(&acme, 1), (&other, 0)] {
-        let token = app.token(&for_member(member, Scope::Agents))?;
+    for (credentials, expected) in [(&acme, 1), (&other, 0)] {
+        let token = app.token(&claims_of(credentials, Scope::Agents))?;
         let request = app.http.get(format!("{}/internal/v1/agents", app.address)).bearer_auth(token);
         let list: assay_contracts::console::AgentList = request.send().await?.json().await?;
         assert_eq!(list.agents.len(), expected);
@@ -202,9 +205,9 @@ async fn agents_are_listed_within_the_organization(app: TestApp) -> Result<()> {
 #[tokio::test]
 async fn console_routes_need_the_scope() -> Result<()> {
     let app = TestApp::on_sqlite().await?;
-    let member = app.member().await?;
+    let credentials = app.new_credentials().await?;
     let claims = ServiceClaims::Tenant(Tenant {
-        organization_id: member.organization_id,
+        organization_id: credentials.organization_id,
         scopes: Scopes::default_for_keys(),
     });
     for path in ["/internal/v1/keys", "/internal/v1/console/sessions"] {

@@ -11,11 +11,11 @@ use futures_util::future::try_join_all;
 
 use assay_testkit::{eventually, on_both_databases};
 
-use crate::test_app::{TestApp, for_member, new_key};
+use crate::test_app::{TestApp, claims_of, new_key};
 
 on_both_databases! { TestApp {
     key_resolves_to_organization_and_scopes,
-    keys_of_one_name_share_an_organization,
+    keys_for_one_organization_name_share_an_organization,
     unknown_expired_and_revoked_keys_look_alike,
     key_is_revoked_once,
     key_use_is_recorded,
@@ -35,10 +35,10 @@ async fn key_resolves_to_organization_and_scopes(app: TestApp) -> Result<()> {
     Ok(())
 }
 
-async fn keys_of_one_name_share_an_organization(app: TestApp) -> Result<()> {
-    let one = app.member_of("acme").await?;
-    let another = app.member_of("acme").await?;
-    let foreign = app.member_of("ACME").await?;
+async fn keys_for_one_organization_name_share_an_organization(app: TestApp) -> Result<()> {
+    let one = app.credentials_of("acme").await?;
+    let another = app.credentials_of("acme").await?;
+    let foreign = app.credentials_of("ACME").await?;
     assert_eq!(one.organization_id, another.organization_id);
     assert_ne!(one.organization_id, foreign.organization_id);
     Ok(())
@@ -47,7 +47,7 @@ async fn keys_of_one_name_share_an_organization(app: TestApp) -> Result<()> {
 async fn unknown_expired_and_revoked_keys_look_alike(app: TestApp) -> Result<()> {
     assert_eq!(app.resolve(&ApiKey::generate()?).await?.grant, None);
 
-    let revoked = app.member().await?;
+    let revoked = app.new_credentials().await?;
     revoke(&app.database, revoked.key_id).await?;
     assert_eq!(app.resolve(&revoked.key).await?.grant, None);
 
@@ -65,9 +65,9 @@ async fn unknown_expired_and_revoked_keys_look_alike(app: TestApp) -> Result<()>
 }
 
 async fn key_is_revoked_once(app: TestApp) -> Result<()> {
-    let member = app.member().await?;
-    assert_eq!(revoke(&app.database, member.key_id).await?, Revocation::Revoked);
-    assert!(matches!(revoke(&app.database, member.key_id).await?, Revocation::AlreadyRevoked(_)));
+    let credentials = app.new_credentials().await?;
+    assert_eq!(revoke(&app.database, credentials.key_id).await?, Revocation::Revoked);
+    assert!(matches!(revoke(&app.database, credentials.key_id).await?, Revocation::AlreadyRevoked(_)));
     assert_eq!(revoke(&app.database, new_id()).await?, Revocation::Unknown);
     Ok(())
 }
@@ -104,23 +104,23 @@ async fn concurrent_bootstraps_store_one_key(app: TestApp) -> Result<()> {
 }
 
 async fn bootstrap_does_not_change_existing_key(app: TestApp) -> Result<()> {
-    let member = app.member_of("acme").await?;
-    revoke(&app.database, member.key_id).await?;
-    bootstrap(&app.database, &member.key, OrganizationName::parse("default")?).await?;
+    let credentials = app.credentials_of("acme").await?;
+    revoke(&app.database, credentials.key_id).await?;
+    bootstrap(&app.database, &credentials.key, OrganizationName::parse("default")?).await?;
     let keys = list(&app.database, None).await?;
     assert_eq!(keys.len(), 1);
     assert_eq!(keys[0].organization, "acme");
-    assert_eq!(app.resolve(&member.key).await?.grant, None, "revoked stays revoked");
+    assert_eq!(app.resolve(&credentials.key).await?.grant, None, "revoked stays revoked");
     Ok(())
 }
 
 #[tokio::test]
 async fn key_resolution_needs_a_service_token() -> Result<()> {
     let app = TestApp::on_sqlite().await?;
-    let member = app.member().await?;
+    let credentials = app.new_credentials().await?;
     let path = "/internal/v1/keys/resolve";
-    let body = format!(r#"{{"key_sha256":"{}"}}"#, member.key.hash());
-    assert_eq!(app.post(path, &for_member(&member, Scope::Admin), body).await?.status(), 401);
+    let body = format!(r#"{{"key_sha256":"{}"}}"#, credentials.key.hash());
+    assert_eq!(app.post(path, &claims_of(&credentials, Scope::Admin), body).await?.status(), 401);
     for body in [r#"{"key_sha256":"abc"}"#, "{}", "no JSON"] {
         let claims = assay_platform::auth::ServiceClaims::Service;
         assert_eq!(app.post(path, &claims, body.to_owned()).await?.status(), 400, "{body}");

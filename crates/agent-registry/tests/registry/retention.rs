@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use anyhow::{Context as _, Result};
 use assay_agent_registry::keys::{OrganizationName, create};
 use assay_agent_registry::retention::{OverrideChange, RetentionChange, list, set};
-use assay_clients::{HttpSettings, RegistryClient, Service, http_client};
+use assay_clients::{HttpSettings, RegistryClient, ServiceClient, http_client};
 use assay_contracts::internal::OrganizationRetention;
 use assay_contracts::retention::RetentionPeriod;
 use assay_contracts::tenant::Scope;
 use assay_platform::auth::Audience;
 use assay_testkit::on_both_databases;
 
-use crate::test_app::{DEADLINE, TestApp, for_member, new_key};
+use crate::test_app::{DEADLINE, TestApp, claims_of, new_key};
 
 on_both_databases! { TestApp {
     retention_overrides_replace_defaults,
@@ -25,7 +25,7 @@ const PATH: &str = "/internal/v1/retention";
 
 fn client(app: &TestApp) -> Result<RegistryClient> {
     let (http, url) = (http_client(HttpSettings::default())?, app.address.parse()?);
-    let service = Service::new(http, url, Audience::AgentRegistry, app.tokens.clone(), DEADLINE);
+    let service = ServiceClient::new(http, url, Audience::AgentRegistry, app.tokens.clone(), DEADLINE);
     Ok(RegistryClient::new(service))
 }
 
@@ -34,7 +34,7 @@ fn name(text: &str) -> Result<OrganizationName> {
 }
 
 async fn retention_of(app: &TestApp, organization: &str) -> Result<OrganizationRetention> {
-    let id = app.member_of(organization).await?.organization_id;
+    let id = app.credentials_of(organization).await?.organization_id;
     let all = client(app)?.retention().await?;
     all.into_iter().find(|retention| retention.organization_id == id).context("not listed")
 }
@@ -66,7 +66,7 @@ async fn retention_overrides_replace_defaults(app: TestApp) -> Result<()> {
 }
 
 async fn retention_override_can_be_removed(app: TestApp) -> Result<()> {
-    app.member_of("acme").await?;
+    app.credentials_of("acme").await?;
     for period in [Some(RetentionPeriod::Days(1)), None] {
         let change = RetentionChange { evaluations: OverrideChange::Set(period), ..Default::default() };
         let record = set(&app.database, name("acme")?, change).await?.context("not set")?;
@@ -100,8 +100,8 @@ async fn retention_pages_list_every_organization(app: TestApp) -> Result<()> {
 #[tokio::test]
 async fn retention_needs_a_service_token() -> Result<()> {
     let app = TestApp::on_sqlite().await?;
-    let member = app.member().await?;
-    let token = app.token(&for_member(&member, Scope::Admin))?;
+    let credentials = app.new_credentials().await?;
+    let token = app.token(&claims_of(&credentials, Scope::Admin))?;
     let response = app.http.get(format!("{}{PATH}", app.address)).bearer_auth(token).send().await?;
     assert_eq!(response.status(), 401);
     Ok(())

@@ -30,7 +30,7 @@ pub struct TestApp {
 }
 
 /// An organization with its key.
-pub struct Member {
+pub struct Credentials {
     pub organization_id: OrganizationId,
     pub key_id: ApiKeyId,
     pub key: ApiKey,
@@ -65,14 +65,14 @@ impl TestApp {
     }
 
     /// A new organization with a key with all scopes but `admin`.
-    pub async fn member(&self) -> Result<Member> {
-        self.member_of(&random_name("organization")?).await
+    pub async fn new_credentials(&self) -> Result<Credentials> {
+        self.credentials_of(&random_name("organization")?).await
     }
 
-    pub async fn member_of(&self, organization: &str) -> Result<Member> {
+    pub async fn credentials_of(&self, organization: &str) -> Result<Credentials> {
         let created = create(&self.database, new_key(organization)?).await?;
         let grant = self.resolve(&created.key).await?.grant.context("the new key is unknown")?;
-        Ok(Member { organization_id: grant.organization_id, key_id: created.id, key: created.key })
+        Ok(Credentials { organization_id: grant.organization_id, key_id: created.id, key: created.key })
     }
 
     pub async fn resolve(&self, key: &ApiKey) -> Result<ResolvedKey> {
@@ -90,14 +90,19 @@ impl TestApp {
         Ok(request.header("content-type", "application/json").body(body).send().await?)
     }
 
-    pub async fn create_agent(&self, member: &Member, body: &str) -> Result<Response> {
-        self.post("/internal/v1/agents", &for_member(member, Scope::Agents), body.to_owned()).await
+    pub async fn create_agent(&self, credentials: &Credentials, body: &str) -> Result<Response> {
+        self.post("/internal/v1/agents", &claims_of(credentials, Scope::Agents), body.to_owned()).await
     }
 
-    pub async fn create_agent_with_key(&self, member: &Member, key: &str, body: &str) -> Result<Response> {
-        let claims = for_member(member, Scope::Agents);
+    pub async fn create_agent_idempotently(
+        &self,
+        credentials: &Credentials,
+        idempotency_key: &str,
+        body: &str,
+    ) -> Result<Response> {
+        let claims = claims_of(credentials, Scope::Agents);
         let request = self.http.post(format!("{}/internal/v1/agents", self.address));
-        let request = request.bearer_auth(self.token(&claims)?).header("Idempotency-Key", key);
+        let request = request.bearer_auth(self.token(&claims)?).header("Idempotency-Key", idempotency_key);
         Ok(request.header("content-type", "application/json").body(body.to_owned()).send().await?)
     }
 
@@ -116,9 +121,9 @@ pub fn new_key(organization: &str) -> Result<CreateKey> {
     })
 }
 
-pub fn for_member(member: &Member, scope: Scope) -> ServiceClaims {
+pub fn claims_of(credentials: &Credentials, scope: Scope) -> ServiceClaims {
     ServiceClaims::Tenant(Tenant {
-        organization_id: member.organization_id,
+        organization_id: credentials.organization_id,
         scopes: Scopes::from_iter([scope]),
     })
 }

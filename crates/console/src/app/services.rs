@@ -1,6 +1,6 @@
 //! The services that pages are made from.
 
-use assay_clients::{Call, ClientError, Service};
+use assay_clients::{Call, ClientError, ServiceClient};
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::tenant::{Scope, Scopes, Tenant};
 use assay_platform::auth::ServiceClaims;
@@ -12,12 +12,12 @@ use serde::de::DeserializeOwned;
 
 /// Clients of all services.
 pub(crate) struct Services {
-    pub(crate) registry: Service,
-    pub(crate) ingest: Service,
-    pub(crate) scoring: Service,
-    pub(crate) export: Service,
+    pub(crate) registry: ServiceClient,
+    pub(crate) ingest: ServiceClient,
+    pub(crate) scoring: ServiceClient,
+    pub(crate) export: ServiceClient,
     /// `None` when webhooks are turned off.
-    pub(crate) webhooks: Option<Service>,
+    pub(crate) webhooks: Option<ServiceClient>,
 }
 
 /// A person who is signed in may see and do everything of the organization but administer the installation.
@@ -28,7 +28,7 @@ pub(crate) fn claims_of(organization_id: OrganizationId) -> ServiceClaims {
 
 /// Gets and decodes a resource.
 pub(crate) async fn get<T: DeserializeOwned>(
-    service: &Service,
+    service: &ServiceClient,
     claims: &ServiceClaims,
     path: &str,
 ) -> Result<T, ClientError> {
@@ -37,7 +37,7 @@ pub(crate) async fn get<T: DeserializeOwned>(
 
 /// Sends `body` and decodes the answer.
 pub(crate) async fn send<T: DeserializeOwned>(
-    service: &Service,
+    service: &ServiceClient,
     claims: &ServiceClaims,
     method: Method,
     path: &str,
@@ -49,7 +49,7 @@ pub(crate) async fn send<T: DeserializeOwned>(
 
 /// Sends a request without a body whose answer does not matter.
 pub(crate) async fn order(
-    service: &Service,
+    service: &ServiceClient,
     claims: &ServiceClaims,
     method: Method,
     path: &str,
@@ -57,7 +57,7 @@ pub(crate) async fn order(
     service.call_unanswered(claims, Call { method, path, headers: HeaderMap::new(), body: None }).await
 }
 
-fn json(service: &Service, body: &impl Serialize) -> Result<Bytes, ClientError> {
+fn json(service: &ServiceClient, body: &impl Serialize) -> Result<Bytes, ClientError> {
     serde_json::to_vec(body)
         .map(Bytes::from)
         .map_err(|error| ClientError::Unreadable { service: service.name(), reason: error.to_string() })

@@ -1,6 +1,6 @@
 //! Webhooks of the organization.
 
-use assay_clients::{ClientError, Service};
+use assay_clients::{ClientError, ServiceClient};
 use assay_contracts::evaluations::encode_query;
 use assay_contracts::ids::{WebhookDeliveryId, WebhookId};
 use assay_contracts::page::Page;
@@ -17,7 +17,7 @@ const WEBHOOKS: &str = "/internal/v1/webhooks";
 
 /// At most a hundred webhooks: an organization may have fewer.
 pub(crate) async fn list_webhooks(
-    webhooks: &Service,
+    webhooks: &ServiceClient,
     claims: &ServiceClaims,
 ) -> Result<Vec<Webhook>, ClientError> {
     let page: Page<Webhook> = get(webhooks, claims, &format!("{WEBHOOKS}?limit=100")).await?;
@@ -25,7 +25,7 @@ pub(crate) async fn list_webhooks(
 }
 
 pub(crate) async fn read_webhook(
-    webhooks: &Service,
+    webhooks: &ServiceClient,
     claims: &ServiceClaims,
     id: WebhookId,
 ) -> Result<Webhook, ClientError> {
@@ -34,7 +34,7 @@ pub(crate) async fn read_webhook(
 
 /// Creates a webhook from the body of the public operation, which the service checks.
 pub(crate) async fn create_webhook(
-    webhooks: &Service,
+    webhooks: &ServiceClient,
     claims: &ServiceClaims,
     body: &Value,
 ) -> Result<CreatedWebhook, ClientError> {
@@ -42,7 +42,7 @@ pub(crate) async fn create_webhook(
 }
 
 pub(crate) async fn change_webhook(
-    webhooks: &Service,
+    webhooks: &ServiceClient,
     claims: &ServiceClaims,
     id: WebhookId,
     body: &Value,
@@ -51,7 +51,7 @@ pub(crate) async fn change_webhook(
 }
 
 pub(crate) async fn delete_webhook(
-    webhooks: &Service,
+    webhooks: &ServiceClient,
     claims: &ServiceClaims,
     id: WebhookId,
 ) -> Result<(), ClientError> {
@@ -59,7 +59,7 @@ pub(crate) async fn delete_webhook(
 }
 
 pub(crate) async fn rotate_secret(
-    webhooks: &Service,
+    webhooks: &ServiceClient,
     claims: &ServiceClaims,
     id: WebhookId,
 ) -> Result<WebhookSecret, ClientError> {
@@ -67,7 +67,7 @@ pub(crate) async fn rotate_secret(
 }
 
 pub(crate) async fn send_test(
-    webhooks: &Service,
+    webhooks: &ServiceClient,
     claims: &ServiceClaims,
     id: WebhookId,
 ) -> Result<(), ClientError> {
@@ -76,7 +76,7 @@ pub(crate) async fn send_test(
 
 /// A page of messages, newest first.
 pub(crate) async fn list_deliveries(
-    webhooks: &Service,
+    webhooks: &ServiceClient,
     claims: &ServiceClaims,
     id: WebhookId,
     status: Option<&str>,
@@ -88,7 +88,7 @@ pub(crate) async fn list_deliveries(
 }
 
 pub(crate) async fn read_delivery(
-    webhooks: &Service,
+    webhooks: &ServiceClient,
     claims: &ServiceClaims,
     id: WebhookId,
     delivery: WebhookDeliveryId,
@@ -97,7 +97,7 @@ pub(crate) async fn read_delivery(
 }
 
 pub(crate) async fn replay_delivery(
-    webhooks: &Service,
+    webhooks: &ServiceClient,
     claims: &ServiceClaims,
     id: WebhookId,
     delivery: WebhookDeliveryId,

@@ -1,4 +1,4 @@
-//! Bounds attempts to sign in with keys that could be guessed: a bootstrap key is a text that an operator chose. One-time addresses
+//! Bounds attempts to sign in with keys that could be guessed: a bootstrap key is a text that an operator chose. Sign-in links
 //! and generated keys have 256 random bits and need no bound.
 
 use std::sync::Mutex;

@@ -38,7 +38,7 @@ struct SignInPage {
     shell: Shell,
     form_token: String,
     back: String,
-    /// A one-time address that perhaps no person opened: one has to confirm it.
+    /// A sign-in link that perhaps no person opened: one has to confirm it.
     link: Option<String>,
     link_fault: Option<&'static str>,
     key_fault: Option<String>,
@@ -76,7 +76,7 @@ impl Given {
     }
 }
 
-/// The form; with `?token=` a one-time address, which signs in at once when a person opened it.
+/// The form; with `?token=` a sign-in link, which signs in at once when a person opened it.
 pub(crate) async fn form(request: HttpRequest, console: Data<Console>) -> Result<HttpResponse, PageError> {
     let query = query_pairs(&request, &["token", "back"])?;
     let back = query.get("back").filter(|path| is_local_path(path)).cloned().unwrap_or_default();
@@ -93,7 +93,7 @@ pub(crate) async fn form(request: HttpRequest, console: Data<Console>) -> Result
     attempt(&request, &console, Given::link(token), "").await
 }
 
-/// The form was sent: a key, or a one-time address that was confirmed.
+/// The form was sent: a key, or a sign-in link that was confirmed.
 pub(crate) async fn sign_in(
     request: HttpRequest,
     payload: Payload,

@@ -4,7 +4,7 @@ use actix_web::http::StatusCode;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use askama::Template;
-use assay_clients::{ClientError, Service};
+use assay_clients::{ClientError, ServiceClient};
 use assay_contracts::webhook::{DEFAULT_LOW_SCORE, Webhook, WebhookEvent};
 use serde_json::{Value, json};
 
@@ -106,7 +106,7 @@ pub(crate) fn body(fields: &Fields, is_new: bool) -> Value {
 }
 
 /// The service, or the page that says that there is none.
-pub(crate) fn service(console: &Console) -> Result<&Service, PageError> {
+pub(crate) fn service(console: &Console) -> Result<&ServiceClient, PageError> {
     console.services.webhooks.as_ref().ok_or(PageError::NotFound)
 }
 

@@ -133,7 +133,7 @@ impl TestApp {
         Ok(create(&self.database, new).await?.key)
     }
 
-    /// A one-time address, from `/console` on.
+    /// A sign-in link, from `/console` on.
     pub async fn link(&self) -> Result<String> {
         let token = create_sign_in_link(&self.database, OrganizationName::parse(ORGANIZATION)?).await?;
         Ok(format!("/console/sign-in?token={}", token.reveal()))

@@ -172,10 +172,10 @@ async fn skipped_evaluations_are_missing_until_they_arrive(app: TestApp) -> Resu
         app.record(&[numbered(&app, arrived)]).await?;
         assert_eq!(missing().await?, Some(rest), "after {arrived}");
     }
-    app.exports.forget_skipped_sequences(Some(new_id()), Timestamp::MAX).await?;
-    app.exports.forget_skipped_sequences(Some(app.organization_id), now()).await?;
+    app.exports.prune_skipped_sequences(Some(new_id()), Timestamp::MAX).await?;
+    app.exports.prune_skipped_sequences(Some(app.organization_id), now()).await?;
     assert_eq!(missing().await?, Some(3));
-    app.exports.forget_skipped_sequences(Some(app.organization_id), now().plus_millis(120_000)).await?;
+    app.exports.prune_skipped_sequences(Some(app.organization_id), now().plus_millis(120_000)).await?;
     assert_eq!(missing().await?, Some(0));
     Ok(())
 }

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn organizations_that_do_not_read_are_forgotten() {
+    async fn organizations_that_do_not_read_are_removed() {
         let places = ReadingPlaces::default();
         for _ in 0..10 {
             drop(places.take_within(new_id(), SOON).await.unwrap());

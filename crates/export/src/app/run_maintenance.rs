@@ -75,7 +75,7 @@ async fn skip_missing_sequences(store: &dyn ExportStore, now: Timestamp) -> Resu
         let (organization_id, (first, last)) = (skipped.organization_id, skipped.sequences);
         tracing::error!(%organization_id, first, last, "evaluations never arrived: exports no longer wait for them; look for dead letters");
     }
-    store.forget_skipped_sequences(None, now.plus_millis(-TOMBSTONE_RETENTION_MILLIS)).await
+    store.prune_skipped_sequences(None, now.plus_millis(-TOMBSTONE_RETENTION_MILLIS)).await
 }
 
 /// Removes rows beyond the retention period. scoring-worker applies the same rule to its evaluations.
@@ -87,7 +87,7 @@ async fn remove_expired_rows(
     for retention in registry.retention().await? {
         let Some(kept_since) = retention.evaluations.cutoff(now) else { continue };
         let (organization_id, before) = (retention.organization_id, TicketId::min_at(kept_since));
-        store.forget_skipped_sequences(Some(organization_id), kept_since).await?;
+        store.prune_skipped_sequences(Some(organization_id), kept_since).await?;
         let mut count = 0;
         loop {
             let removed = store.remove_rows_older_than(organization_id, before, ROWS).await?;

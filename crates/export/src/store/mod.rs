@@ -161,7 +161,7 @@ pub trait ExportStore: Send + Sync {
     async fn skip_missing_sequences(&self, limit: Timestamp) -> Result<Vec<SkippedSequences>, DatabaseError>;
 
     /// Forgets the skipped sequences of an organization, or of all, whose evaluations are older than `before`.
-    async fn forget_skipped_sequences(
+    async fn prune_skipped_sequences(
         &self,
         organization_id: Option<OrganizationId>,
         before: Timestamp,

@@ -4,7 +4,7 @@ use actix_web::body::{BodySize, SizedStream};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::{HttpResponse, HttpResponseBuilder};
-use assay_clients::{Call, Service};
+use assay_clients::{Call, ServiceClient};
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::internal::FILE_OWNER_HEADER;
 use assay_contracts::problem::{Problem, ProblemCode};
@@ -52,7 +52,7 @@ const RELAYED_PAGE_HEADERS: [&str; 18] = [
 
 /// A request to a service.
 pub(crate) struct Forward<'a> {
-    pub(crate) service: &'a Service,
+    pub(crate) service: &'a ServiceClient,
     pub(crate) claims: &'a ServiceClaims,
     pub(crate) method: reqwest::Method,
     pub(crate) path: &'a str,
@@ -94,7 +94,7 @@ pub(crate) async fn forward_page(call: Forward<'_>) -> Result<HttpResponse, WebE
 async fn relay(
     call: Forward<'_>,
     relayed: &[&str],
-    check: fn(&Service, &[u8]) -> Result<(), WebError>,
+    check: fn(&ServiceClient, &[u8]) -> Result<(), WebError>,
 ) -> Result<HttpResponse, WebError> {
     let Forward { service, claims, method, path, headers, body } = call;
     let is_head = method == reqwest::Method::HEAD;
@@ -150,7 +150,7 @@ fn relayed_head(
 
 /// The client's key is valid; the gateway's own token was rejected, because of clock skew or different secrets. An operator has to
 /// fix that, and the client can only try again.
-fn token_rejected(service: &Service) -> WebError {
+fn token_rejected(service: &ServiceClient) -> WebError {
     let service = service.name();
     tracing::error!(
         service,
@@ -161,7 +161,7 @@ fn token_rejected(service: &Service) -> WebError {
 
 /// Refuses to relay that the service has no such route or method: the client's request was right, gateway and service are of
 /// different releases, and the problem names an internal path.
-fn check_route(service: &Service, problem: &[u8]) -> Result<(), WebError> {
+fn check_route(service: &ServiceClient, problem: &[u8]) -> Result<(), WebError> {
     let code = serde_json::from_slice::<Problem>(problem).ok().map(|problem| problem.code);
     if !matches!(code, Some(ProblemCode::RouteNotFound | ProblemCode::MethodNotAllowed)) {
         return Ok(());

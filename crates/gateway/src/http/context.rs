@@ -6,7 +6,7 @@ use std::time::Duration;
 use actix_web::HttpRequest;
 use actix_web::http::header::HOST;
 use actix_web::web::Payload;
-use assay_clients::Service;
+use assay_clients::ServiceClient;
 use assay_contracts::problem::ProblemCode;
 use assay_contracts::validation::BodyError;
 use assay_platform::web::{
@@ -20,14 +20,14 @@ use crate::config::Config;
 
 /// The gateway's state: connections to the services, and limits.
 pub(crate) struct Gateway {
-    pub(crate) registry: Service,
-    pub(crate) ingest: Service,
-    pub(crate) scoring: Service,
-    pub(crate) export: Service,
+    pub(crate) registry: ServiceClient,
+    pub(crate) ingest: ServiceClient,
+    pub(crate) scoring: ServiceClient,
+    pub(crate) export: ServiceClient,
     /// `None` when webhooks are turned off.
-    pub(crate) webhooks: Option<Service>,
+    pub(crate) webhooks: Option<ServiceClient>,
     /// `None` when there is no console.
-    pub(crate) console: Option<Service>,
+    pub(crate) console: Option<ServiceClient>,
     pub(crate) keys: ApiKeyCache,
     pub(crate) rate_limit: Option<RateLimit>,
     pub(crate) in_flight: Semaphore,

@@ -151,7 +151,7 @@ fn with_query(path: &str, request: &HttpRequest) -> String {
 }
 
 fn get<'a>(
-    service: &'a assay_clients::Service,
+    service: &'a assay_clients::ServiceClient,
     claims: &'a ServiceClaims,
     path: &'a str,
     request: &HttpRequest,

@@ -175,6 +175,10 @@ async fn read_ticket(
     Ok(ticket)
 }
 
-fn get<'a>(service: &'a assay_clients::Service, claims: &'a ServiceClaims, path: &'a str) -> Forward<'a> {
+fn get<'a>(
+    service: &'a assay_clients::ServiceClient,
+    claims: &'a ServiceClaims,
+    path: &'a str,
+) -> Forward<'a> {
     Forward { service, claims, method: reqwest::Method::GET, path, headers: HeaderMap::new(), body: None }
 }

@@ -2,7 +2,7 @@
 
 use actix_web::web::{Data, Path, Payload};
 use actix_web::{HttpRequest, HttpResponse};
-use assay_clients::Service;
+use assay_clients::ServiceClient;
 use assay_contracts::ids::WebhookId;
 use assay_contracts::page::Page;
 use assay_contracts::problem::{Problem, ProblemCode};
@@ -247,7 +247,7 @@ pub(super) async fn send(
     forward(Forward { service: service(gateway)?, claims, method, path, headers, body }).await
 }
 
-fn service(gateway: &Gateway) -> Result<&Service, WebError> {
+fn service(gateway: &Gateway) -> Result<&ServiceClient, WebError> {
     gateway.webhooks.as_ref().ok_or_else(|| {
         WebError::new(
             ProblemCode::WebhooksOff,

@@ -38,7 +38,7 @@ pub async fn run_maintenance(
     store.maintain_partitions(now()).await?;
     while store.prune(now()).await? == PRUNE_BATCH {}
     let before = now().plus_millis(-TOMBSTONE_RETENTION_MILLIS);
-    while store.forget_deletions(before, ROWS_BATCH).await? == ROWS_BATCH {}
+    while store.prune_tombstones(before, ROWS_BATCH).await? == ROWS_BATCH {}
     remove_expired_transcripts(store, outbox, registry).await
 }
 
@@ -50,7 +50,7 @@ async fn remove_expired_transcripts(
     let now = now();
     let retention = registry.retention().await?;
     for of_organization in &retention {
-        forget_expired_tickets(store, of_organization, now).await?;
+        prune_expired_tickets(store, of_organization, now).await?;
     }
     for cutoff in retention.iter().filter_map(|retention| RetentionCutoff::of(retention, now)) {
         let mut count = 0;
@@ -71,13 +71,15 @@ async fn remove_expired_transcripts(
 }
 
 /// Also of an organization that keeps its transcripts for ever: it may have had a shorter period before.
-async fn forget_expired_tickets(
+async fn prune_expired_tickets(
     store: &dyn Store,
     retention: &OrganizationRetention,
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
     let Some(kept_since) = retention.evaluations.cutoff(now) else { return Ok(()) };
     let first_kept = TicketId::min_at(kept_since);
-    while store.forget_expired(retention.organization_id, first_kept, ROWS_BATCH).await? == ROWS_BATCH {}
+    while store.prune_expired_tickets(retention.organization_id, first_kept, ROWS_BATCH).await? == ROWS_BATCH
+    {
+    }
     Ok(())
 }

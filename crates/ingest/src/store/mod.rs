@@ -86,7 +86,7 @@ pub trait Store: Send + Sync {
 
     /// Forgets at most `limit` tickets of an organization whose transcripts have expired, and which are older than `first_kept`:
     /// their evaluations have expired, too. Returns the number.
-    async fn forget_expired(
+    async fn prune_expired_tickets(
         &self,
         organization_id: OrganizationId,
         first_kept: TicketId,
@@ -94,7 +94,7 @@ pub trait Store: Send + Sync {
     ) -> Result<usize, DatabaseError>;
 
     /// Removes at most `limit` tombstones older than `before`; returns the number removed.
-    async fn forget_deletions(&self, before: Timestamp, limit: usize) -> Result<usize, DatabaseError>;
+    async fn prune_tombstones(&self, before: Timestamp, limit: usize) -> Result<usize, DatabaseError>;
 
     /// Removes a batch of expired idempotency records; returns the number removed.
     async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError>;

@@ -27,7 +27,7 @@ pub trait BatchHandler: Send + Sync {
     /// may succeed, and after the last one the event is a dead letter for an operator.
     async fn handle_events(&self, events: Vec<Self::Event>) -> Vec<Result<(), Self::Error>>;
 
-    /// As [`Handler::give_up`].
+    /// See [`Handler::give_up`].
     ///
     /// # Errors
     /// When that cannot be recorded at the moment.
@@ -70,9 +70,9 @@ impl<H: BatchHandler> Handler for H {
     }
 }
 
-/// Runs `work` on all items in one transaction and returns a result for each of them. If the work is refused for good, it
-/// runs on each item alone, so that one bad item does not block the others. A transient failure is that of all.
-/// The items are shared with the work, not copied for it.
+/// Runs `work` on all items together and returns a result for each item. If the work fails permanently, it runs again on
+/// each item alone, so that one bad item does not block the others. A transient failure is the result of all items.
+/// `work` shares the items and does not copy them.
 pub async fn all_or_each<T, E, F>(
     items: Vec<T>,
     is_transient: impl Fn(&E) -> bool,
@@ -89,7 +89,7 @@ where
         return vec![Err(Arc::new(error)); count];
     }
     let mut results = Vec::with_capacity(count);
-    // The work has ended: this is the last reference.
+    // No call of `work` is running: this is the last reference.
     for item in Arc::unwrap_or_clone(items) {
         results.push(work(Arc::new(vec![item])).await.map_err(Arc::new));
     }
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn transient_failure_is_that_of_all_items() {
+    async fn transient_failure_is_the_result_of_all_items() {
         let (results, calls) = run(&[1, 2], "outage", |items| items.contains(&2)).await;
         assert_eq!(results, [Err("outage"), Err("outage")]);
         assert_eq!(calls.len(), 1);

@@ -1,25 +1,25 @@
-//! Deliveries that ended with the process or the connection. The cause may have been the event itself, so it is taken apart
-//! from others, step by step, and in the end becomes a dead letter by itself:
+//! Deliveries that ended with the process or the connection. The event itself may be the cause, so it is isolated from
+//! other events step by step, and becomes a dead letter in the end:
 //!
-//! 1. after the first such end it is handled in a small batch,
-//! 2. after the second one alone: no other event of its queue is handled by the process meanwhile. Until here the counts are
-//!    those of all deliveries that were in the process, so they prove nothing,
-//! 3. each further end was its own: it is handled again after a delay, alone,
-//! 4. after [`MAX`] ends it is given up.
+//! 1. after the first such end the event is handled in a small batch,
+//! 2. after the second end it is isolated: the process handles no other event of the queue meanwhile. Up to here each end
+//!    counts for all events that were in the process, so the counts prove nothing,
+//! 3. each further end counts for this event only: it is handled again after a delay, isolated,
+//! 4. after [`GIVE_UP_THRESHOLD`] ends it is given up.
 
-/// From here on a delivery is handled alone, and only ends of its own are counted.
-pub(crate) const ALONE: u32 = 2;
+/// From this count on an event is isolated.
+pub(crate) const ISOLATION_THRESHOLD: u32 = 2;
 
-/// From here on a delivery is not handled any more.
-pub(crate) const MAX: u32 = 5;
+/// From this count on an event is not handled any more.
+pub(crate) const GIVE_UP_THRESHOLD: u32 = 5;
 
 /// Reason of the dead letter.
 pub(crate) fn reason(cut_short: u32) -> String {
     format!("the process or the connection ended {cut_short} times while it was handled")
 }
 
-/// Most events in one call of the handler with an event of this attempt: one that fails its batch must not fail the others
-/// again and again.
+/// Maximum number of events in a handler call that contains an event of this attempt and count: an event that fails its
+/// batch must not fail the other events in each attempt.
 pub(super) fn max_batch(attempt: u32, cut_short: u32) -> usize {
     match attempt.max(cut_short + 1) {
         0 | 1 => usize::MAX,

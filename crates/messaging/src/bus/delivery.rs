@@ -44,8 +44,8 @@ pub struct Subscription {
     pub topics: &'static [Topic],
     /// Most deliveries in one call of the handler.
     pub max_batch: usize,
-    /// Most deliveries in flight in this process. On RabbitMQ the prefetch is about as many events, but at least two
-    /// messages, each of which may hold several.
+    /// Most deliveries in flight in this process. On RabbitMQ the prefetch window holds about this number of events, but at
+    /// least two messages, each of which may hold several events.
     pub max_in_flight: usize,
 }
 
@@ -64,7 +64,7 @@ pub enum Outcome {
         /// Shown to operators.
         reason: String,
     },
-    /// The last attempt failed, and the handler could not record that it gives up: attempted again later, until it can.
+    /// The last attempt failed, and the handler could not record that it gives up: attempted again later, until it has.
     Postpone {
         /// Shown to operators.
         reason: String,
@@ -75,14 +75,14 @@ pub enum Outcome {
 #[async_trait]
 pub trait Handler: Send + Sync {
     /// Handles a batch and returns one outcome for each delivery, in the same order. The bus sets no deadline: the
-    /// handler owns its own. Work that computes or blocks belongs into `platform::runtime::blocking`.
+    /// handler sets its own. Work that computes or blocks runs in `platform::runtime::blocking`.
     async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome>;
 
-    /// Called before a delivery becomes a dead letter although its event may be valid: its last attempt failed, or the
-    /// process ended each time while it was handled. The handler records that the work is not done; it must not do the work.
+    /// Called before a delivery with a valid event becomes a dead letter, because its last attempt failed or the process
+    /// ended too often while it was handled. The handler records that the work is not done; it must not do the work.
     ///
     /// # Errors
-    /// When that cannot be recorded at the moment: the delivery does not become a dead letter yet.
+    /// When this cannot be recorded at the moment: the delivery does not become a dead letter yet.
     async fn give_up(&self, _delivery: &Delivery) -> Result<(), String> {
         Ok(())
     }
@@ -92,7 +92,7 @@ impl Delivery {
     /// Decodes the payload.
     ///
     /// # Errors
-    /// When the topic or the shape of the payload is another one; a redelivery will not help.
+    /// When the topic or the payload is not that of `E`; a redelivery will not help.
     pub fn decode<E: Event>(&self) -> Result<E, DecodeError> {
         if self.topic != E::TOPIC.name {
             return Err(DecodeError::OtherTopic { expected: E::TOPIC.name, found: self.topic.clone() });
@@ -109,7 +109,7 @@ impl Delivery {
     }
 
     /// The event, to be stored (`is_returned: false`) or to be returned to the bus.
-    pub(crate) fn repeat(&self, is_returned: bool) -> Result<OutgoingEvent, EncodeError> {
+    pub(crate) fn to_outgoing(&self, is_returned: bool) -> Result<OutgoingEvent, EncodeError> {
         let repeated = RepeatedEvent {
             id: self.id,
             topic: &self.topic,

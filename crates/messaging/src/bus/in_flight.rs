@@ -1,4 +1,4 @@
-//! Batches that handlers are working on: without their ages a consumer that hangs looks like an idle one.
+//! Batches that handlers are working on. Their age distinguishes a stuck consumer from an idle one.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};

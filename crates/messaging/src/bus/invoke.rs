@@ -1,5 +1,5 @@
-//! Calls of a handler, which may panic or return a wrong number of outcomes. They are counted and traced here, and deliveries
-//! that failed before are handled apart from others.
+//! Calls a handler, which may panic or return a wrong number of outcomes. Counts and traces the calls, and separates
+//! deliveries that failed before from other deliveries.
 
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
@@ -51,7 +51,7 @@ pub(super) async fn invoke(
     outcomes
 }
 
-/// The outcome of a delivery that ended with the process or the connection too often: the handler does not get it again.
+/// Gives up a delivery that ended with the process or the connection too often, instead of handling it again.
 async fn give_up_cut_short(handler: &dyn Handler, delivery: &Delivery) -> Outcome {
     let reason = cut_short::reason(delivery.cut_short);
     match give_up(handler, delivery).await {
@@ -65,17 +65,17 @@ async fn give_up(handler: &dyn Handler, delivery: &Delivery) -> Result<(), Strin
     given_up.unwrap_or_else(|panic| Err(format!("handler panicked: {}", panic_text(&*panic))))
 }
 
-/// Ranges of deliveries that are handled together: all that are new, few that failed before, then each alone.
+/// Ranges of deliveries that are handled together: without a limit in the first attempt, few in the second, then one.
 fn parts(deliveries: &[Delivery]) -> Vec<Range<usize>> {
     let mut parts: Vec<Range<usize>> = Vec::new();
-    let mut max_batch = 0;
+    let mut previous_limit = 0;
     for (index, delivery) in deliveries.iter().enumerate() {
-        let own = cut_short::max_batch(delivery.attempt, delivery.cut_short);
+        let limit = cut_short::max_batch(delivery.attempt, delivery.cut_short);
         match parts.last_mut() {
-            Some(part) if own == max_batch && part.len() < max_batch => part.end = index + 1,
+            Some(part) if limit == previous_limit && part.len() < limit => part.end = index + 1,
             _ => parts.push(index..index + 1),
         }
-        max_batch = own;
+        previous_limit = limit;
     }
     parts
 }
@@ -88,10 +88,10 @@ fn end_span(mut span: Span, outcome: &Outcome) {
     }
 }
 
-/// One outcome for each delivery. When the handler panics on several of them, it is called with each alone.
+/// One outcome for each delivery. When the handler panics on several deliveries, it is called with each one alone.
 async fn call(handler: &dyn Handler, deliveries: &[Delivery]) -> Vec<Outcome> {
     if let [delivery] = deliveries
-        && delivery.cut_short >= cut_short::MAX
+        && delivery.cut_short >= cut_short::GIVE_UP_THRESHOLD
     {
         return vec![give_up_cut_short(handler, delivery).await];
     }
@@ -100,8 +100,8 @@ async fn call(handler: &dyn Handler, deliveries: &[Delivery]) -> Vec<Outcome> {
     }
     let mut outcomes = Vec::with_capacity(deliveries.len());
     for delivery in deliveries {
-        let alone = std::slice::from_ref(delivery);
-        outcomes.extend(try_call(handler, alone).await.unwrap_or_default());
+        let single = std::slice::from_ref(delivery);
+        outcomes.extend(try_call(handler, single).await.unwrap_or_default());
     }
     outcomes
 }

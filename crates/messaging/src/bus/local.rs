@@ -29,8 +29,8 @@ pub(super) struct LocalBus {
     in_flight: InFlight,
 }
 
-/// The consumers that share the events of some topics. Like a broker's queue it outlives them: without a consumer its
-/// events cannot be published.
+/// The consumers that share the events of some topics. Like a broker's queue it outlives its consumers: while it has none,
+/// events of its topics cannot be published.
 struct Queue {
     topics: Vec<&'static str>,
     consumers: Vec<(usize, mpsc::Sender<PendingDelivery>)>,

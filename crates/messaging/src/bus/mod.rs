@@ -31,13 +31,13 @@ use crate::envelope::OutgoingEvent;
 use crate::metrics;
 use crate::settings::BusSettings;
 
-/// Most bytes of events in one call of a handler; a larger event is handled by itself.
+/// Maximum bytes of events in one handler call; a larger event is handled alone.
 const MAX_BATCH_BYTES: usize = 4 * 1024 * 1024;
 
-/// Most bytes of events of one subscription in handler calls; another call begins below it.
+/// While the handler calls of a subscription have at least this many bytes of events, no further call begins.
 const MAX_IN_FLIGHT_BYTES: usize = 16 * 1024 * 1024;
 
-/// Far beyond the point where larger batches still pay.
+/// Batches far below this limit already have the full effect.
 const MAX_EVENTS_PER_MESSAGE: u16 = 1_000;
 
 /// Connects producers and consumers. Cheap to clone; clones share connections and state.
@@ -165,7 +165,7 @@ impl Bus {
     ) -> Result<DeadLetterReview, DeadLetterError> {
         match &*self.kind {
             Kind::Local(_) => {
-                // For a build whose only bus is this one.
+                // Without the feature `distributed` they are not used elsewhere.
                 let _ = (queue, limit, &mut decide);
                 Err(DeadLetterError::LocalBus)
             }

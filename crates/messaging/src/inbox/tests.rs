@@ -99,10 +99,10 @@ async fn prune_deletes_only_old_records(database: Database) -> Result<()> {
     let young: EventId = new_id();
     record_at(&database, "scorer", old.clone(), now().plus_millis(-60_000)).await?;
     record(&database, "scorer", vec![young]).await?;
-    let limit = now().plus_millis(-30_000);
-    assert_eq!(prune(&database, limit, 3).await?, 3);
-    assert_eq!(prune(&database, limit, 3).await?, 2);
-    assert_eq!(prune(&database, limit, 3).await?, 0);
+    let before = now().plus_millis(-30_000);
+    assert_eq!(prune(&database, before, 3).await?, 3);
+    assert_eq!(prune(&database, before, 3).await?, 2);
+    assert_eq!(prune(&database, before, 3).await?, 0);
     assert!(record(&database, "scorer", vec![young]).await?.is_empty());
     assert_eq!(record(&database, "scorer", old.clone()).await?.len(), old.len());
     Ok(())

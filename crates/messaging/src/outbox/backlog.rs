@@ -20,10 +20,10 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// The pause is at least this many times as long as the poll: counting a million rows every second costs too much.
 const PAUSE_FACTOR: u32 = 20;
 
-/// An organization may have half of the pending events: one that writes as fast as it can does not have others refused.
+/// The share of an organization is half of the limit, so that one with many events does not cause refusals for the others.
 const SHARES: u64 = 2;
 
-/// In place of a time: no event is pending.
+/// Value of [`Snapshot::oldest`] while no event is pending.
 const NO_EVENT: i64 = i64::MAX;
 
 /// Limits of the pending events of an outbox.
@@ -50,7 +50,7 @@ pub enum BacklogFull {
         /// Number of pending events, at least.
         events: u64,
     },
-    /// Half of the pending events that there may be are of one organization.
+    /// The pending events of one organization reached its share, half of the limit.
     #[error("more than {events} events of the organization wait for the bus: others still have room")]
     TooManyOfOrganization {
         /// Number of pending events of the organization, at least.
@@ -72,9 +72,9 @@ struct Snapshot {
     /// Time at which the oldest pending event was written, epoch milliseconds, or [`NO_EVENT`].
     oldest: AtomicI64,
     events: AtomicU64,
-    /// The number of events reached its limit, and has not fallen below nine tenths of it since.
+    /// Whether the number of events reached its limit and has not fallen below nine tenths of it since.
     is_draining: AtomicBool,
-    /// The same for single organizations and their share.
+    /// Organizations that reached their share and have not fallen below nine tenths of it since.
     draining: Mutex<Vec<OrganizationId>>,
 }
 
@@ -90,8 +90,8 @@ impl Backlog {
         Self { limits, snapshot: Arc::new(snapshot) }
     }
 
-    /// Whether more events may be written. Cheap enough for every request. After the number of events reached its limit
-    /// there is room again only below nine tenths of it: not for one request each time one event was published.
+    /// Whether more events may be written. Cheap enough for every request. After the number of events has
+    /// reached its limit, there is room again only below nine tenths of it, so that the result does not flip with each event.
     ///
     /// # Errors
     /// [`BacklogFull`] when a limit is reached.
@@ -106,14 +106,14 @@ impl Backlog {
         }
     }
 
-    /// [`Self::check`], and whether this organization may write more events: it has less than half of what there may be.
+    /// [`Self::check`], and whether this organization may write more events: its share is half of the limit.
     ///
     /// # Errors
     /// [`BacklogFull`] when a limit is reached.
     pub fn check_organization(&self, organization: OrganizationId) -> Result<(), BacklogFull> {
         self.check()?;
         if self.draining().contains(&organization) {
-            return Err(BacklogFull::TooManyOfOrganization { events: self.lower_share() });
+            return Err(BacklogFull::TooManyOfOrganization { events: self.drained_share() });
         }
         Ok(())
     }
@@ -158,15 +158,15 @@ impl Backlog {
     async fn poll(&self, outbox: &Outbox) -> Result<(), DatabaseError> {
         let (oldest, events) = outbox.backlog(self.limits.events).await?;
         self.record(oldest, events);
-        let lower = self.lower_share();
+        let lower = self.drained_share();
         let large =
             if events >= lower { outbox.organizations_with_backlog(lower).await? } else { Vec::new() };
         self.record_organizations(&large);
         Ok(())
     }
 
-    /// Below this an organization has room again.
-    fn lower_share(&self) -> u64 {
+    /// Nine tenths of the share: below this an organization that reached its share has room again.
+    fn drained_share(&self) -> u64 {
         let share = self.limits.events / SHARES;
         (share - share / 10).max(1)
     }
@@ -260,7 +260,7 @@ mod tests {
         for (events, expected) in [(49, Ok(())), (50, full), (45, full), (44, Ok(())), (49, Ok(()))] {
             backlog.record(Some(now()), events);
             let counted = [(large, events)];
-            backlog.record_organizations(if events >= backlog.lower_share() { &counted } else { &[] });
+            backlog.record_organizations(if events >= backlog.drained_share() { &counted } else { &[] });
             assert_eq!(backlog.check_organization(large), expected, "{events}");
             assert_eq!(backlog.check_organization(other), Ok(()));
         }

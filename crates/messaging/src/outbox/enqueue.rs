@@ -27,8 +27,8 @@ pub fn enqueue(
     connection.enqueue_events(events, claim)
 }
 
-/// Writes events that return to the bus, with their counts of `cut_short`. One whose earlier return is still in the outbox, pending
-/// or dead, is not written again. After the commit the caller calls [`super::Outbox::wake_for_returned`].
+/// Writes events that return to the bus, with their `cut_short` counts. Skips an event that is still in the outbox, pending or
+/// dead, from an earlier return. After the commit the caller calls [`super::Outbox::wake_for_returned`].
 pub(crate) fn enqueue_returned(
     connection: &mut impl Connection,
     events: &[OutgoingEvent],

@@ -16,10 +16,10 @@ use tokio::sync::Notify;
 use super::rows::{BatchLimit, Claimed, LEASE_MILLIS};
 use crate::envelope::OutgoingEvent;
 
-/// Above this size the relay is behind, and further events stay in the table only.
+/// From this size on the relay counts as behind, and further events stay in the table only.
 const MAX_QUEUED_BYTES: usize = 8 * 1024 * 1024;
 
-/// Remaining lease that an event needs to be published: more than the interval at which a relay renews leases.
+/// Remaining lease with which an event may still be published: longer than the interval at which a relay renews leases.
 const MIN_LEASE_LEFT_MILLIS: i64 = LEASE_MILLIS / 2;
 
 /// Whether the events of a transaction take the fast path, and until when the relay of this process has claimed them.
@@ -48,7 +48,7 @@ impl FastPathClaim {
 
 /// Events on the fast path.
 #[derive(Default)]
-pub(super) struct DispatchQueue {
+pub(super) struct FastPathQueue {
     /// Whether a relay is running and the bus is up.
     is_open: AtomicBool,
     queued: Mutex<Queued>,
@@ -57,23 +57,23 @@ pub(super) struct DispatchQueue {
 
 #[derive(Default)]
 struct Queued {
-    events: VecDeque<Dispatched>,
+    events: VecDeque<QueuedEvent>,
     bytes: usize,
 }
 
-struct Dispatched {
+struct QueuedEvent {
     row: Claimed,
     claimed_until: Timestamp,
 }
 
-impl DispatchQueue {
+impl FastPathQueue {
     /// Opens or closes the fast path; while it is closed all events are polled from the table.
     pub(super) fn set_open(&self, is_open: bool) {
         self.is_open.store(is_open, Ordering::Relaxed);
     }
 
     /// Whether events of the next transaction may take the fast path.
-    pub(super) fn has_room(&self) -> bool {
+    pub(super) fn accepts_events(&self) -> bool {
         self.is_open.load(Ordering::Relaxed) && self.queued().bytes < MAX_QUEUED_BYTES
     }
 
@@ -82,7 +82,7 @@ impl DispatchQueue {
         let mut queued = self.queued();
         for event in events {
             queued.bytes += event.payload.len();
-            queued.events.push_back(Dispatched { row: Claimed { event, created_at }, claimed_until });
+            queued.events.push_back(QueuedEvent { row: Claimed { event, created_at }, claimed_until });
         }
         drop(queued);
         self.arrived.notify_one();
@@ -95,7 +95,7 @@ impl DispatchQueue {
         let mut queued = self.queued();
         while let Some(next) = queued.events.front()
             && limit.has_room(taken.len(), total, next.row.event.payload.len())
-            && let Some(Dispatched { row, claimed_until }) = queued.events.pop_front()
+            && let Some(QueuedEvent { row, claimed_until }) = queued.events.pop_front()
         {
             let bytes = row.event.payload.len();
             queued.bytes -= bytes;
@@ -127,24 +127,24 @@ mod tests {
     }
 
     #[test]
-    fn queue_has_room_only_while_open_and_below_its_limit() {
-        let queue = DispatchQueue::default();
-        assert!(!queue.has_room());
+    fn queue_accepts_events_only_while_open_and_below_its_limit() {
+        let queue = FastPathQueue::default();
+        assert!(!queue.accepts_events());
         queue.set_open(true);
-        assert!(queue.has_room());
+        assert!(queue.accepts_events());
         let mut large = event();
         large.payload = "x".repeat(MAX_QUEUED_BYTES);
         queue.push(vec![large], now(), now().plus_millis(LEASE_MILLIS));
-        assert!(!queue.has_room());
+        assert!(!queue.accepts_events());
         assert_eq!(queue.take(now(), BatchLimit::CLAIM).len(), 1);
-        assert!(queue.has_room());
+        assert!(queue.accepts_events());
         queue.set_open(false);
-        assert!(!queue.has_room());
+        assert!(!queue.accepts_events());
     }
 
     #[test]
     fn events_are_taken_in_order_unless_their_lease_is_expiring() {
-        let (queue, start) = (DispatchQueue::default(), now());
+        let (queue, start) = (FastPathQueue::default(), now());
         let events = [event(), event(), event()];
         let until = start.plus_millis(LEASE_MILLIS);
         queue.push(events[..2].to_vec(), start, until);
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn take_is_bounded_by_bytes_unless_a_single_event_is_larger() {
-        let queue = DispatchQueue::default();
+        let queue = FastPathQueue::default();
         let sized = |bytes: usize| OutgoingEvent { payload: "x".repeat(bytes), ..event() };
         let until = now().plus_millis(LEASE_MILLIS);
         queue.push([4, 4, 4, 11, 1].map(sized).into(), now(), until);

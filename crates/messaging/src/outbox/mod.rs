@@ -26,10 +26,10 @@ use tokio::sync::Notify;
 pub use self::backlog::{Backlog, BacklogFull, BacklogLimits};
 pub(crate) use self::enqueue::enqueue_returned;
 pub use self::enqueue::{Connection, enqueue};
-use self::fast_path::DispatchQueue;
+use self::fast_path::FastPathQueue;
 pub use self::fast_path::FastPathClaim;
 pub use self::relay::relay;
-use self::rows::{AloneClaim, BatchLimit, Claimed, LEASE_MILLIS, PublishResults};
+use self::rows::{BatchLimit, Claimed, IsolatedClaim, LEASE_MILLIS, PublishResults};
 pub use self::rows::{DeadEvent, OutboxStatus};
 use crate::envelope::OutgoingEvent;
 
@@ -53,8 +53,8 @@ macro_rules! on_database {
 pub struct Outbox {
     database: Database,
     committed: Arc<Notify>,
-    fast_path: Arc<DispatchQueue>,
-    /// Whether returned events were written: some may have to be published alone.
+    fast_path: Arc<FastPathQueue>,
+    /// Whether returned events were written: some of them may be isolated.
     has_returned: Arc<AtomicBool>,
 }
 
@@ -69,11 +69,11 @@ impl Outbox {
         }
     }
 
-    /// To be called before a transaction that writes events: decides whether they take the fast path, claimed by the relay
-    /// of this process. The caller must call [`Self::dispatch`] after the commit; otherwise the events stay blocked until
-    /// the lease expires.
+    /// To be called before a transaction that writes events: decides whether they take the fast path, that is, are written
+    /// as claimed by the relay of this process. The caller must call [`Self::dispatch`] after the commit; otherwise the
+    /// events stay blocked until the lease expires.
     pub fn claim_fast_path(&self) -> FastPathClaim {
-        if self.fast_path.has_room() {
+        if self.fast_path.accepts_events() {
             FastPathClaim::until(now().plus_millis(LEASE_MILLIS))
         } else {
             FastPathClaim::NONE
@@ -100,7 +100,8 @@ impl Outbox {
         self.wake();
     }
 
-    fn take_returned(&self) -> bool {
+    /// Whether returned events were written since the last call.
+    fn take_has_returned(&self) -> bool {
         self.has_returned.swap(false, Ordering::Relaxed)
     }
 
@@ -176,9 +177,9 @@ impl Outbox {
         on_database!(self, write, claim, now, limit)
     }
 
-    /// Claims a row that may have ended the process more than once, see [`crate::bus::cut_short`].
-    async fn claim_alone(&self, now: Timestamp) -> Result<AloneClaim, DatabaseError> {
-        on_database!(self, write, claim_alone, now)
+    /// Claims an isolated row: its event may have ended the process more than once, see [`crate::bus::cut_short`].
+    async fn claim_isolated(&self, now: Timestamp) -> Result<IsolatedClaim, DatabaseError> {
+        on_database!(self, write, claim_isolated, now)
     }
 
     /// Extends the lease of rows that are still being published.
@@ -195,7 +196,7 @@ impl Outbox {
         on_database!(self, write, record_results, &results, now)
     }
 
-    /// Reschedules rows that a clock running ahead has scheduled too late.
+    /// Reschedules rows that were scheduled too late while a clock was ahead.
     async fn repair_clock_skew(&self, now: Timestamp) -> Result<(), DatabaseError> {
         on_database!(self, write, repair_clock_skew, now)
     }

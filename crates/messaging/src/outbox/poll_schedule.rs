@@ -7,12 +7,12 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::backoff::backoff;
 
-/// Between two polls without a wake-up.
+/// Interval of polls without a wake-up.
 const POLL: Duration = Duration::from_secs(1);
-/// Between two repairs of clock skew.
+/// Interval of clock skew repairs.
 const CLOCK_CHECK: Duration = Duration::from_secs(30);
-/// While the bus or the database is down.
-const OUTAGE: ExponentialBuilder = backoff(Duration::from_millis(250), Duration::from_secs(5));
+/// Delays of polls while the bus or the database is down.
+const OUTAGE_BACKOFF: ExponentialBuilder = backoff(Duration::from_millis(250), Duration::from_secs(5));
 
 /// Polls at once when woken, every second otherwise, and with back-off in an outage.
 pub(super) struct PollSchedule {
@@ -25,7 +25,7 @@ pub(super) struct PollSchedule {
 impl Default for PollSchedule {
     fn default() -> Self {
         let now = Instant::now();
-        Self { due_at: now, failures: 0, delays: OUTAGE.build(), clock_check_at: now }
+        Self { due_at: now, failures: 0, delays: OUTAGE_BACKOFF.build(), clock_check_at: now }
     }
 }
 
@@ -63,7 +63,7 @@ impl PollSchedule {
         if self.failures > 0 {
             tracing::info!(failures = self.failures, "events are published again");
             self.failures = 0;
-            self.delays = OUTAGE.build();
+            self.delays = OUTAGE_BACKOFF.build();
             self.wake();
         }
     }

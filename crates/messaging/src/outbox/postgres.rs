@@ -1,7 +1,7 @@
 //! The outbox on PostgreSQL: arrays in place of single rows, row locks, and deleting without waiting for the WAL flush.
 
 #[path = "statements.rs"]
-#[expect(clippy::duplicate_mod, reason = "one text of statements, compiled for both databases")]
+#[expect(clippy::duplicate_mod, reason = "the same statements, compiled for both databases")]
 mod statements;
 
 use assay_contracts::ids::EventId;
@@ -54,7 +54,7 @@ macro_rules! claim {
     };
 }
 const CLAIM: &str = claim!("cut_short < 2");
-const CLAIM_ALONE: &str = claim!("cut_short >= 2");
+const CLAIM_ISOLATED: &str = claim!("cut_short >= 2");
 
 /// Does not wait for the WAL flush: rows that a crash of the server restores are published again, and the inbox recognises
 /// them.

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::Outbox;
 use super::gauges::update_gauges;
 use super::poll_schedule::PollSchedule;
-use super::rows::{AloneClaim, BatchLimit, Claimed, LEASE_MILLIS, Postponed, PublishResults};
+use super::rows::{BatchLimit, Claimed, IsolatedClaim, LEASE_MILLIS, Postponed, PublishResults};
 use crate::backoff::backoff;
 use crate::bus::{Bus, PublishError};
 use crate::envelope::OutgoingEvent;
@@ -25,17 +25,17 @@ use crate::metrics;
 
 /// Claims published concurrently. On the local bus a slow consumer blocks one of them.
 const MAX_CONCURRENT_BATCHES: usize = 4;
-/// Before the next attempt of an event that a consumer failed to handle.
+/// Delays between attempts of an event that a consumer failed to handle or the broker refused.
 const RETRY: ExponentialBuilder = backoff(Duration::from_secs(1), Duration::from_secs(60));
-/// Attempts of an event that the broker refuses for itself: minutes in all, in which an operator may raise a limit.
+/// Attempts of an event that the broker refuses because of the event itself. Together they take up to half a minute.
 const MAX_REFUSALS: u32 = 6;
 /// An unroutable event is retried after a delay as long as its age, within these bounds.
 const UNROUTABLE_DELAY_MILLIS: (i64, i64) = (1_000, 10_000);
-/// Between attempts to record results.
+/// Delays between attempts to record results.
 const RECORD_RETRY: ExponentialBuilder = backoff(Duration::from_millis(100), Duration::from_secs(2));
 const RECORD_ATTEMPTS: u32 = 5;
-/// From a look for events that are published alone to the next one, at least and at most; in between others are published concurrently.
-const ALONE_WAIT_MILLIS: [i64; 2] = [1_000, 30_000];
+/// Minimum and maximum time between two attempts to claim isolated events; in between others are published concurrently.
+const ISOLATED_WAIT_MILLIS: [i64; 2] = [1_000, 30_000];
 /// Claims during shutdown. A larger backlog is left to the next start, or to other relays.
 const FLUSH_BATCHES: usize = 4;
 /// From the stop to the end of the relay: well within the time that a process has for its shutdown.
@@ -53,19 +53,19 @@ pub fn relay(outbox: Outbox, bus: Bus, stop: CancellationToken) -> BoxFuture<'st
 async fn publish_all(outbox: Outbox, bus: Bus, stop: CancellationToken) {
     let mut schedule = PollSchedule::default();
     let mut publishing = FuturesUnordered::new();
-    // While an event that must be published alone is due, nothing is published beside it. At the start there may be some.
-    let mut alone_due = Some(Timestamp::MIN);
+    // When the next isolated event is due: nothing is published concurrently with it. At the start there may be one.
+    let mut isolated_due = Some(Timestamp::MIN);
     while !stop.is_cancelled() {
-        if outbox.take_returned() {
-            alone_due = Some(Timestamp::MIN);
+        if outbox.take_has_returned() {
+            isolated_due = Some(Timestamp::MIN);
         }
-        let has_alone = alone_due.is_some_and(|due| due <= now());
-        let is_limited = has_alone || schedule.in_outage();
+        let has_isolated = isolated_due.is_some_and(|due| due <= now());
+        let is_limited = has_isolated || schedule.in_outage();
         let max_batches = if is_limited { 1 } else { MAX_CONCURRENT_BATCHES };
         outbox.fast_path.set_open(!is_limited);
         if publishing.len() < max_batches && schedule.is_due() {
-            let alone_due = has_alone.then_some(&mut alone_due);
-            match claim(&outbox, &mut schedule, alone_due).await {
+            let isolated_due = has_isolated.then_some(&mut isolated_due);
+            match claim(&outbox, &mut schedule, isolated_due).await {
                 Ok(claimed) if claimed.is_empty() => schedule.idle(),
                 Ok(claimed) => publishing.push(publish(&outbox, &bus, &stop, claimed)),
                 Err(error) => schedule.record_failure(&error.to_string()),
@@ -139,24 +139,24 @@ async fn flush(outbox: &Outbox, bus: &Bus, stop: &CancellationToken) {
     }
 }
 
-/// Rows to publish together. A row that is published alone comes first, when one is due: `alone_due` is when the next one is.
+/// Claims rows to publish together, or one isolated row if one is due. Updates `isolated_due`: when the next one is due.
 async fn claim(
     outbox: &Outbox,
     schedule: &mut PollSchedule,
-    alone_due: Option<&mut Option<Timestamp>>,
+    isolated_due: Option<&mut Option<Timestamp>>,
 ) -> Result<Vec<Claimed>, DatabaseError> {
     if schedule.take_clock_check() {
         outbox.repair_clock_skew(now()).await?;
     }
-    if let Some(alone_due) = alone_due {
-        *alone_due = match outbox.claim_alone(now()).await? {
-            AloneClaim::Due(claimed) => return Ok(claimed),
-            // Another process may have claimed the first one, or its time be changed.
-            AloneClaim::Waiting(due) => {
-                let [soon, late] = ALONE_WAIT_MILLIS.map(|wait| now().plus_millis(wait));
+    if let Some(isolated_due) = isolated_due {
+        *isolated_due = match outbox.claim_isolated(now()).await? {
+            IsolatedClaim::Due(claimed) => return Ok(claimed),
+            // The first one may be claimed by another process, or be rescheduled.
+            IsolatedClaim::Waiting(due) => {
+                let [soon, late] = ISOLATED_WAIT_MILLIS.map(|wait| now().plus_millis(wait));
                 Some(due.clamp(soon, late))
             }
-            AloneClaim::None => None,
+            IsolatedClaim::None => None,
         }
     }
     let claimed = outbox.claim(now(), BatchLimit::CLAIM).await?;
@@ -205,7 +205,7 @@ fn during_shutdown(error: PublishError) -> PublishError {
     }
 }
 
-/// Renews the lease while publishing: on the local bus it lasts as long as the consumer's work.
+/// Publishes, and renews the lease meanwhile: on the local bus publishing takes as long as the consumers' work.
 async fn publish_under_lease(
     outbox: &Outbox,
     bus: &Bus,

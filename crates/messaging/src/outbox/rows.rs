@@ -24,7 +24,7 @@ pub struct OutboxStatus {
     pub dead: u64,
 }
 
-/// An event without further attempts: a consumer on the local bus rejected it, or the broker refused it for itself.
+/// An event without further attempts: a consumer on the local bus rejected it, or the broker refused this event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadEvent {
     /// Id of the event.
@@ -71,12 +71,12 @@ pub(super) struct Claimed {
     pub(super) created_at: Timestamp,
 }
 
-/// Claim of a row that is published alone.
+/// Result of claiming an isolated row.
 #[derive(Debug)]
-pub(super) enum AloneClaim {
+pub(super) enum IsolatedClaim {
     /// One row.
     Due(Vec<Claimed>),
-    /// There are such rows, and the first of them is due then.
+    /// There are isolated rows, but none can be claimed now. The first one is due at this time.
     Waiting(Timestamp),
     None,
 }
@@ -97,7 +97,7 @@ pub(super) struct PublishResults {
 #[derive(Debug)]
 pub(super) struct Postponed {
     pub(super) id: EventId,
-    /// Whether it was an attempt of a consumer.
+    /// Whether it counts as an attempt: not when a required queue was missing.
     pub(super) counts_attempt: bool,
     pub(super) next_attempt_at: Timestamp,
     pub(super) reason: String,

@@ -46,7 +46,7 @@ macro_rules! claim {
     };
 }
 const CLAIM: &str = claim!("cut_short < 2");
-const CLAIM_ALONE: &str = claim!("cut_short >= 2");
+const CLAIM_ISOLATED: &str = claim!("cut_short >= 2");
 
 impl enqueue::Connection for Connection {
     fn enqueue_events(

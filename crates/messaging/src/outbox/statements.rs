@@ -1,5 +1,5 @@
-//! The statements of the outbox, once for both databases. Claiming and recording results are short transactions of their
-//! own: none is open while events are published.
+//! The statements of the outbox, compiled for both databases. Claiming and recording results are separate, short
+//! transactions: none is open while events are published.
 
 use assay_contracts::ids::{EventId, OrganizationId};
 use assay_contracts::time::Timestamp;
@@ -9,17 +9,17 @@ use diesel::dsl::{count_star, min};
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 
-use super::{CLAIM, CLAIM_ALONE, Connection, delete_published};
+use super::{CLAIM, CLAIM_ISOLATED, Connection, delete_published};
 use crate::bus::cut_short;
 use crate::envelope::OutgoingEvent;
 use crate::outbox::rows::{
-    AloneClaim, BatchLimit, Claimed, DeadEvent, LEASE_MILLIS, MAX_SCHEDULE_MILLIS, OutboxStatus,
+    BatchLimit, Claimed, DeadEvent, IsolatedClaim, LEASE_MILLIS, MAX_SCHEDULE_MILLIS, OutboxStatus,
     PublishResults,
 };
 
-/// [`cut_short::ALONE`], as in the statements and in the index.
-const ALONE: i32 = cut_short::ALONE as i32;
-const _: () = assert!(ALONE == 2);
+/// The statements and the index contain this number as a literal.
+const ISOLATION_THRESHOLD: i32 = cut_short::ISOLATION_THRESHOLD as i32;
+const _: () = assert!(ISOLATION_THRESHOLD == 2);
 
 diesel::table! {
     use super::super::Id;
@@ -41,13 +41,13 @@ diesel::table! {
     }
 }
 
-/// From the second end of the process on a row is claimed alone, and further ends count as its own: it waits for some time.
+/// A row is isolated after the second end of the process. Only its own event can cause further ends: after each, it is delayed.
 const RELEASE_ALL_CLAIMS: &str = "
     UPDATE outbox SET claimed_until = 0, cut_short = cut_short + 1,
         next_attempt_at = CASE WHEN cut_short < 2 THEN next_attempt_at ELSE $1 + 10000 * (cut_short - 1) END
     WHERE claimed_until > 0";
 
-/// With nine tenths of a half each there are at most two.
+/// At most two organizations fit: each has nine tenths of its share, which is half of the limit.
 const MAX_LARGE_ORGANIZATIONS: i64 = 2;
 
 const COUNT_PENDING: &str =
@@ -61,22 +61,23 @@ pub(in crate::outbox) fn claim(
     claim_by(connection, CLAIM, now, limit)
 }
 
-pub(in crate::outbox) fn claim_alone(
+pub(in crate::outbox) fn claim_isolated(
     connection: &mut Connection,
     now: Timestamp,
-) -> Result<AloneClaim, DatabaseError> {
-    let claimed = claim_by(connection, CLAIM_ALONE, now, BatchLimit { events: 1, bytes: 0 })?;
+) -> Result<IsolatedClaim, DatabaseError> {
+    let claimed = claim_by(connection, CLAIM_ISOLATED, now, BatchLimit { events: 1, bytes: 0 })?;
     if !claimed.is_empty() {
-        return Ok(AloneClaim::Due(claimed));
+        return Ok(IsolatedClaim::Due(claimed));
     }
     let first: Option<i64> = outbox::table
         .filter(outbox::dead_at.is_null())
-        .filter(outbox::cut_short.ge(ALONE))
+        .filter(outbox::cut_short.ge(ISOLATION_THRESHOLD))
         .order((outbox::next_attempt_at, outbox::id))
         .select(outbox::next_attempt_at)
         .first(connection)
         .optional()?;
-    Ok(first.map_or(AloneClaim::None, |due| AloneClaim::Waiting(Timestamp::saturating_from_millis(due))))
+    let waiting = |due| IsolatedClaim::Waiting(Timestamp::saturating_from_millis(due));
+    Ok(first.map_or(IsolatedClaim::None, waiting))
 }
 
 fn claim_by(
@@ -178,7 +179,7 @@ pub(in crate::outbox) fn backlog(
     limit: u64,
 ) -> Result<(Option<Timestamp>, u64), DatabaseError> {
     let oldest = oldest_pending(connection)?;
-    // The common case.
+    // The common case: no count.
     if oldest.is_none() {
         return Ok((None, 0));
     }

@@ -1,4 +1,4 @@
-//! The consumer's side of the bus: lets deliveries through, or parks them.
+//! The handler between the bus and the consumer's handler: lets deliveries through, or parks them.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,14 +20,16 @@ impl Parking {
         Arc::new(ParkingHandler { parking: self.clone(), handler })
     }
 
-    /// A permit for these deliveries, if there is room for all of them and no other event waits for its turn.
-    fn let_through(&self, fresh: usize) -> Option<InFlightPermit> {
-        let is_fair = !self.shared.may_hold_unclaimed.load(Ordering::Relaxed);
-        is_fair.then(|| self.shared.try_start(fresh)).flatten()
+    /// A permit for these deliveries, if there is room for all of them and no parked event waits for its turn.
+    fn let_through(&self, events: usize) -> Option<InFlightPermit> {
+        if self.shared.may_hold_unclaimed.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.shared.try_acquire(events)
     }
 
     async fn park_deliveries(&self, deliveries: &[Delivery]) -> Result<(), String> {
-        let events = deliveries.iter().map(|delivery| delivery.repeat(false)).collect::<Result<_, _>>();
+        let events = deliveries.iter().map(|delivery| delivery.to_outgoing(false)).collect::<Result<_, _>>();
         let events = events.map_err(|error| error.to_string())?;
         self.park(events).await.map_err(|error| format!("the event was not parked: {error}"))?;
         self.shared.may_hold_unclaimed.store(true, Ordering::Relaxed);
@@ -53,8 +55,9 @@ impl ParkingHandler {
         let shared = &self.parking.shared;
         let mut outcomes = Vec::with_capacity(deliveries.len());
         for chunk in deliveries.chunks(shared.chunk) {
-            let is_alone = chunk.iter().any(|delivery| delivery.cut_short >= cut_short::ALONE);
-            let _in_flight = shared.start(if is_alone { shared.limit() } else { chunk.len() }).await;
+            let is_isolated =
+                chunk.iter().any(|delivery| delivery.cut_short >= cut_short::ISOLATION_THRESHOLD);
+            let _in_flight = shared.acquire(if is_isolated { shared.limit() } else { chunk.len() }).await;
             outcomes.extend(self.handler.handle(chunk).await);
         }
         outcomes
@@ -79,7 +82,7 @@ impl Handler for ParkingHandler {
     }
 }
 
-/// The bus takes events apart that may have ended the process, and retries those that failed: they stay with it.
+/// Returned events and events that may have ended the process are not parked: the bus retries or isolates them.
 fn may_be_parked(delivery: &Delivery) -> bool {
     !delivery.is_returned && delivery.cut_short == 0
 }

@@ -1,9 +1,9 @@
 //! Parking: a consumer takes events from the bus at once, and handles them in a fair order by organization (ADR 26).
 //!
-//! A queue of the bus is first in, first out: behind the million events of one organization those of all others would wait for
-//! hours. So a [`Parking`] lets through as many deliveries as can be handled together, and parks all others in a table of the
-//! consumer's service, which its processes share. From there the organizations take turns. An event that fails is returned to
-//! the bus, which has the retries and the dead letters; it is not parked a second time.
+//! A queue of the bus is first in, first out: behind a million events of one organization, events of other organizations would
+//! wait for hours. So a [`Parking`] lets deliveries through while the handler has room, and parks all others in a table of
+//! the consumer's service, which its processes share. Parked events are handled in turns of the organizations. An event that
+//! fails is returned to the bus, which has the retries and the dead letters; it is not parked a second time.
 
 mod handler;
 #[cfg(feature = "distributed")]
@@ -44,7 +44,7 @@ struct Shared {
     room: Semaphore,
     /// Whether the table may hold unclaimed events: then no delivery is let through.
     may_hold_unclaimed: AtomicBool,
-    /// Wakes a worker: events were parked, or others are done.
+    /// Wakes a worker: events were parked, or a permit was released.
     changed: Notify,
     /// The organization that had the last turn.
     last: Mutex<OrganizationId>,
@@ -57,8 +57,8 @@ struct InFlightPermit {
 }
 
 impl Parking {
-    /// Parked events in `database`, whose migrations include [`crate::MIGRATIONS`]. Up to `chunk` events are handled together,
-    /// and twice as many at a time in this process.
+    /// Parked events in `database`, whose migrations include [`crate::MIGRATIONS`]. Up to `chunk` events are handled together;
+    /// up to twice that number are in flight in this process.
     pub fn new(database: Database, chunk: usize) -> Self {
         let chunk = chunk.max(1);
         let shared = Shared {
@@ -74,22 +74,22 @@ impl Parking {
 
 impl Shared {
     /// A permit to handle `events` events, if there is room for them.
-    fn try_start(self: &Arc<Self>, events: usize) -> Option<InFlightPermit> {
+    fn try_acquire(self: &Arc<Self>, events: usize) -> Option<InFlightPermit> {
         self.room.try_acquire_many(permits(events)).ok()?.forget();
         Some(InFlightPermit { shared: Arc::clone(self), events })
     }
 
     /// A permit to handle `events` events, once there is room for them; in the order of the calls.
-    async fn start(self: &Arc<Self>, events: usize) -> InFlightPermit {
+    async fn acquire(self: &Arc<Self>, events: usize) -> InFlightPermit {
         let events = events.min(self.limit());
-        // It is never closed.
+        // The semaphore is never closed.
         if let Ok(taken) = self.room.acquire_many(permits(events)).await {
             taken.forget();
         }
         InFlightPermit { shared: Arc::clone(self), events }
     }
 
-    /// Most events in flight: with a permit for as many nothing else is handled.
+    /// Maximum number of events in flight. A permit for all of them excludes all other work.
     fn limit(&self) -> usize {
         WORKERS * self.chunk
     }
@@ -101,7 +101,7 @@ impl Shared {
 }
 
 impl InFlightPermit {
-    /// Releases what is not needed for `events` events, without waking a worker: one that found nothing would wake itself.
+    /// Reduces the permit to `events` events, without waking a worker: a worker that found no event would wake itself.
     fn keep(&mut self, events: usize) {
         let unused = self.events.saturating_sub(events);
         self.events -= unused;

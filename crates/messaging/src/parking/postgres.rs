@@ -1,7 +1,7 @@
 //! Parked events on PostgreSQL: arrays in place of single rows, and row locks.
 
 #[path = "statements.rs"]
-#[expect(clippy::duplicate_mod, reason = "one text of statements, compiled for both databases")]
+#[expect(clippy::duplicate_mod, reason = "the same statements, compiled for both databases")]
 mod statements;
 
 use assay_platform::db::{DatabaseError, static_sql};

@@ -17,7 +17,7 @@ pub(super) type Key = (OrganizationId, EventId);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ParkedEvent {
     pub(super) event: OutgoingEvent,
-    /// Claims before this one, which ended with their process.
+    /// Number of earlier claims, each of which ended with its process.
     pub(super) earlier_claims: u32,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Claim {
 #[derive(Debug, Default)]
 pub(super) struct Settled {
     pub(super) done: Vec<Key>,
-    /// Claimable again at once, as if they had not been claimed.
+    /// Not handled: claimable again at once, and the claim does not count.
     pub(super) released: Vec<Key>,
     /// To be published on the bus again, for its retries and dead letters.
     pub(super) returned: Vec<OutgoingEvent>,

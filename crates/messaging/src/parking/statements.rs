@@ -1,4 +1,4 @@
-//! The statements of parked events, once for both databases. Each is a short transaction; none is open while events are handled.
+//! The statements of parked events, compiled for both databases. Transactions are short: none is open while events are handled.
 
 use assay_contracts::ids::{EventId, OrganizationId};
 use assay_contracts::time::Timestamp;
@@ -39,7 +39,7 @@ macro_rules! rows_of {
     };
 }
 
-/// The organizations with parked events after one, in order: a look-up in the index for each, whatever the number of events.
+/// The organizations with parked events after `$1`, in order. Each needs one index look-up, however many events it has.
 const NEXT_ORGANIZATIONS: &str = "
     WITH RECURSIVE found (organization_id, number) AS (
         SELECT (SELECT organization_id FROM parked WHERE organization_id > $1 ORDER BY organization_id LIMIT 1), 1
@@ -89,7 +89,7 @@ pub(in crate::parking) fn claim(
     for organization in organizations {
         queues.push((*organization, claimable(connection, *organization, now, share)?));
     }
-    // What some leave of their share the others may use.
+    // Organizations with more events may use what others leave of their share.
     let unused = limit.saturating_sub(queues.iter().map(|(_, events)| events.len()).sum());
     for (organization, events) in queues.iter_mut().filter(|(_, events)| unused > 0 && events.len() == share)
     {

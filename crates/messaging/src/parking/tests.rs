@@ -33,8 +33,8 @@ use crate::test_databases;
 static MIGRATIONS: [Migrations; 1] = [crate::MIGRATIONS];
 
 on_both_databases!(
-    organizations_take_turns_whatever_each_has_parked,
-    share_that_others_leave_is_used,
+    organizations_take_turns_however_many_events_each_has,
+    unused_share_goes_to_other_organizations,
     concurrent_claims_never_share_an_event,
     claim_expires_with_its_lease_unless_renewed,
     lease_of_a_clock_running_ahead_counts_as_expired,
@@ -42,9 +42,9 @@ on_both_databases!(
     settled_events_are_removed_released_or_returned,
     released_claims_do_not_count,
     event_that_is_dead_in_the_outbox_is_not_returned_twice,
-    look_without_claimable_events_wakes_no_worker,
-    look_without_room_lets_no_later_delivery_through,
-    delivery_that_was_cut_short_is_handled_alone_and_not_parked,
+    chunk_without_claimable_events_wakes_no_worker,
+    parked_event_without_room_is_not_overtaken,
+    delivery_cut_short_twice_is_isolated_and_not_parked,
     event_that_ended_two_processes_returns_with_its_count,
     lone_event_that_always_fails_returns_after_many_failures,
     migration_is_not_reverted_while_events_are_parked,
@@ -76,12 +76,12 @@ impl Recorder {
     }
 }
 
-async fn organizations_take_turns_whatever_each_has_parked(database: Database) -> Result<()> {
+async fn organizations_take_turns_however_many_events_each_has(database: Database) -> Result<()> {
     let parking = Parking::new(database, 6);
     let [large, small, other] = organizations();
     park(&parking, large, 100).await?;
     let last = claim(&parking, now(), 6).await?;
-    assert_eq!(turns(&last), [large; 6], "alone it has every turn");
+    assert_eq!(turns(&last), [large; 6], "the only organization has every turn");
     park(&parking, other, 100).await?;
     park(&parking, small, 1).await?;
     let claimed = claim(&parking, now(), 6).await?;
@@ -91,7 +91,7 @@ async fn organizations_take_turns_whatever_each_has_parked(database: Database) -
     Ok(())
 }
 
-async fn share_that_others_leave_is_used(database: Database) -> Result<()> {
+async fn unused_share_goes_to_other_organizations(database: Database) -> Result<()> {
     let parking = Parking::new(database, 9);
     let [first, second, third] = organizations();
     for (organization, events) in [(first, 1), (second, 100), (third, 2)] {
@@ -212,7 +212,7 @@ async fn event_that_is_dead_in_the_outbox_is_not_returned_twice(database: Databa
     Ok(())
 }
 
-async fn look_without_claimable_events_wakes_no_worker(database: Database) -> Result<()> {
+async fn chunk_without_claimable_events_wakes_no_worker(database: Database) -> Result<()> {
     let parking = Parking::new(database, 4);
     park(&parking, new_id(), 1).await?;
     assert_eq!(claim(&parking, now(), 1).await?.len(), 1);
@@ -223,35 +223,35 @@ async fn look_without_claimable_events_wakes_no_worker(database: Database) -> Re
         let woken = timeout(Duration::from_millis(50), parking.shared.changed.notified()).await;
         assert!(woken.is_err(), "it would look again at once, forever");
     }
-    assert!(parking.shared.try_start(parking.shared.limit()).is_some(), "every permit is released");
+    assert!(parking.shared.try_acquire(parking.shared.limit()).is_some(), "every permit is released");
     Ok(())
 }
 
-async fn look_without_room_lets_no_later_delivery_through(database: Database) -> Result<()> {
+async fn parked_event_without_room_is_not_overtaken(database: Database) -> Result<()> {
     let parking = Parking::new(database, 2);
     park(&parking, new_id(), 1).await?;
     let work = work(&parking, Arc::new(Recorder::default()))?;
-    let _in_flight = parking.shared.try_start(3).expect("room");
+    let _in_flight = parking.shared.try_acquire(3).expect("room");
     assert_eq!(parking.handle_chunk(&work, 0, &CancellationToken::new()).await, Ok(false));
     assert!(parking.shared.may_hold_unclaimed.load(Ordering::Relaxed));
     Ok(())
 }
 
-async fn delivery_that_was_cut_short_is_handled_alone_and_not_parked(database: Database) -> Result<()> {
+async fn delivery_cut_short_twice_is_isolated_and_not_parked(database: Database) -> Result<()> {
     let parking = Parking::new(database, 2);
     let handler = Arc::new(Recorder::default());
     let in_front = parking.in_front_of(handler.clone());
-    for (cut_short, beside) in [(1, 3), (2, 1)] {
+    for (cut_short, others) in [(1, 3), (2, 1)] {
         let mut delivery = Delivery::parse(event(new_id()).payload.as_bytes(), 1)?;
         delivery.cut_short = cut_short;
-        let in_flight = parking.shared.try_start(beside).expect("room");
+        let in_flight = parking.shared.try_acquire(others).expect("room");
         let deliveries = [delivery];
         let handling = in_front.handle(&deliveries);
         tokio::pin!(handling);
         if cut_short == 2 {
             let early = timeout(Duration::from_millis(50), &mut handling).await;
             assert!(early.is_err(), "another event is in flight");
-            assert!(parking.shared.try_start(1).is_none(), "nothing else begins before it");
+            assert!(parking.shared.try_acquire(1).is_none(), "nothing else begins before it");
         }
         drop((cut_short == 2).then_some(in_flight));
         assert_eq!(handling.await, [Outcome::Done]);
@@ -273,7 +273,7 @@ async fn event_that_ended_two_processes_returns_with_its_count(database: Databas
         ParkedWork { queue: "parked", handler: handler.clone(), outbox: outbox.clone(), bus: bus.clone() };
     let stop = CancellationToken::new();
     let relay = tokio::spawn(outbox::relay(outbox, bus, stop.clone()));
-    // The relay has seen that there is nothing to publish alone.
+    // Until then the relay has seen that there is no isolated event.
     sleep(Duration::from_millis(200)).await;
     assert_eq!(parking.handle_chunk(&work, 0, &stop).await, Ok(true));
     while handler.seen().is_empty() {

@@ -27,13 +27,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_queue_has_its_turn_whatever_the_others_hold() {
+    fn small_queue_has_its_turn_between_large_queues() {
         let queues = vec![('a', vec![1; 1_000]), ('b', vec![2]), ('c', vec![3; 1_000])];
         assert_eq!(take_turns(queues, 8), (vec![1, 2, 3, 1, 3, 1, 3, 1], Some('a')));
     }
 
     #[test]
-    fn more_queues_than_room_share_several_rounds() {
+    fn queues_beyond_the_limit_have_their_turn_in_the_next_round() {
         let queues = || (0..5).map(|key| (key, vec![key; 10])).collect::<Vec<_>>();
         assert_eq!(take_turns(queues(), 3), (vec![0, 1, 2], Some(2)));
         let mut rotated = queues();

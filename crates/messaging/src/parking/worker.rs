@@ -19,15 +19,15 @@ use crate::envelope::OutgoingEvent;
 use crate::metrics;
 use crate::outbox::Outbox;
 
-/// Between two looks at the table without a wake-up: other processes park events, too.
+/// Interval of polls without a wake-up: other processes park events, too.
 const POLL: Duration = Duration::from_millis(500);
-/// While the database or what a handler needs is down.
-const OUTAGE: ExponentialBuilder = backoff(Duration::from_millis(500), Duration::from_secs(5));
-/// After as many failures of all events in a row they are returned to the bus, which counts attempts: the cause may be in the
-/// events after all. That is about five minutes.
+/// Pauses of a worker while the database or a service that the handler needs is down.
+const OUTAGE_BACKOFF: ExponentialBuilder = backoff(Duration::from_millis(500), Duration::from_secs(5));
+/// After this many consecutive failures of whole chunks, within about five minutes, the events are returned to the bus, which
+/// counts attempts: they may be the cause after all.
 pub(super) const MAX_FAILURES: u32 = 60;
-/// Looks for organizations with unclaimed events, before a worker waits.
-const MAX_LOOKS: usize = 32;
+/// Maximum number of pages of organizations that a worker searches for unclaimed events before it waits.
+const MAX_PAGES: usize = 32;
 /// Between two updates of the gauge.
 const GAUGE_INTERVAL: Duration = Duration::from_secs(10);
 /// The pause is at least this many times as long as the count.
@@ -37,11 +37,11 @@ const MAX_COUNTED: usize = 1_000_000;
 
 /// What handles parked events.
 pub struct ParkedWork {
-    /// Names these deliveries in metrics and in [`Bus::check_handling`], as a queue.
+    /// The queue name of parked events in metrics and in [`Bus::check_handling`].
     pub queue: &'static str,
     /// Handles them.
     pub handler: Arc<dyn Handler>,
-    /// Takes those that fail back to the bus. Of the same database, and not the one that published them: it may still hold them.
+    /// Returns failed events to the bus. In the same database; not the outbox that published them, which may still hold them.
     pub outbox: Outbox,
     /// The bus that they came from.
     pub bus: Bus,
@@ -76,7 +76,7 @@ impl Parking {
         }
     }
 
-    /// Claims a chunk and handles it, after `failures` in a row; whether there was one.
+    /// Claims a chunk and handles it; returns whether there was one. `failures`: consecutive failures of the worker before.
     pub(super) async fn handle_chunk(
         &self,
         work: &ParkedWork,
@@ -84,7 +84,7 @@ impl Parking {
         stop: &CancellationToken,
     ) -> Result<bool, String> {
         let chunk = self.shared.chunk;
-        for _ in 0..MAX_LOOKS {
+        for _ in 0..MAX_PAGES {
             let last = *self.shared.last();
             let organizations = self.organizations(last, chunk).await.map_err(|error| error.to_string())?;
             let Some(last_listed) = organizations.last().copied() else {
@@ -93,7 +93,7 @@ impl Parking {
             };
             let has_more_organizations = organizations.len() >= chunk;
             self.shared.may_hold_unclaimed.store(true, Ordering::Relaxed);
-            let Some(mut in_flight) = self.shared.try_start(chunk) else { return Ok(false) };
+            let Some(mut in_flight) = self.shared.try_acquire(chunk) else { return Ok(false) };
             let claim = self.claim(organizations, now(), chunk).await.map_err(|error| error.to_string())?;
             in_flight.keep(claim.events.len());
             *self.shared.last() = claim.last.unwrap_or(last_listed);
@@ -105,7 +105,7 @@ impl Parking {
                 }
                 return self.handle(work, claim.events, failures, stop).await.map(|()| true);
             }
-            // Others handle all events of these organizations.
+            // Other workers have claimed all events of these organizations.
             if !has_more_organizations {
                 break;
             }
@@ -113,7 +113,7 @@ impl Parking {
         Ok(false)
     }
 
-    /// Fails when nothing could be handled or recorded: an outage.
+    /// Fails in an outage: when no event could be handled, or the results could not be recorded.
     async fn handle(
         &self,
         work: &ParkedWork,
@@ -125,16 +125,16 @@ impl Parking {
         let (mut deliveries, mut keys, mut earlier_claims) = (Vec::new(), Vec::new(), Vec::new());
         for parked in claimed {
             match Delivery::parse(parked.event.payload.as_bytes(), 1) {
-                // It may be what ends the process: the bus has it handled alone.
-                Ok(delivery) if parked.earlier_claims >= cut_short::ALONE => {
-                    settled.give_back(&delivery, parked.earlier_claims);
+                // It may be what ends the process: the bus isolates it.
+                Ok(delivery) if parked.earlier_claims >= cut_short::ISOLATION_THRESHOLD => {
+                    settled.return_to_bus(&delivery, parked.earlier_claims);
                 }
                 Ok(delivery) => {
                     keys.push(parked.key());
                     earlier_claims.push(parked.earlier_claims);
                     deliveries.push(delivery);
                 }
-                // The bus refuses it as a dead letter.
+                // Unreadable: on the bus it becomes a dead letter.
                 Err(_) => settled.returned.push(parked.event),
             }
         }
@@ -153,7 +153,7 @@ impl Parking {
                     outage = Some(reason);
                 }
                 Outcome::Retry { .. } | Outcome::Postpone { .. } | Outcome::Reject { .. } => {
-                    settled.give_back(delivery, 0);
+                    settled.return_to_bus(delivery, 0);
                 }
             }
         }
@@ -165,7 +165,7 @@ impl Parking {
         outage.map_or(Ok(()), Err)
     }
 
-    /// Renews the lease while the handler works.
+    /// Calls the handler, and renews the lease meanwhile.
     async fn invoke_under_lease(
         &self,
         work: &ParkedWork,
@@ -208,10 +208,10 @@ impl Parking {
 }
 
 impl Settled {
-    fn give_back(&mut self, delivery: &Delivery, cut_short: u32) {
-        match delivery.repeat(true) {
+    fn return_to_bus(&mut self, delivery: &Delivery, cut_short: u32) {
+        match delivery.to_outgoing(true) {
             Ok(event) => self.returned.push(OutgoingEvent { cut_short, ..event }),
-            // A bug: it was decoded before. It stays parked.
+            // A bug, because it was decoded before. The event stays parked.
             Err(error) => {
                 tracing::error!(event_id = %delivery.id, %error, "a parked event cannot be returned")
             }
@@ -221,7 +221,7 @@ impl Settled {
 
 impl Default for Pause {
     fn default() -> Self {
-        Self { failures: 0, delays: OUTAGE.build() }
+        Self { failures: 0, delays: OUTAGE_BACKOFF.build() }
     }
 }
 

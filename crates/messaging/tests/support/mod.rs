@@ -1,4 +1,4 @@
-//! Shared by the suites of the bus: events, scripted handlers, waiting with a deadline.
+//! Support for the tests of the bus: events, scripted handlers, waiting with a deadline.
 
 #![allow(dead_code, reason = "every suite uses a part of it")]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that cannot go on ends")]
@@ -41,7 +41,7 @@ pub fn local_bus() -> Bus {
     Bus::open(&BusSettings::new("local:")).expect("the address of the local bus")
 }
 
-/// RabbitMQ under a namespace of its own, with short delays and three attempts.
+/// RabbitMQ under a new namespace, with short delays and three attempts.
 pub fn rabbit_settings(url: impl Into<secrecy::SecretString>) -> Result<BusSettings> {
     Ok(BusSettings {
         namespace: assay_testkit::random_name("messaging")?,
@@ -76,7 +76,7 @@ pub fn agent_created() -> OutgoingEvent {
     agent_named("Fin".to_owned())
 }
 
-/// The same with a name, which sets its size.
+/// An event that needs no consumer, with a name of any size.
 pub fn agent_named(name: String) -> OutgoingEvent {
     let agent = AgentFacts { id: new_id(), external_id: "fin".to_owned(), name };
     let event = AgentCreated { organization_id: new_id(), agent, created_at: now() };
@@ -92,14 +92,14 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    /// Returns at once.
+    /// A handler whose calls return at once.
     pub fn new(script: impl Fn(&Delivery) -> Outcome + Send + Sync + 'static) -> Arc<Self> {
         let handler = Self::gated(script);
         handler.open();
         handler
     }
 
-    /// Returns only after [`Self::open`].
+    /// A handler whose calls return only after [`Self::open`].
     pub fn gated(script: impl Fn(&Delivery) -> Outcome + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self {
             script: Box::new(script),
@@ -244,7 +244,7 @@ where
     let deadline = Instant::now() + DEADLINE;
     while !condition().await? {
         if Instant::now() > deadline {
-            bail!("waited in vain for {what}");
+            bail!("timed out waiting for {what}");
         }
         sleep(Duration::from_millis(10)).await;
     }

@@ -1,4 +1,4 @@
-//! Shared by the tests of the relay and of the fast path: every pair of a database and a bus, and relays of an outbox.
+//! Support for the tests with an outbox: relays, and every combination of a database and a bus.
 
 use anyhow::Result;
 use assay_messaging::outbox::{self, FastPathClaim, Outbox, relay};
@@ -10,7 +10,7 @@ use crate::support::Running;
 
 pub static TABLES: [Migrations; 1] = [MIGRATIONS];
 
-/// Runs each of the named checks on each pair of a database and a bus.
+/// Makes a test of each named function for each combination of a database and a bus.
 macro_rules! on_every_stack {
     ($($check:ident),+ $(,)?) => {
         on_every_stack!(@ postgres_and_rabbit, postgres, rabbit_bus()?, $($check),+);

@@ -11,7 +11,7 @@ use lapin::types::{FieldTable, ShortString};
 use lapin::{BasicProperties, Channel, Connection, ConnectionProperties};
 use secrecy::ExposeSecret;
 
-/// A plain AMQP connection.
+/// An AMQP connection that does not belong to the bus.
 pub struct Wire {
     channel: Channel,
     namespace: String,

@@ -1,4 +1,4 @@
-//! Random tokens of the console: of one-time addresses and of sessions. 32 random bytes in base64url; only their SHA-256 is
+//! Random tokens of the console: of sign-in links and of sessions. 32 random bytes in base64url; only their SHA-256 is
 //! stored and sent to agent-registry.
 
 use base64::Engine;

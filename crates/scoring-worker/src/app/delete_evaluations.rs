@@ -1,4 +1,4 @@
-//! Deletes the evaluations of deleted tickets, including tickets that are not evaluated yet.
+//! Deletes the evaluations of deleted tickets. Tickets that are not evaluated yet get a tombstone, too.
 
 use assay_contracts::event::{ConversationDeleted, EvaluationDeleted};
 use assay_contracts::ids::EventId;
@@ -21,7 +21,7 @@ pub(crate) async fn delete_evaluations(
         let &ConversationDeleted { organization_id, ticket_id, deleted_at } = deleted;
         let deleted = EvaluationDeleted { organization_id, ticket_id, deleted_at };
         let deleted_event = OutgoingEvent::new(new_id(), now(), &deleted)?;
-        // The organization may have removed its webhook since the evaluation was announced. Deletions are rare: always publish.
+        // Published without a webhook, too: the evaluation may have been announced to a webhook that was removed since.
         let retracted = EvaluationRetracted { organization_id, ticket_id, deleted_at };
         let retracted_event =
             subscribers.is_enabled().then(|| OutgoingEvent::new(new_id(), now(), &retracted)).transpose()?;

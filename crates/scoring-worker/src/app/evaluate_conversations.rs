@@ -35,7 +35,7 @@ pub(crate) struct EvaluateConversations {
     pub(crate) store: Arc<dyn EvaluationStore>,
     pub(crate) outbox: Outbox,
     pub(crate) scorer: Arc<Scorer>,
-    /// Where the scorer computes.
+    /// The threads on which the scorer runs.
     pub(crate) threads: BackgroundThreads,
     pub(crate) judging: Option<JudgeConversations>,
     pub(crate) subscribers: WebhookSubscribers,
@@ -64,7 +64,7 @@ pub(crate) struct Accepted {
     pub(crate) event: ConversationAccepted,
     /// The import request, for tracing.
     pub(crate) context: Option<RequestContext>,
-    /// The delivery becomes a dead letter if this attempt fails.
+    /// Whether the delivery becomes a dead letter if this attempt fails.
     pub(crate) is_last_attempt: bool,
 }
 
@@ -74,6 +74,7 @@ impl Accepted {
     }
 }
 
+/// The events of each ticket.
 type Events<'a> = HashMap<TicketId, Vec<&'a Accepted>>;
 
 /// The result of each event.
@@ -138,7 +139,7 @@ impl EvaluateConversations {
                 results.extend(all.map(|event| (event.event_id, Err(EvaluateError::Stopped))));
                 continue;
             };
-            metrics::evaluated(&outcome);
+            metrics::count_evaluation(&outcome);
             match new_evaluation(
                 first.event_id,
                 first.context.clone(),
@@ -207,7 +208,7 @@ impl EvaluateConversations {
         let size = count.div_ceil(available_parallelism().map_or(1, usize::from)).max(1);
         let chunks = (0..count).step_by(size).map(|start| start..count.min(start + size));
         let outcomes = join_all(chunks.map(|chunk| self.score_chunk(&transcripts, chunk))).await;
-        // All chunks are done: this is the last reference.
+        // No chunk is running: this is the last reference.
         Arc::unwrap_or_clone(transcripts).into_iter().zip(outcomes.into_iter().flatten()).collect()
     }
 
@@ -245,7 +246,7 @@ impl EvaluateConversations {
         let score = move |transcript: &Transcript| {
             let began = Instant::now();
             let evaluation = Box::new(scorer.evaluate(&transcript.conversation));
-            metrics::scored(began.elapsed());
+            metrics::record_scoring_duration(began.elapsed());
             EvaluationOutcome::Evaluated { evaluation }
         };
         let work = move || transcripts.get(chunk).unwrap_or_default().iter().map(score).collect();

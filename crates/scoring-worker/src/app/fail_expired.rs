@@ -5,7 +5,6 @@ use std::sync::Arc;
 use assay_contracts::evaluation::Evaluation;
 use assay_contracts::event::{ConversationEvaluated, ConversationsExpired, EvaluationOutcome, Event};
 use assay_contracts::ids::EventId;
-
 use assay_messaging::outbox::FastPathClaim;
 
 use super::WebhookSubscribers;
@@ -36,6 +35,6 @@ pub(crate) async fn fail_expired(
     // `record` skips the conversations that were evaluated in time.
     let failed =
         events.iter().filter(|event| event.topic() == ConversationEvaluated::<Box<Evaluation>>::TOPIC.name);
-    metrics::failed(failed.count());
+    metrics::count_failed(failed.count());
     Ok(())
 }

@@ -33,7 +33,7 @@ impl EvaluateConversations {
         let recorded = self.store.record_given_up(failure).await;
         if recorded.map_err(|error| EvaluateError::Store(Arc::new(error)))? {
             tracing::error!(ticket_id = %reference.ticket_id, "the evaluation of a conversation is given up");
-            metrics::failed(1);
+            metrics::count_failed(1);
             self.outbox.wake();
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! Lets the judge evaluate conversations that the built-in scorer has scored. A call takes seconds and costs money: none
-//! while a transaction is open, none beyond the shutdown, and none for tickets that are evaluated already.
+//! Lets the judge evaluate conversations that the built-in scorer has scored. A call takes seconds and costs money:
+//! none is made while a transaction is open, during shutdown, or for tickets that are evaluated already.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ impl JudgeConversations {
         self.judge.evaluate(&self.scorer, &transcript.conversation, builtin).await
     }
 
-    /// False when the database fails: it will not store the result either, so the judge is called again on the retry.
+    /// Whether the ticket is evaluated already or deleted. False when the database fails: then the result is not stored either.
     async fn is_finished(&self, transcript: &Transcript) -> bool {
         let finished = self.store.finished(vec![transcript.ticket.id]).await;
         finished.is_ok_and(|finished| !finished.is_empty())

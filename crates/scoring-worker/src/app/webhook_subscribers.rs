@@ -20,7 +20,7 @@ pub(crate) struct WebhookSubscribers {
 enum Subscribers {
     /// This installation has no webhooks.
     Disabled,
-    /// webhooks has not answered since the start. Everything is announced: a skipped notification would be lost.
+    /// The webhooks role has not answered since the start. Everything is announced: a skipped notification would be lost.
     Unknown,
     Known(HashSet<OrganizationId>),
 }

@@ -1,4 +1,4 @@
-//! The store of evaluations: one trait, and one text of statements for both databases.
+//! The store of evaluations: one trait, and the same statements, compiled for both databases.
 
 #[cfg(feature = "distributed")]
 mod postgres;
@@ -95,9 +95,9 @@ pub struct StoredEvaluation {
 #[async_trait]
 pub trait EvaluationStore: Send + Sync {
     /// Stores a batch in one transaction: inbox, evaluations, outbox. Skips events that were handled before and tickets
-    /// that are evaluated already or deleted; an evaluation replaces a failure of [`Self::record_given_up`],
-    /// with a later time, whenever each of them began: consumers keep the latest. Returns the events
-    /// it enqueued, claimed according to `claim`.
+    /// that are evaluated already or deleted. An evaluation replaces a failure of [`Self::record_given_up`] and gets a
+    /// later time than the failure, because consumers keep the latest. Returns the events that it enqueued, claimed
+    /// according to `claim`.
     async fn record(
         &self,
         evaluations: Arc<Vec<NewEvaluation>>,
@@ -114,11 +114,11 @@ pub trait EvaluationStore: Send + Sync {
         ticket_id: TicketId,
     ) -> Result<Option<StoredEvaluation>, DatabaseError>;
 
-    /// Replaces evaluations, present or future, with tombstones in one transaction: inbox, evaluations, outbox. Skips events
+    /// Replaces evaluations, existing or not, with tombstones in one transaction: inbox, evaluations, outbox. Skips events
     /// that were handled before.
     async fn delete(&self, deletions: Vec<DeletedEvaluation>) -> Result<(), DatabaseError>;
 
-    /// The tickets among `tickets` that are evaluated already or deleted. A failure of [`Self::record_given_up`] does not count.
+    /// The tickets among `tickets` that are evaluated or deleted. A failure of [`Self::record_given_up`] does not count.
     async fn finished(&self, tickets: Vec<TicketId>) -> Result<HashSet<TicketId>, DatabaseError>;
 
     /// Removes the oldest evaluations of an organization with ticket ids below `before`, at most `limit`; returns the
@@ -133,7 +133,7 @@ pub trait EvaluationStore: Send + Sync {
     /// Removes tombstones of tickets deleted before `before`, at most `limit`; returns the count.
     async fn prune_tombstones(&self, before: Timestamp, limit: usize) -> Result<usize, DatabaseError>;
 
-    /// Number of evaluations of this organization that were ever recorded; the latest sequence.
+    /// Number of evaluations of this organization that were ever recorded: its latest sequence.
     async fn evaluation_count(&self, organization_id: OrganizationId) -> Result<i64, DatabaseError>;
 
     /// Prepares the table for writes: the partitions of the current and the next month.

@@ -124,8 +124,8 @@ fn published_total(app: &TestApp) -> Result<i64> {
 async fn event_of_a_ticket_deleted_in_ingest_is_acknowledged(app: TestApp) -> Result<()> {
     app.accept(&by_ai()).await?;
     let accepted = app.store(&by_ai())?;
-    app.ingest.transcripts.lock().map_err(|_| anyhow!("poisoned"))?.remove(&accepted.ticket_id);
-    app.ingest.deleted.lock().map_err(|_| anyhow!("poisoned"))?.insert(accepted.ticket_id);
+    app.stub.transcripts.lock().map_err(|_| anyhow!("poisoned"))?.remove(&accepted.ticket_id);
+    app.stub.deleted.lock().map_err(|_| anyhow!("poisoned"))?.insert(accepted.ticket_id);
     app.try_publish(&OutgoingEvent::new(new_id(), now(), &accepted)?).await?;
     assert_eq!(status(&app, accepted.ticket_id).await?, 404);
     Ok(())
@@ -133,7 +133,7 @@ async fn event_of_a_ticket_deleted_in_ingest_is_acknowledged(app: TestApp) -> Re
 
 async fn event_of_an_evaluated_ticket_needs_no_transcript(app: TestApp) -> Result<()> {
     let (accepted, _) = app.accept(&by_ai()).await?;
-    app.ingest.transcripts.lock().map_err(|_| anyhow!("poisoned"))?.remove(&accepted.ticket_id);
+    app.stub.transcripts.lock().map_err(|_| anyhow!("poisoned"))?.remove(&accepted.ticket_id);
     app.try_publish(&OutgoingEvent::new(new_id(), now(), &accepted)?).await?;
     assert_eq!(read(&app, accepted.ticket_id).await?["status"], "scored");
     Ok(())
@@ -150,7 +150,7 @@ async fn deletion_by_another_organization_changes_nothing(app: TestApp) -> Resul
 async fn unreadable_transcript_fails_only_on_the_last_attempt(mut app: TestApp) -> Result<()> {
     app.accept(&by_ai()).await?;
     let accepted = app.store(&by_ai())?;
-    app.ingest.unreadable.lock().map_err(|_| anyhow!("poisoned"))?.insert(accepted.ticket_id);
+    app.stub.unreadable.lock().map_err(|_| anyhow!("poisoned"))?.insert(accepted.ticket_id);
     let event = OutgoingEvent::new(new_id(), now(), &accepted)?;
     let first = app.try_publish(&event).await;
     assert!(matches!(&first, Err(PublishError::Retry { .. })), "{first:?}");

@@ -17,7 +17,7 @@ on_both_databases! { TestApp {
 } }
 
 fn facts(app: &TestApp, ticket_id: TicketId) -> Result<TicketFacts> {
-    let stored = app.ingest.transcripts.lock().map_err(|_| anyhow::anyhow!("poisoned"))?;
+    let stored = app.stub.transcripts.lock().map_err(|_| anyhow::anyhow!("poisoned"))?;
     Ok(stored.get(&ticket_id).context("never stored")?.ticket.clone())
 }
 
@@ -32,21 +32,21 @@ async fn expiry_fails_only_unevaluated_conversations(app: TestApp) -> Result<()>
     let (evaluated, _) = app.accept(&by_ai()).await?;
     let before = read(&app, evaluated.ticket_id).await?;
     let waiting = [app.store(&by_ai())?, app.store(&by_ai())?];
-    let gone = app.store(&by_ai())?;
+    let deleted_ticket = app.store(&by_ai())?;
     let deleted = ConversationDeleted {
         organization_id: app.organization,
-        ticket_id: gone.ticket_id,
+        ticket_id: deleted_ticket.ticket_id,
         deleted_at: now(),
     };
     app.publish(&OutgoingEvent::new(new_id(), now(), &deleted)?).await?;
-    let all = [&evaluated, &waiting[0], &gone, &waiting[1]];
+    let all = [&evaluated, &waiting[0], &deleted_ticket, &waiting[1]];
     let tickets = all.iter().map(|accepted| facts(&app, accepted.ticket_id)).collect::<Result<_>>()?;
     let event = expire(&app, tickets).await?;
     app.publish(&event).await?;
 
     assert_eq!(read(&app, evaluated.ticket_id).await?, before);
-    let gone_id = gone.ticket_id.to_string();
-    assert_eq!(app.read(app.organization, Scope::Tickets, &gone_id).await?.status(), 404);
+    let deleted_id = deleted_ticket.ticket_id.to_string();
+    assert_eq!(app.read(app.organization, Scope::Tickets, &deleted_id).await?.status(), 404);
     for accepted in &waiting {
         let evaluation = read(&app, accepted.ticket_id).await?;
         assert_eq!(evaluation["status"], "failed");
@@ -54,7 +54,7 @@ async fn expiry_fails_only_unevaluated_conversations(app: TestApp) -> Result<()>
         assert!(message.contains("before its transcript was removed"), "{message}");
         eventually("the event", || async { Ok(app.published(accepted.ticket_id)? == 1) }).await?;
     }
-    assert_eq!((app.published(evaluated.ticket_id)?, app.published(gone.ticket_id)?), (1, 0));
+    assert_eq!((app.published(evaluated.ticket_id)?, app.published(deleted_ticket.ticket_id)?), (1, 0));
     assert_eq!(app.progress(app.organization).await?, 3);
     let received = app.received_evaluations.lock().map_err(|_| anyhow::anyhow!("poisoned"))?;
     let failed =

@@ -1,4 +1,4 @@
-//! Conversations whose event becomes a dead letter have a failed evaluation, which a retry replaces.
+//! A conversation whose event becomes a dead letter has a failed evaluation, which a retry replaces.
 
 use std::sync::atomic::Ordering;
 
@@ -21,7 +21,7 @@ use crate::{by_ai, read};
 on_both_databases! { TestApp {
     given_up_conversation_is_failed_until_a_retry_evaluates_it,
     evaluation_is_later_than_the_failure_that_it_replaces,
-    conversation_is_not_given_up_before_that_is_recorded,
+    event_is_retried_until_giving_up_is_recorded,
     evaluated_or_deleted_conversation_is_not_given_up,
 } }
 
@@ -38,7 +38,7 @@ async fn given_up_conversation_is_failed_until_a_retry_evaluates_it(app: TestApp
     let before = app.progress(app.organization).await?;
     let accepted = app.store(&by_ai())?;
     let event = OutgoingEvent::new(new_id(), now(), &accepted)?;
-    app.ingest.broken.store(true, Ordering::SeqCst);
+    app.stub.has_broken_transcripts.store(true, Ordering::SeqCst);
     for _ in 0..2 {
         assert!(matches!(app.try_publish(&event).await, Err(PublishError::Rejected { .. })));
     }
@@ -49,7 +49,7 @@ async fn given_up_conversation_is_failed_until_a_retry_evaluates_it(app: TestApp
     eventually("the failure", || async { Ok(app.published(accepted.ticket_id)? == 1) }).await?;
     assert_eq!(app.progress(app.organization).await?, before + 1);
 
-    app.ingest.broken.store(false, Ordering::SeqCst);
+    app.stub.has_broken_transcripts.store(false, Ordering::SeqCst);
     for _ in 0..2 {
         app.publish(&event).await?;
     }
@@ -67,16 +67,16 @@ async fn given_up_conversation_is_failed_until_a_retry_evaluates_it(app: TestApp
     Ok(())
 }
 
-/// An evaluation that began before the failure was stamped may be committed after it.
+/// An evaluation may begin before the time of the failure and be committed after the failure.
 async fn evaluation_is_later_than_the_failure_that_it_replaces(app: TestApp) -> Result<()> {
     let app = without_retries(app).await?;
     let accepted = app.store(&by_ai())?;
     let event = OutgoingEvent::new(new_id(), now(), &accepted)?;
-    app.ingest.broken.store(true, Ordering::SeqCst);
+    app.stub.has_broken_transcripts.store(true, Ordering::SeqCst);
     assert!(matches!(app.try_publish(&event).await, Err(PublishError::Rejected { .. })));
     let failed_at = now().plus_millis(3_600_000);
     stamp_failures(&app, failed_at).await?;
-    app.ingest.broken.store(false, Ordering::SeqCst);
+    app.stub.has_broken_transcripts.store(false, Ordering::SeqCst);
     app.publish(&event).await?;
     eventually("the evaluation", || async { Ok(app.published(accepted.ticket_id)? == 2) }).await?;
     let received = app.received_evaluations.lock().map_err(|_| anyhow::anyhow!("poisoned"))?;
@@ -99,17 +99,17 @@ async fn stamp_failures(app: &TestApp, time: Timestamp) -> Result<()> {
     Ok(())
 }
 
-async fn conversation_is_not_given_up_before_that_is_recorded(app: TestApp) -> Result<()> {
+async fn event_is_retried_until_giving_up_is_recorded(app: TestApp) -> Result<()> {
     let app = without_retries(app).await?;
     let accepted = app.store(&by_ai())?;
     let event = OutgoingEvent::new(new_id(), now(), &accepted)?;
-    app.ingest.away.store(true, Ordering::SeqCst);
+    app.stub.is_unavailable.store(true, Ordering::SeqCst);
     for _ in 0..3 {
         assert!(matches!(app.try_publish(&event).await, Err(PublishError::Retry { .. })));
     }
     let id = accepted.ticket_id.to_string();
     assert_eq!(app.read(app.organization, Scope::Tickets, &id).await?.status(), 404);
-    app.ingest.away.store(false, Ordering::SeqCst);
+    app.stub.is_unavailable.store(false, Ordering::SeqCst);
     app.publish(&event).await?;
     assert_eq!(read(&app, id).await?["status"], "scored");
     Ok(())
@@ -119,22 +119,22 @@ async fn evaluated_or_deleted_conversation_is_not_given_up(app: TestApp) -> Resu
     let app = without_retries(app).await?;
     let (evaluated, event) = app.accept(&by_ai()).await?;
     let before = read(&app, evaluated.ticket_id).await?;
-    let gone = app.store(&by_ai())?;
+    let deleted_ticket = app.store(&by_ai())?;
     let deleted = ConversationDeleted {
         organization_id: app.organization,
-        ticket_id: gone.ticket_id,
+        ticket_id: deleted_ticket.ticket_id,
         deleted_at: now(),
     };
     app.publish(&OutgoingEvent::new(new_id(), now(), &deleted)?).await?;
     let count = app.progress(app.organization).await?;
-    app.ingest.broken.store(true, Ordering::SeqCst);
-    let gone_event = OutgoingEvent::new(new_id(), now(), &gone)?;
-    for event in [event, gone_event] {
+    app.stub.has_broken_transcripts.store(true, Ordering::SeqCst);
+    let event_of_deleted = OutgoingEvent::new(new_id(), now(), &deleted_ticket)?;
+    for event in [event, event_of_deleted] {
         assert!(matches!(app.try_publish(&event).await, Err(PublishError::Rejected { .. })));
     }
     assert_eq!(read(&app, evaluated.ticket_id).await?, before);
-    let gone_id = gone.ticket_id.to_string();
-    assert_eq!(app.read(app.organization, Scope::Tickets, &gone_id).await?.status(), 404);
+    let deleted_id = deleted_ticket.ticket_id.to_string();
+    assert_eq!(app.read(app.organization, Scope::Tickets, &deleted_id).await?.status(), 404);
     assert_eq!(app.progress(app.organization).await?, count);
     Ok(())
 }

@@ -26,7 +26,7 @@ on_both_databases! { Judged {
     shutdown_during_judge_call_redelivers_the_event,
 } }
 
-/// A app whose judge behaves as the test says.
+/// An app with a judge whose behaviour the test sets.
 struct Judged {
     app: TestApp,
     judge: StubJudge,

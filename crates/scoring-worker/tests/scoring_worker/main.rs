@@ -104,7 +104,7 @@ async fn concurrent_duplicates_are_evaluated_and_published_once(app: TestApp) ->
     assert_published_once(&app, accepted.ticket_id).await
 }
 
-/// Events are published in order, so that a later one bounds the wait.
+/// Publishes another event and waits for it: events are published in order, so a duplicate would have been published before.
 async fn assert_published_once(app: &TestApp, ticket_id: assay_contracts::ids::TicketId) -> Result<()> {
     let (last, _) = app.accept(&by_ai()).await?;
     eventually("the last event", || async { Ok(app.published(last.ticket_id)? == 1) }).await?;
@@ -114,13 +114,13 @@ async fn assert_published_once(app: &TestApp, ticket_id: assay_contracts::ids::T
 
 async fn evaluation_is_retried_while_ingest_is_unavailable(app: TestApp) -> Result<()> {
     app.accept(&by_ai()).await?;
-    app.ingest.away.store(true, Ordering::SeqCst);
+    app.stub.is_unavailable.store(true, Ordering::SeqCst);
     let accepted = app.store(&by_ai())?;
     let event = OutgoingEvent::new(new_id(), now(), &accepted)?;
     assert!(matches!(app.try_publish(&event).await, Err(PublishError::Retry { .. })));
     let id = accepted.ticket_id.to_string();
     assert_eq!(app.read(app.organization, Scope::Tickets, &id).await?.status(), 404);
-    app.ingest.away.store(false, Ordering::SeqCst);
+    app.stub.is_unavailable.store(false, Ordering::SeqCst);
     app.publish(&event).await?;
     assert_eq!(read(&app, id).await?["status"], "scored");
     Ok(())
@@ -129,7 +129,7 @@ async fn evaluation_is_retried_while_ingest_is_unavailable(app: TestApp) -> Resu
 async fn missing_transcript_is_retried_without_blocking_others(app: TestApp) -> Result<()> {
     app.accept(&by_ai()).await?;
     let missing = app.store(&by_ai())?;
-    app.ingest.transcripts.lock().map_err(|_| anyhow::anyhow!("poisoned"))?.remove(&missing.ticket_id);
+    app.stub.transcripts.lock().map_err(|_| anyhow::anyhow!("poisoned"))?.remove(&missing.ticket_id);
     let there = app.store(&by_ai())?;
     let events = [&missing, &there].map(|accepted| OutgoingEvent::new(new_id(), now(), accepted));
     let [missing_event, event] = events;

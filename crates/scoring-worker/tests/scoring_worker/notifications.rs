@@ -14,7 +14,7 @@ use crate::test_app::TestApp;
 use crate::{by_ai, read};
 
 on_both_databases! { TestApp {
-    unknown_subscribers_get_all_notifications,
+    organizations_are_notified_unless_known_not_to_subscribe,
     deletion_is_announced_without_subscribers,
     nothing_is_announced_without_webhooks,
 } }
@@ -25,7 +25,7 @@ fn announced(app: &TestApp, ticket_id: TicketId) -> Result<usize> {
 }
 
 fn with_webhooks(app: &mut TestApp, subscribers: Option<Vec<OrganizationId>>) -> Result<()> {
-    *app.ingest.subscribers.lock().map_err(|_| anyhow!("poisoned"))? = subscribers;
+    *app.stub.subscribers.lock().map_err(|_| anyhow!("poisoned"))? = subscribers;
     app.stop_consuming();
     app.has_webhooks = true;
     app.start()
@@ -33,10 +33,10 @@ fn with_webhooks(app: &mut TestApp, subscribers: Option<Vec<OrganizationId>>) ->
 
 /// Changes the answer of the webhooks stub and waits until the role has polled it.
 async fn set_subscribers(app: &TestApp, subscribers: Option<Vec<OrganizationId>>) -> Result<()> {
-    *app.ingest.subscribers.lock().map_err(|_| anyhow!("poisoned"))? = subscribers;
-    let before = app.ingest.subscriber_calls.load(Ordering::SeqCst);
+    *app.stub.subscribers.lock().map_err(|_| anyhow!("poisoned"))? = subscribers;
+    let before = app.stub.subscriber_calls.load(Ordering::SeqCst);
     // The first call may still get the previous answer, and the second one may be in flight.
-    let is_polled = || async { Ok(app.ingest.subscriber_calls.load(Ordering::SeqCst) >= before + 3) };
+    let is_polled = || async { Ok(app.stub.subscriber_calls.load(Ordering::SeqCst) >= before + 3) };
     eventually("the subscribers to be polled", is_polled).await
 }
 
@@ -45,7 +45,7 @@ async fn delete(app: &TestApp, ticket_id: TicketId) -> Result<()> {
     app.publish(&OutgoingEvent::new(new_id(), now(), &deleted)?).await
 }
 
-async fn unknown_subscribers_get_all_notifications(mut app: TestApp) -> Result<()> {
+async fn organizations_are_notified_unless_known_not_to_subscribe(mut app: TestApp) -> Result<()> {
     with_webhooks(&mut app, None)?;
     let (unknown, event) = app.accept(&by_ai()).await?;
     let evaluation = read(&app, unknown.ticket_id).await?;

@@ -42,7 +42,7 @@ async fn status(app: &TestApp, accepted: &ConversationAccepted) -> Result<u16> {
 }
 
 fn set_retention(app: &TestApp, periods: Option<Vec<OrganizationRetention>>) -> Result<()> {
-    *app.ingest.retention.lock().map_err(|_| anyhow!("poisoned"))? = periods;
+    *app.stub.retention.lock().map_err(|_| anyhow!("poisoned"))? = periods;
     Ok(())
 }
 
@@ -53,8 +53,8 @@ fn retention_of(app: &TestApp, evaluations: RetentionPeriod) -> OrganizationRete
 
 /// Waits until a maintenance run that started after this call has ended: runs do not overlap.
 async fn next_maintenance_run(app: &TestApp) -> Result<()> {
-    let calls = app.ingest.retention_calls.load(Ordering::SeqCst);
-    let asked = || async { Ok(app.ingest.retention_calls.load(Ordering::SeqCst) >= calls + 2) };
+    let calls = app.stub.retention_calls.load(Ordering::SeqCst);
+    let asked = || async { Ok(app.stub.retention_calls.load(Ordering::SeqCst) >= calls + 2) };
     eventually("two maintenance runs", asked).await
 }
 

@@ -1,4 +1,4 @@
-//! A running role on a fresh database of either kind, with a stub ingest.
+//! A running role on a new database (PostgreSQL or SQLite), with stubs of the services that it calls.
 
 use std::collections::{HashMap, HashSet};
 use std::net::TcpListener;
@@ -9,15 +9,15 @@ use std::time::Duration;
 use actix_web::web::{self, Data, Json};
 use actix_web::{App, HttpResponse, HttpServer};
 use anyhow::{Result, anyhow};
-use assay_clients::{HttpSettings, ScoringClient, Service, http_client};
+use assay_clients::{HttpSettings, ScoringClient, ServiceClient, http_client};
 use assay_contracts::conversation::Conversation;
 use assay_contracts::event::{
     ConversationAccepted, ConversationEvaluated, EvaluationDeleted, Event, TicketFacts, Topic,
 };
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::internal::{
-    InterestPage, OrganizationRetention, ReadTranscripts, RetentionPage, Transcript, Transcripts,
-    UnreadableTranscript,
+    InterestPage, OrganizationRetention, ReadTranscripts, RetentionPage, TicketReference, Transcript,
+    Transcripts, UnreadableTranscript,
 };
 use assay_contracts::notification::{EvaluationAnnounced, EvaluationRetracted};
 use assay_contracts::tenant::{Scope, Scopes, Tenant};
@@ -41,33 +41,32 @@ const TOPICS: &[Topic] = &[
 ];
 
 pub struct TestApp {
-    pub ingest: Arc<StubIngest>,
+    pub stub: Arc<StubServices>,
     pub received_evaluations: Arc<Mutex<Vec<ConversationEvaluated>>>,
     pub received_deletions: Arc<Mutex<Vec<EvaluationDeleted>>>,
     pub received_announcements: Arc<Mutex<Vec<EvaluationAnnounced>>>,
     pub received_retractions: Arc<Mutex<Vec<EvaluationRetracted>>>,
-    /// Whether the role gets the address of the stub as webhooks, too.
+    /// Whether the role gets the address of the stub for webhooks, too.
     pub has_webhooks: bool,
     pub organization: OrganizationId,
     bus: Bus,
     tokens: ServiceTokens,
     http: Client,
     address: String,
-    ingest_url: String,
+    stub_url: String,
     judge_url: String,
     role: Tasks,
-    neighbours: Tasks,
+    stub_tasks: Tasks,
     pub database: ServiceDatabase,
 }
 
 /// Stubs ingest, agent-registry and webhooks.
 #[derive(Default)]
-pub struct StubIngest {
+pub struct StubServices {
     pub transcripts: Mutex<HashMap<TicketId, Transcript>>,
-    pub away: AtomicBool,
-    /// Transcripts cannot be read, attributes of tickets can.
-    pub broken: AtomicBool,
-    pub calls: AtomicUsize,
+    pub is_unavailable: AtomicBool,
+    /// Whether reading transcripts fails; reading ticket facts works.
+    pub has_broken_transcripts: AtomicBool,
     pub deleted: Mutex<HashSet<TicketId>>,
     pub unreadable: Mutex<HashSet<TicketId>>,
     /// Answer as agent-registry; `None`: unavailable.
@@ -78,7 +77,7 @@ pub struct StubIngest {
     pub subscriber_calls: AtomicUsize,
 }
 
-struct Listener {
+struct EventCollector {
     evaluated: Arc<Mutex<Vec<ConversationEvaluated>>>,
     deleted: Arc<Mutex<Vec<EvaluationDeleted>>>,
     announced: Arc<Mutex<Vec<EvaluationAnnounced>>>,
@@ -93,7 +92,7 @@ fn collect<E: Event>(received: &Mutex<Vec<E>>, deliveries: &[Delivery]) {
 }
 
 #[async_trait]
-impl Handler for Listener {
+impl Handler for EventCollector {
     async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
         collect(&self.evaluated, deliveries);
         collect(&self.deleted, deliveries);
@@ -124,11 +123,11 @@ impl TestApp {
     pub fn run(database: ServiceDatabase, judge_url: &str) -> Result<Self> {
         let bus = Bus::open(&BusSettings::new("local:".to_owned()))?;
         let tokens = ServiceTokens::new(&"a secret of the tests of the scoring worker".to_owned().into())?;
-        let mut neighbours = Tasks::new(Readiness::default());
-        let ingest = Arc::new(StubIngest::default());
-        let ingest_url = serve_ingest(&mut neighbours, ingest.clone())?;
+        let mut stub_tasks = Tasks::new(Readiness::default());
+        let stub = Arc::new(StubServices::default());
+        let stub_url = serve_stub(&mut stub_tasks, stub.clone())?;
         let mut app = Self {
-            ingest,
+            stub,
             received_evaluations: Arc::default(),
             received_deletions: Arc::default(),
             received_announcements: Arc::default(),
@@ -139,33 +138,33 @@ impl TestApp {
             tokens,
             http: client_builder().no_proxy().build()?,
             address: String::new(),
-            ingest_url,
+            stub_url,
             judge_url: judge_url.to_owned(),
             role: Tasks::new(Readiness::default()),
-            neighbours,
+            stub_tasks,
             database,
         };
-        app.listen();
+        app.collect_events();
         app.start()?;
         Ok(app)
     }
 
     /// Collects the events of the role.
-    fn listen(&mut self) {
-        let listener = Listener {
+    fn collect_events(&mut self) {
+        let collector = EventCollector {
             evaluated: self.received_evaluations.clone(),
             deleted: self.received_deletions.clone(),
             announced: self.received_announcements.clone(),
             retracted: self.received_retractions.clone(),
         };
-        let (bus, handler) = (self.bus.clone(), Arc::new(listener));
+        let (bus, handler) = (self.bus.clone(), Arc::new(collector));
         let subscription = Subscription {
             queue: "test.conversation-evaluated",
             topics: TOPICS,
             max_batch: 16,
             max_in_flight: 16,
         };
-        self.neighbours.spawn(Phase::Consume, "listener", move |stop| async move {
+        self.stub_tasks.spawn(Phase::Consume, "event collector", move |stop| async move {
             bus.consume(subscription, handler, stop).await
         });
     }
@@ -174,7 +173,7 @@ impl TestApp {
     pub fn limit_attempts(&mut self, max_attempts: u32) -> Result<()> {
         self.stop_consuming();
         self.bus = Bus::open(&BusSettings { max_attempts, ..BusSettings::new("local:") })?;
-        self.listen();
+        self.collect_events();
         self.start()
     }
 
@@ -187,9 +186,9 @@ impl TestApp {
             listener,
             tokens: self.tokens.clone(),
             bus: self.bus.clone(),
-            ingest_url: self.ingest_url.parse()?,
-            registry_url: self.ingest_url.parse()?,
-            webhooks_url: self.has_webhooks.then(|| self.ingest_url.parse()).transpose()?,
+            ingest_url: self.stub_url.parse()?,
+            registry_url: self.stub_url.parse()?,
+            webhooks_url: self.has_webhooks.then(|| self.stub_url.parse()).transpose()?,
         };
         start(config(&self.database, &self.judge_url)?, dependencies, &mut self.role)?;
         Ok(())
@@ -229,7 +228,7 @@ impl TestApp {
             agents: Vec::new(),
         };
         let transcript = Transcript { organization_id: self.organization, ticket, conversation };
-        self.ingest.transcripts.lock().map_err(|_| anyhow!("poisoned"))?.insert(ticket_id, transcript);
+        self.stub.transcripts.lock().map_err(|_| anyhow!("poisoned"))?.insert(ticket_id, transcript);
         Ok(ConversationAccepted { organization_id: self.organization, ticket_id, accepted_at: now() })
     }
 
@@ -272,7 +271,8 @@ impl TestApp {
     pub async fn progress(&self, organization: OrganizationId) -> Result<i64> {
         let url = self.address.parse()?;
         let http = http_client(HttpSettings::default())?;
-        let service = Service::new(http, url, Audience::Scoring, self.tokens.clone(), Duration::from_secs(5));
+        let service =
+            ServiceClient::new(http, url, Audience::Scoring, self.tokens.clone(), Duration::from_secs(5));
         Ok(ScoringClient::new(service).progress(organization).await?.evaluated)
     }
 
@@ -327,10 +327,10 @@ fn config(database: &ServiceDatabase, judge_url: &str) -> Result<Config> {
     })
 }
 
-fn serve_ingest(tasks: &mut Tasks, ingest: Arc<StubIngest>) -> Result<String> {
+fn serve_stub(tasks: &mut Tasks, stub: Arc<StubServices>) -> Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = format!("http://{}", listener.local_addr()?);
-    let data = Data::from(ingest);
+    let data = Data::from(stub);
     let server = HttpServer::new(move || {
         App::new()
             .app_data(data.clone())
@@ -339,51 +339,51 @@ fn serve_ingest(tasks: &mut Tasks, ingest: Arc<StubIngest>) -> Result<String> {
             .route("/internal/v1/interest", web::get().to(subscribers))
     });
     let server = server.workers(1).disable_signals().listen(listener)?.run();
-    tasks.spawn(Phase::ServeInternal, "stub ingest", |_| server);
+    tasks.spawn(Phase::ServeInternal, "stub services", |_| server);
     Ok(address)
 }
 
-async fn read_transcripts(ingest: Data<StubIngest>, request: Json<ReadTranscripts>) -> HttpResponse {
-    ingest.calls.fetch_add(1, Ordering::SeqCst);
-    if ingest.away.load(Ordering::SeqCst) {
+async fn read_transcripts(stub: Data<StubServices>, request: Json<ReadTranscripts>) -> HttpResponse {
+    if stub.is_unavailable.load(Ordering::SeqCst) {
         return HttpResponse::ServiceUnavailable().finish();
     }
-    if ingest.broken.load(Ordering::SeqCst) && !request.facts_only {
+    if stub.has_broken_transcripts.load(Ordering::SeqCst) && !request.facts_only {
         return HttpResponse::InternalServerError().finish();
     }
-    let Ok(stored) = ingest.transcripts.lock() else { return HttpResponse::InternalServerError().finish() };
+    let Ok(stored) = stub.transcripts.lock() else { return HttpResponse::InternalServerError().finish() };
     // Two tickets for each call: the client must page.
-    let (now, unread) = request.tickets.split_at(request.tickets.len().min(2));
-    let (Ok(gone), Ok(broken)) = (ingest.deleted.lock(), ingest.unreadable.lock()) else {
+    let (page, unread) = request.tickets.split_at(request.tickets.len().min(2));
+    let (Ok(deleted_ids), Ok(unreadable_ids)) = (stub.deleted.lock(), stub.unreadable.lock()) else {
         return HttpResponse::InternalServerError().finish();
     };
     let (mut transcripts, mut unreadable) = (Vec::new(), Vec::new());
-    for found in now.iter().filter_map(|reference| stored.get(&reference.ticket_id).cloned()) {
-        if request.facts_only || broken.contains(&found.ticket.id) {
+    for found in page.iter().filter_map(|reference| stored.get(&reference.ticket_id).cloned()) {
+        if request.facts_only || unreadable_ids.contains(&found.ticket.id) {
             let Transcript { organization_id, ticket, .. } = found;
             unreadable.push(UnreadableTranscript { organization_id, ticket });
         } else {
             transcripts.push(found);
         }
     }
-    let deleted = now.iter().filter(|reference| gone.contains(&reference.ticket_id)).copied().collect();
+    let is_deleted = |reference: &&TicketReference| deleted_ids.contains(&reference.ticket_id);
+    let deleted = page.iter().filter(is_deleted).copied().collect();
     HttpResponse::Ok().json(Transcripts { transcripts, unread: unread.to_vec(), deleted, unreadable })
 }
 
-async fn subscribers(ingest: Data<StubIngest>) -> HttpResponse {
-    let Ok(subscribers) = ingest.subscribers.lock() else {
+async fn subscribers(stub: Data<StubServices>) -> HttpResponse {
+    let Ok(subscribers) = stub.subscribers.lock() else {
         return HttpResponse::InternalServerError().finish();
     };
-    ingest.subscriber_calls.fetch_add(1, Ordering::SeqCst);
+    stub.subscriber_calls.fetch_add(1, Ordering::SeqCst);
     match subscribers.clone() {
         Some(organizations) => HttpResponse::Ok().json(InterestPage { organizations, next: None }),
         None => HttpResponse::ServiceUnavailable().finish(),
     }
 }
 
-async fn retention(ingest: Data<StubIngest>) -> HttpResponse {
-    let Ok(retention) = ingest.retention.lock() else { return HttpResponse::InternalServerError().finish() };
-    ingest.retention_calls.fetch_add(1, Ordering::SeqCst);
+async fn retention(stub: Data<StubServices>) -> HttpResponse {
+    let Ok(retention) = stub.retention.lock() else { return HttpResponse::InternalServerError().finish() };
+    stub.retention_calls.fetch_add(1, Ordering::SeqCst);
     match retention.clone() {
         Some(organizations) => HttpResponse::Ok().json(RetentionPage { organizations, next: None }),
         None => HttpResponse::ServiceUnavailable().finish(),

@@ -12,13 +12,13 @@ use crate::console::visit::Visit;
 const AXE: &str = include_str!("../vendor/axe-4.14.1.min.js");
 const AXE_SHA256: &str = "29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c";
 
-/// Width, whether dark, and what axe tries: colours differ by theme, everything else does not.
+/// Width, whether dark, and options of axe: in the dark theme only rules about colours can give other results.
 const VIEWERS: [(u32, bool, &str); 4] =
     [(1440, false, ALL), (1440, true, COLOURS), (360, false, ALL), (360, true, COLOURS)];
 const ALL: &str = "{}";
 const COLOURS: &str = "{ runOnly: ['color-contrast', 'link-in-text-block'] }";
 
-/// A violation: the rule, how bad it is, and where.
+/// A violation: the rule of axe, its impact, and the elements.
 #[derive(Deserialize)]
 struct Violation {
     id: String,
@@ -42,8 +42,8 @@ struct Found {
 pub async fn run(visit: &mut Visit) -> Result<()> {
     let hash: String = Sha256::digest(AXE).iter().map(|byte| format!("{byte:02x}")).collect();
     ensure!(hash == AXE_SHA256, "axe-core is not the pinned one: {hash}");
-    notices_violations(visit).await?;
-    let mut faults = Vec::new();
+    expect_violations_are_found(visit).await?;
+    let mut violations = Vec::new();
     for page in pages(visit).await? {
         visit.browser.open(&page.address).await?;
         visit.browser.evaluate::<serde_json::Value>(&format!("{AXE};null")).await?;
@@ -58,20 +58,20 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
             let found: Found = visit.browser.evaluate(&format!("({RUN})({options})")).await?;
             ensure!(
                 found.passes > 5 || (options == COLOURS && found.passes > 0),
-                "{}: axe tried only {} rules",
+                "{}: only {} rules of axe passed",
                 page.name,
                 found.passes
             );
             let bad = found.violations.into_iter().filter(is_bad);
-            faults.extend(bad.map(|it| {
+            violations.extend(bad.map(|it| {
                 format!("{} at {width} px, dark {dark}: {}\n{}", page.name, it.id, it.places.join("\n"))
             }));
         }
     }
-    // Pages that refuse something are errors for the browser.
-    let complaints = visit.browser.complaints().await?;
-    ensure!(complaints.iter().all(|text| text.contains("status of 4")), "{complaints:?}");
-    ensure!(faults.is_empty(), "{} violations:\n{}", faults.len(), faults.join("\n"));
+    // The browser reports every response with a 4xx status as an error.
+    let page_errors = visit.browser.page_errors().await?;
+    ensure!(page_errors.iter().all(|text| text.contains("status of 4")), "{page_errors:?}");
+    ensure!(violations.is_empty(), "{} violations:\n{}", violations.len(), violations.join("\n"));
     Ok(())
 }
 
@@ -79,8 +79,8 @@ fn is_bad(violation: &Violation) -> bool {
     matches!(violation.impact.as_deref(), Some("serious" | "critical"))
 }
 
-/// A picture without a text and a link that cannot be read are found.
-async fn notices_violations(visit: &mut Visit) -> Result<()> {
+/// axe finds an input without a label and a link without a text.
+async fn expect_violations_are_found(visit: &mut Visit) -> Result<()> {
     let browser = &mut visit.browser;
     browser.open("/console/help").await?;
     browser.evaluate::<serde_json::Value>(&format!("{AXE};null")).await?;

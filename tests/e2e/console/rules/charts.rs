@@ -10,7 +10,7 @@ use crate::console::visit::Visit;
 struct Chart {
     title: String,
     label: String,
-    /// Heights of the points of this period; down the page is more.
+    /// Vertical positions of the points of this period: larger values are lower on the page.
     heights: Vec<f64>,
     /// Values of the table in the order of time; empty cells are none.
     values: Vec<f64>,
@@ -31,19 +31,19 @@ const CHART: &str = r"{
 
 pub async fn run(visit: &mut Visit) -> Result<()> {
     for scripts in [true, false] {
-        visit.renew(&Viewer { scripts, ..Viewer::default() }).await?;
+        visit.reset(&Viewer { scripts, ..Viewer::default() }).await?;
         let browser = &mut visit.browser;
         browser.open("/console").await?;
         let charts: Vec<Chart> = browser.all(".trend", CHART).await?;
         ensure!(charts.len() == 4, "{} charts", charts.len());
         for chart in &charts {
-            agree(chart).with_context(|| format!("{}: {chart:?}", chart.title))?;
+            expect_agreement(chart).with_context(|| format!("{}: {chart:?}", chart.title))?;
             ensure!(
                 chart.has_canvas == scripts && chart.is_drawing_shown != scripts,
                 "scripts {scripts}: {chart:?}"
             );
         }
-        // Bars and shares stand in tables, or have one beside them.
+        // Every other chart is in a section with a table.
         let figures: Vec<String> = browser
             .all(
                 "main svg[role=img]",
@@ -55,8 +55,8 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
     readout(visit).await
 }
 
-/// The line has a point for each value of the table, higher where the value is.
-fn agree(chart: &Chart) -> Result<()> {
+/// The line has one point for each value of the table, and a higher point has a larger value.
+fn expect_agreement(chart: &Chart) -> Result<()> {
     ensure!(chart.rows == 28, "a row for each day");
     ensure!(
         chart.heights.len() == chart.values.len() && chart.values.len() > 10,
@@ -72,9 +72,9 @@ fn agree(chart: &Chart) -> Result<()> {
     Ok(())
 }
 
-/// The cursor over a chart reads out the value of the table.
+/// The readout below the cursor has the value of the table.
 async fn readout(visit: &mut Visit) -> Result<()> {
-    visit.renew(&Viewer::default()).await?;
+    visit.reset(&Viewer::default()).await?;
     let browser = &mut visit.browser;
     browser.open("/console").await?;
     browser.point_at(".trend .u-over").await?;

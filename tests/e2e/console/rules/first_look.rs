@@ -1,4 +1,4 @@
-//! From the address that `make run` prints to the first disputed quote, with the bundled examples.
+//! A new user gets from the printed sign-in link to the quote of a disputed conversation of the bundled examples.
 
 use std::io::Write;
 use std::path::Path;
@@ -9,14 +9,15 @@ use anyhow::{Context, Result, ensure};
 use crate::console::visit::Visit;
 use crate::harness::until;
 
-/// What a new user may need.
-const MOST_CLICKS: usize = 4;
-const MOST_TIME: Duration = Duration::from_secs(60);
+/// Limits for a new user.
+const MAX_CLICKS: usize = 4;
+const MAX_TIME: Duration = Duration::from_secs(60);
 
-/// The printed address signs in; empty pages name the command that imports the examples; then it takes four clicks.
+/// The printed link signs in; empty pages name the command that imports the examples; then at most four clicks lead to
+/// the quote.
 pub async fn run(visit: &mut Visit) -> Result<()> {
-    visit.browser.renew(&crate::browser::Viewer::default()).await?;
-    let log = visit.new.logs()?;
+    visit.browser.reset(&crate::browser::Viewer::default()).await?;
+    let log = visit.default_organization.logs()?;
     let printed = log.lines().map(str::trim).find(|line| line.contains("/console/sign-in?token="));
     let printed = printed.context("no address is printed")?.to_owned();
 
@@ -35,7 +36,7 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
         ("#rows tbody .subject a", "/console/conversations/"),
         ("#s-resolution .ref, .signals .ref", "#q"),
     ];
-    ensure!(clicks.len() <= MOST_CLICKS, "{} clicks", clicks.len());
+    ensure!(clicks.len() <= MAX_CLICKS, "{} clicks", clicks.len());
     for (selector, leads_to) in clicks {
         if leads_to.starts_with('#') {
             browser.click(selector).await?;
@@ -50,7 +51,7 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
         .await?;
     ensure!(!target.is_empty(), "the quote is not on the screen");
     let took = began.elapsed();
-    ensure!(took <= MOST_TIME, "{} s", took.as_secs());
+    ensure!(took <= MAX_TIME, "{} s", took.as_secs());
     writeln!(
         std::io::stderr(),
         "{} clicks and {:.1} s from the printed address to \"{target}\"",
@@ -60,14 +61,14 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
     Ok(())
 }
 
-/// Runs the command of the page as it stands there, in the project's folder.
+/// Runs the command that the page shows, in the project's folder.
 async fn import(visit: &Visit, command: &str) -> Result<()> {
     let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let words: Vec<&str> = command.split_whitespace().collect();
     ensure!(words.first() == Some(&"assay"), "{command}");
-    let output = visit.new.client(&words[1..]).current_dir(project).output().await?;
+    let output = visit.default_organization.client(&words[1..]).current_dir(project).output().await?;
     ensure!(output.status.success(), "{command}: {output:?}");
-    let api = visit.new.api()?;
+    let api = visit.default_organization.api()?;
     until("the examples in the list", async || {
         let page = api.get("/v1/evaluations?limit=1").await?.expect(200)?;
         Ok((page["total"]["count"] == 12).then_some(()))

@@ -1,4 +1,5 @@
-//! Rule 8: transcripts are hostile text. They are shown as they are, run nothing, turn nothing around and fit the page.
+//! Rule 8: transcripts are untrusted text. They are shown as sent, never run, cannot reverse the text around them, and fit
+//! the page.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
@@ -7,10 +8,10 @@ use crate::browser::Viewer;
 use crate::console::hostile::{self, SCRIPT};
 use crate::console::visit::Visit;
 
-/// Of an answer with a transcript, on the wire.
-const MOST_BYTES: u64 = 100_000;
+/// Maximum size of a page with a transcript, in bytes on the wire.
+const MAX_BYTES: u64 = 100_000;
 
-/// Everything that must not have happened.
+/// Lists the effects of injected markup and scripts.
 const HARM: &str = r"JSON.stringify({
   ran: 'pwned' in window,
   made: [...document.querySelectorAll('main script, main style, main base, main meta, main img, main marquee, main plaintext, main i, main u, main .said svg, main [onerror], main [onload], main [hx-get], main a[href^=http], main a[href^=javascript], main form[action^=http]')].map((it) => it.outerHTML.slice(0, 200)),
@@ -46,13 +47,13 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
         format!("/console/{search}"),
     ];
     for page in &pages {
-        look(visit, page).await.with_context(|| page.clone())?;
+        check_page(visit, page).await.with_context(|| page.clone())?;
     }
-    visit.renew(&Viewer::default()).await?;
-    texts(visit, &id).await
+    visit.reset(&Viewer::default()).await?;
+    check_transcript(visit, &id).await
 }
 
-async fn look(visit: &mut Visit, page: &str) -> Result<()> {
+async fn check_page(visit: &mut Visit, page: &str) -> Result<()> {
     visit.browser.open(page).await?;
     let harm: String = visit.browser.evaluate(HARM).await?;
     ensure!(harm == NO_HARM, "{harm}");
@@ -63,13 +64,13 @@ async fn look(visit: &mut Visit, page: &str) -> Result<()> {
     }
     let address = visit.browser.address().await?;
     ensure!(address.starts_with("/console"), "it led to {address}");
-    let complaints = visit.browser.complaints().await?;
-    ensure!(complaints.iter().all(|text| text.contains("status of 4")), "{complaints:?}");
+    let page_errors = visit.browser.page_errors().await?;
+    ensure!(page_errors.iter().all(|text| text.contains("status of 4")), "{page_errors:?}");
     Ok(())
 }
 
-/// The words are there as they were written, and characters that would turn them around are shown by name.
-async fn texts(visit: &mut Visit, id: &str) -> Result<()> {
+/// Texts are shown as sent, and bidirectional or invisible characters by their names.
+async fn check_transcript(visit: &mut Visit, id: &str) -> Result<()> {
     let browser = &mut visit.browser;
     browser.open(&format!("/console/conversations/{id}")).await?;
     let shown = browser.text(".transcript").await?;
@@ -101,11 +102,11 @@ async fn texts(visit: &mut Visit, id: &str) -> Result<()> {
 pub async fn large(visit: &mut Visit) -> Result<()> {
     let id = visit.import(&hostile::large("support-bot")).await?;
     for width in [1440, 360] {
-        visit.renew(&Viewer { width, ..Viewer::default() }).await?;
+        visit.reset(&Viewer { width, ..Viewer::default() }).await?;
         let browser = &mut visit.browser;
         browser.open(&format!("/console/conversations/{id}")).await?;
         let bytes = browser.loaded_bytes().await?;
-        ensure!(bytes <= MOST_BYTES, "{bytes} bytes");
+        ensure!(bytes <= MAX_BYTES, "{bytes} bytes");
         let messages: Vec<String> =
             browser.all(".transcript > li", "it.querySelector('.cut')?.textContent ?? ''").await?;
         ensure!(messages.len() == 50, "{} messages", messages.len());

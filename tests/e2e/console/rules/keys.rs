@@ -1,11 +1,13 @@
-//! Rule 5: the keys, which never fire while typing.
+//! Rule 5: keyboard shortcuts, which have no effect while the user types.
 
 use anyhow::{Context, Result, ensure};
 
 use crate::console::pages::first_id;
 use crate::console::visit::Visit;
 
+/// Index of the row with the focus.
 const ROW: &str = "[...document.querySelectorAll('#rows tbody tr')].findIndex((row) => row.contains(document.activeElement))";
+/// Id of the quote with the focus.
 const QUOTE: &str = "document.activeElement.matches('.transcript .ref') ? document.activeElement.id : ''";
 
 pub async fn run(visit: &mut Visit) -> Result<()> {
@@ -35,7 +37,7 @@ async fn in_the_list(visit: &mut Visit) -> Result<()> {
     ensure!(browser.text("#position").await?.starts_with("1 of"), "{}", browser.text("#position").await?);
     browser.press_and_follow("j").await?;
     ensure!(browser.address().await? == address, "{}", browser.address().await?);
-    // From every page the key leads to the search of the list.
+    // On every page the key leads to the search field of the list.
     browser.press_and_follow("/").await?;
     ensure!(browser.evaluate::<String>("document.activeElement.id").await? == "search", "no search");
     Ok(())
@@ -68,7 +70,7 @@ async fn in_a_conversation(visit: &mut Visit) -> Result<()> {
     Ok(())
 }
 
-/// A conversation with two quotes at least.
+/// Finds a conversation with at least two quotes.
 async fn with_quotes(visit: &mut Visit) -> Result<String> {
     let id = first_id(visit, "charge=disputed").await?;
     visit.browser.open(&format!("/console/conversations/{id}?charge=disputed&charge=review")).await?;
@@ -92,7 +94,7 @@ async fn help(visit: &mut Visit) -> Result<()> {
     browser.wait_for("document.querySelector('dialog#help').open === false").await
 }
 
-/// What is typed stays text, in every kind of field.
+/// Typed characters stay text, in every kind of field.
 async fn while_typing(visit: &mut Visit) -> Result<()> {
     const TYPED: &str = "jk/?eE";
     for (page, field) in [

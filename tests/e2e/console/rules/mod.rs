@@ -1,4 +1,4 @@
-//! The rules of the console's design, each with what tries it.
+//! The rules of the console's design, one test in each module.
 
 pub mod accessibility;
 pub mod charts;

@@ -4,13 +4,13 @@ use anyhow::{Context, Result, ensure};
 
 use crate::console::visit::Visit;
 
-/// A list, and the row of its first page from which it is walked to [`MOST`] further ones: over the end of the page, and to the
-/// end of the list.
+/// Lists, each with the index of the conversation that is opened first. From there the test follows "next" at most
+/// [`MAX_STEPS`] times; in the first list this crosses the end of a page.
 const LISTS: [(&str, usize); 2] = [
     ("/console/conversations?charge=disputed&charge=review&sort=axis", 21),
     ("/console/conversations?language=de&language=fr&sort=-confidence", 0),
 ];
-const MOST: usize = 8;
+const MAX_STEPS: usize = 8;
 
 pub async fn run(visit: &mut Visit) -> Result<()> {
     for (list, from) in LISTS {
@@ -40,7 +40,7 @@ async fn walk(visit: &mut Visit, list: &str, ids: &[String], from: usize) -> Res
     let browser = &mut visit.browser;
     browser.open(list).await?;
     browser.follow(&format!("#row-{} .subject a", ids[from])).await?;
-    let last = (from + MOST).min(ids.len() - 1);
+    let last = (from + MAX_STEPS).min(ids.len() - 1);
     for at in from..=last {
         expect(visit, at, ids).await?;
         if at < last {

@@ -15,9 +15,9 @@ use crate::harness::Cases;
 struct Number {
     text: String,
     href: String,
-    /// Where it stands, for messages.
+    /// Its section and row, for messages.
     place: String,
-    /// The title of its chart, or the head of its column.
+    /// The title of its chart, or the header of its column.
     head: String,
 }
 
@@ -29,7 +29,7 @@ const NUMBERS: &str = r"{
   place: `${it.closest('section')?.querySelector('h2')?.textContent ?? 'coverage'}, ${it.closest('tr')?.textContent ?? ''}`,
 }";
 
-/// A page of rows: how many, and the scores of each.
+/// The rows of a page, or of all pages of a list: their ids and scores.
 #[derive(Debug, Deserialize)]
 struct Rows {
     summary: String,
@@ -41,7 +41,7 @@ struct Rows {
     next: Option<String>,
 }
 
-/// The rows of a page of the list, given as a document.
+/// Reads the rows of a page of the list from its document.
 const ROWS: &str = r"(page) => {
   const column = (label) => [...page.querySelectorAll(`#rows tbody td[data-label=${label}]`)].map((cell) => {
     const number = Number.parseFloat(cell.querySelector('b')?.textContent ?? cell.textContent);
@@ -55,7 +55,7 @@ const ROWS: &str = r"(page) => {
   };
 }";
 
-/// All rows of a list, from all its pages; pages are read without showing them.
+/// Reads all rows of a list. Its pages are fetched without being shown.
 const LIST: &str = r"async (address, rowsOf) => {
   let all = null;
   while (address) {
@@ -68,7 +68,7 @@ const LIST: &str = r"async (address, rowsOf) => {
   return all;
 }";
 
-/// One number of each kind is clicked on.
+/// One number of each kind, to click on.
 const CLICKED: [&str; 8] = [
     "#coverage a:nth-of-type(2)",
     ".trend .big a",
@@ -87,8 +87,8 @@ const OVERVIEWS: [&str; 4] = [
     "/console?period=7d&by=agent&of=handoff_smoothness",
 ];
 
-/// Reads every list that the overviews lead to and compares the number with the rows: a count with how many there are, a mean
-/// with the mean of theirs.
+/// Compares every number of the overviews with the list that it links to: a count with the number of rows, a mean with the
+/// mean of their scores.
 pub async fn run(visit: &mut Visit) -> Result<()> {
     let mut lists: BTreeMap<String, Rows> = BTreeMap::new();
     let mut cases = Cases::default();
@@ -122,7 +122,7 @@ async fn numbers(visit: &mut Visit, overview: &str) -> Result<Vec<Number>> {
     Ok(links.into_iter().filter(|link| link.text.starts_with(|first: char| first.is_ascii_digit())).collect())
 }
 
-/// Clicks on a number, and counts the rows on the screen.
+/// Clicks on a number, and compares it with the rows that are shown.
 async fn click(visit: &mut Visit, selector: &str) -> Result<()> {
     let browser = &mut visit.browser;
     browser.open("/console").await?;
@@ -133,7 +133,7 @@ async fn click(visit: &mut Visit, selector: &str) -> Result<()> {
     let address = browser.address().await?;
     ensure!(address == number.href, "it leads to {address}");
     let rows: Rows = browser.evaluate(&format!("({ROWS})(document)")).await?;
-    // More than a page of rows was counted above.
+    // Lists of several pages are checked in `run`.
     if rows.next.is_none() { adds_up(&number, &rows) } else { Ok(()) }
 }
 

@@ -4,14 +4,14 @@ use anyhow::{Context, Result, ensure};
 
 use crate::console::visit::Visit;
 
-/// Of the element with the focus.
+/// Id of the element with the focus.
 const FOCUSED: &str = "document.activeElement?.id ?? ''";
 
 pub async fn run(visit: &mut Visit) -> Result<()> {
     let browser = &mut visit.browser;
     browser.open("/console/conversations?charge=disputed&charge=review&charge=supported").await?;
     browser.evaluate::<serde_json::Value>("window.isTheSamePage = true").await?;
-    // What has the focus, the key that changes the list, and where the focus is afterwards.
+    // The element with the focus, the key that changes the list, and the id of the element with the focus afterwards.
     let steps = [
         ("#sort-axis", "Enter", Some("sort-axis")),
         ("#sort-time", "Enter", Some("sort-time")),
@@ -48,7 +48,7 @@ async fn update(visit: &mut Visit, selector: &str, key: &str, focused: Option<&s
     Ok(())
 }
 
-/// The status says what the summary of the list does, on the same document.
+/// Waits until the status has the text of the list's summary; the document must be the same.
 async fn expect_status(visit: &mut Visit) -> Result<()> {
     let browser = &mut visit.browser;
     browser

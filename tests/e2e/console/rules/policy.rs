@@ -1,10 +1,10 @@
-//! A violation of the Content-Security-Policy breaks every rule; this checks that it would be noticed.
+//! A violation of the Content Security Policy fails every rule. This checks that the browser reports violations.
 
 use anyhow::{Result, ensure};
 
 use crate::console::visit::Visit;
 
-/// What the policy forbids, and the directive that does.
+/// JavaScript that violates the policy, and the violated directive.
 const VIOLATIONS: [(&str, &str); 3] = [
     ("document.body.insertAdjacentHTML('beforeend', '<p style=\"color: red\">inline</p>')", "style-src"),
     (
@@ -17,11 +17,11 @@ const VIOLATIONS: [(&str, &str); 3] = [
 pub async fn run(visit: &mut Visit) -> Result<()> {
     let browser = &mut visit.browser;
     browser.open("/console").await?;
-    ensure!(browser.complaints().await?.is_empty(), "the page itself violates the policy");
+    ensure!(browser.page_errors().await?.is_empty(), "the page itself violates the policy");
     for (violation, directive) in VIOLATIONS {
         browser.evaluate::<serde_json::Value>(violation).await?;
-        let complaints = browser.complaints_until(directive).await?;
-        ensure!(complaints.iter().any(|text| text.contains(directive)), "{directive}: {complaints:?}");
+        let page_errors = browser.page_errors_until(directive).await?;
+        ensure!(page_errors.iter().any(|text| text.contains(directive)), "{directive}: {page_errors:?}");
     }
     ensure!(!browser.evaluate::<bool>("'ran' in window").await?, "an inline script ran");
     Ok(())

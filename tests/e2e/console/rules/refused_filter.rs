@@ -1,4 +1,4 @@
-//! A filter that cannot be read is answered beside its field, and nothing that was typed is lost: with scripts and without.
+//! The error of an invalid filter is shown beside its field, and no input is lost: with scripts and without.
 
 use anyhow::{Result, ensure};
 
@@ -10,13 +10,13 @@ const FIELDS: [(&str, &str); 3] =
 
 pub async fn run(visit: &mut Visit) -> Result<()> {
     for scripts in [true, false] {
-        visit.renew(&Viewer { scripts, ..Viewer::default() }).await?;
+        visit.reset(&Viewer { scripts, ..Viewer::default() }).await?;
         fill_in(visit, scripts).await?;
     }
     period(visit).await
 }
 
-/// The days of the overview: also what a date field would not hold.
+/// The period of the overview: invalid days stay in their fields, even those that a date field cannot hold.
 async fn period(visit: &mut Visit) -> Result<()> {
     let browser = &mut visit.browser;
     browser.open("/console?from=2026-02-30&to=yesterday").await?;
@@ -24,8 +24,8 @@ async fn period(visit: &mut Visit) -> Result<()> {
     ensure!(values == ["2026-02-30", "yesterday"], "{values:?}");
     let said = browser.text("#from-fault").await?;
     ensure!(said.contains("Give a day"), "{said}");
-    let complaints = browser.complaints().await?;
-    ensure!(complaints.iter().all(|text| text.contains("status of 400")), "{complaints:?}");
+    let page_errors = browser.page_errors().await?;
+    ensure!(page_errors.iter().all(|text| text.contains("status of 400")), "{page_errors:?}");
     Ok(())
 }
 
@@ -65,8 +65,8 @@ async fn fill_in(visit: &mut Visit, scripts: bool) -> Result<()> {
             "scripts {scripts}: nothing is said beside {name}: {described:?}"
         );
     }
-    let complaints = browser.complaints().await?;
+    let page_errors = browser.page_errors().await?;
     let is_answer = |text: &String| text.contains("status of 400");
-    ensure!(complaints.iter().all(is_answer), "{complaints:?}");
+    ensure!(page_errors.iter().all(is_answer), "{page_errors:?}");
     Ok(())
 }

@@ -8,14 +8,14 @@ use crate::console::visit::Visit;
 /// The address of `assay console link` works once; signing out ends the session, also for a copy of its cookie; a page that
 /// needs a session leads to the form, and from there back.
 pub async fn run(visit: &mut Visit) -> Result<()> {
-    let link = visit.link().await?;
+    let link = visit.sign_in_link().await?;
     let browser = &mut visit.browser;
-    browser.renew(&Viewer::default()).await?;
+    browser.reset(&Viewer::default()).await?;
     browser.open(&link).await?;
     ensure!(browser.text("h1").await? != "Sign in", "the address does not sign in");
     let session = browser.cookies().await?;
 
-    browser.renew(&Viewer::default()).await?;
+    browser.reset(&Viewer::default()).await?;
     browser.open(&link).await?;
     ensure!(browser.has("#link-fault").await?, "the address signs in twice");
     expect_refusal(visit, 403).await?;
@@ -47,7 +47,7 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
     ended_session(visit).await
 }
 
-/// A part of a page that is asked for after the session has ended leads to the form, too, through the gateway.
+/// A partial update after the end of the session leads to the sign-in form, too, through the gateway.
 async fn ended_session(visit: &mut Visit) -> Result<()> {
     let browser = &mut visit.browser;
     browser.open("/console/conversations").await?;
@@ -63,10 +63,10 @@ async fn ended_session(visit: &mut Visit) -> Result<()> {
     expect_refusal(visit, 403).await
 }
 
-/// The browser notes every answer that is an error.
+/// The browser reports every error response.
 async fn expect_refusal(visit: &mut Visit, status: u16) -> Result<()> {
-    let complaints = visit.browser.complaints().await?;
+    let page_errors = visit.browser.page_errors().await?;
     let is_expected = |text: &String| text.contains(&format!("status of {status}"));
-    ensure!(!complaints.is_empty() && complaints.iter().all(is_expected), "{complaints:?}");
+    ensure!(!page_errors.is_empty() && page_errors.iter().all(is_expected), "{page_errors:?}");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Rule 9: times in the viewer's zone with UTC in the title; numbers with a legend of what is good.
+//! Rule 9: times are in the viewer's zone, with UTC in the title; a legend explains the bands of scores.
 
 use anyhow::{Result, ensure};
 use serde_json::json;
@@ -10,10 +10,11 @@ use crate::harness::{conversation, edited, set};
 /// 2025-11-20T00:53:20Z is the first message of the harness's conversation.
 const TITLE: &str = "2025-11-20 00:53:20 UTC";
 
-/// The zone, the time there, and what the foot of the page says.
+/// The zone, whether scripts run, the expected time, and the expected text of the footer.
 const ZONES: [(&str, bool, &str, &str); 4] = [
     ("Asia/Kolkata", true, "20 Nov, 06:23", "Times in UTC+5:30"),
-    ("America/St_Johns", true, "19 Nov, 21:23", "Times in UTC−3:30"),
+    // Without summer time: the footer shows the offset of today.
+    ("Pacific/Marquesas", true, "19 Nov, 15:23", "Times in UTC−9:30"),
     ("Etc/UTC", true, "20 Nov, 00:53", "Times in UTC"),
     // The server cannot know the zone.
     ("Asia/Kolkata", false, "20 Nov, 00:53", "Times in UTC"),
@@ -23,7 +24,7 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
     let body = edited(conversation("zones"), &[set("/subject", json!("Which zone?"))]);
     let id = visit.import(&body).await?;
     for (zone, scripts, expected, foot) in ZONES {
-        visit.renew(&Viewer { zone, scripts, ..Viewer::default() }).await?;
+        visit.reset(&Viewer { zone, scripts, ..Viewer::default() }).await?;
         for page in
             ["/console/conversations?external_id=zones".to_owned(), format!("/console/conversations/{id}")]
         {
@@ -35,7 +36,7 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
                 times.first() == Some(&(expected.to_owned(), TITLE.to_owned())),
                 "{zone}, scripts {scripts}, {page}: {times:?}"
             );
-            // Offsets differ by season; that of the foot is the present one, and November is in no summer time.
+            // The footer has the present offset, the time that of November: they agree outside of summer time.
             let zone_text = browser.text("#zone").await?;
             ensure!(zone_text == foot, "{zone}, scripts {scripts}: {zone_text}");
             let legend = browser.text("footer").await?;

@@ -21,18 +21,18 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
         let shown: String = browser.evaluate(MAIN).await?;
         browser.reload().await?;
         ensure!(browser.evaluate::<String>(MAIN).await? == shown, "{address} is another page after a reload");
-        visit.renew(&Viewer::default()).await?;
+        visit.reset(&Viewer::default()).await?;
         visit.browser.open(address).await?;
         ensure!(
             visit.browser.evaluate::<String>(MAIN).await? == shown,
             "{address} is another page in another browser"
         );
     }
-    moves(visit).await
+    list_changes(visit).await
 }
 
-/// Every change of the list has an address; going back shows what was there before.
-async fn moves(visit: &mut Visit) -> Result<()> {
+/// Every change of the list changes the URL; going back shows the earlier list.
+async fn list_changes(visit: &mut Visit) -> Result<()> {
     let browser = &mut visit.browser;
     browser.open("/console/conversations?charge=disputed&charge=review").await?;
     let mut seen: Vec<(String, String)> = vec![(browser.address().await?, browser.evaluate(MAIN).await?)];

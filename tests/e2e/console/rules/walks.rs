@@ -6,14 +6,14 @@ use crate::browser::Viewer;
 use crate::console::visit::Visit;
 use crate::harness::{Table, until};
 
-/// So many times Tab is pressed before an element counts as out of reach.
-const MOST_TABS: usize = 160;
+/// Maximum number of Tab presses to reach an element.
+const MAX_TABS: usize = 160;
 
-/// Sign in, overview, a filter, a disputed conversation, its quote, the export of the result, its file; no mouse.
+/// By keyboard alone: sign in, overview, a filter, a disputed conversation, its quote, the export of the result, its file.
 pub async fn by_keyboard(visit: &mut Visit) -> Result<()> {
-    let link = visit.link().await?;
+    let link = visit.sign_in_link().await?;
     let browser = &mut visit.browser;
-    browser.renew(&Viewer::default()).await?;
+    browser.reset(&Viewer::default()).await?;
     browser.open(&link).await?;
     go(visit, "nav a[href='/console/conversations']").await?;
     tab_to(visit, "#filters-button").await?;
@@ -50,11 +50,11 @@ pub async fn by_keyboard(visit: &mut Visit) -> Result<()> {
     Ok(())
 }
 
-/// The same with the mouse and without scripts, and everything else that forms do.
+/// The same with the mouse and without scripts, and all other forms of the console.
 pub async fn without_scripts(visit: &mut Visit) -> Result<()> {
-    let link = visit.link().await?;
+    let link = visit.sign_in_link().await?;
     let viewer = Viewer { scripts: false, ..Viewer::default() };
-    visit.browser.renew(&viewer).await?;
+    visit.browser.reset(&viewer).await?;
     visit.browser.open(&link).await?;
     overview(visit).await.context("overview")?;
     let count = list(visit).await.context("list")?;
@@ -122,7 +122,7 @@ async fn conversation(visit: &mut Visit) -> Result<()> {
     ensure!(browser.has(".verdict :target").await?, "the quote does not lead to its reason");
     browser.follow("#next").await?;
     browser.follow("#previous").await?;
-    ensure!(browser.has("[data-copy-text][hidden]").await?, "a button that only scripts can serve is shown");
+    ensure!(browser.has("[data-copy-text][hidden]").await?, "a button that needs scripts is shown");
     browser.follow("#help-link").await?;
     ensure!(browser.has("#keys").await?, "no help");
     browser.back().await
@@ -181,16 +181,16 @@ async fn until_complete(visit: &mut Visit) -> Result<()> {
 /// Presses Tab until the focus is on the element.
 async fn tab_to(visit: &mut Visit, selector: &str) -> Result<()> {
     let selector_text = serde_json::to_string(selector)?;
-    for _ in 0..MOST_TABS {
+    for _ in 0..MAX_TABS {
         visit.browser.press("Tab").await?;
         if visit.browser.evaluate(&format!("document.activeElement.matches({selector_text})")).await? {
             return Ok(());
         }
     }
-    bail!("{selector} cannot be reached by {MOST_TABS} times Tab")
+    bail!("{selector} cannot be reached by pressing Tab {MAX_TABS} times")
 }
 
-/// Goes to a link by Tab, and follows it.
+/// Moves the focus to a link by Tab, and follows it.
 async fn go(visit: &mut Visit, selector: &str) -> Result<()> {
     tab_to(visit, selector).await?;
     visit.browser.press_and_follow("Enter").await

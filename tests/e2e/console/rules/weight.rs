@@ -7,40 +7,40 @@ use crate::browser::Viewer;
 use crate::console::pages::pages;
 use crate::console::visit::Visit;
 
-const FIRST: u64 = 100_000;
-const NEXT: u64 = 30_000;
+const MAX_FIRST_BYTES: u64 = 100_000;
+const MAX_NEXT_BYTES: u64 = 30_000;
 
 pub async fn run(visit: &mut Visit) -> Result<()> {
     let pages = pages(visit).await?;
-    visit.renew(&Viewer::default()).await?;
-    // The overview needs all files that there are: they weigh what the first visit does more than the next.
+    visit.reset(&Viewer::default()).await?;
+    // The overview loads all files. Their weight is the difference between its first and its second visit.
     let overview = &pages.first().context("no page")?.address;
     let first = weigh(visit, overview).await?;
     let files = first.checked_sub(weigh(visit, overview).await?).context("nothing is cached")?;
     ensure!(files > 20_000, "the files weigh {files} bytes: they were not measured");
-    let mut faults = Vec::new();
+    let mut too_heavy = Vec::new();
     let mut heaviest = (first, 0);
     for page in &pages {
         let next = weigh(visit, &page.address).await?;
         let first = files + next;
         heaviest = (heaviest.0.max(first), heaviest.1.max(next));
         ensure!(next > 500, "{}: {next} bytes: it was not measured", page.name);
-        if first > FIRST || next > NEXT {
-            faults.push(format!("{} weighs at most {first} bytes, then {next}", page.name));
+        if first > MAX_FIRST_BYTES || next > MAX_NEXT_BYTES {
+            too_heavy.push(format!("{} weighs at most {first} bytes, then {next}", page.name));
         }
     }
-    visit.browser.complaints().await?;
+    visit.browser.page_errors().await?;
     writeln!(
         std::io::stderr(),
         "the heaviest pages: {} bytes on the first visit, {} on the next",
         heaviest.0,
         heaviest.1
     )?;
-    ensure!(faults.is_empty(), "{}", faults.join("\n"));
+    ensure!(too_heavy.is_empty(), "{}", too_heavy.join("\n"));
     Ok(())
 }
 
-/// Bytes on the wire of a page and all its files; from the cache nothing is loaded.
+/// Bytes on the wire of a page and its files; cached files are not counted.
 async fn weigh(visit: &mut Visit, address: &str) -> Result<u64> {
     visit.browser.open(address).await?;
     visit.browser.loaded_bytes().await

@@ -1,4 +1,4 @@
-//! No page needs more than the width of a small telephone, and what one comes for is within it.
+//! No page is wider than the screen of a small phone, and its important buttons are within that width.
 
 use anyhow::{Result, ensure};
 use serde_json::json;
@@ -12,7 +12,7 @@ const NARROW: u32 = 360;
 
 pub async fn run(visit: &mut Visit) -> Result<()> {
     let pages = pages(visit).await?;
-    visit.renew(&Viewer { width: NARROW, ..Viewer::default() }).await?;
+    visit.reset(&Viewer { width: NARROW, ..Viewer::default() }).await?;
     let mut wide = Vec::new();
     for page in pages {
         visit.browser.open(&page.address).await?;
@@ -26,7 +26,7 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
             wide.push(format!("{} needs {width} px: {widest:?}", page.name));
         }
     }
-    visit.browser.complaints().await?;
+    visit.browser.page_errors().await?;
     ensure!(wide.is_empty(), "{}", wide.join("\n"));
     for (page, buttons) in [
         ("/console/exports", "main a[href$='/download']"),
@@ -42,9 +42,9 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
     titles(visit).await
 }
 
-/// A title is one line where there is room, and the whole subject is on the page of its conversation.
+/// On a wide screen the title of the overview is one line; a long subject is shown whole on the page of its conversation.
 async fn titles(visit: &mut Visit) -> Result<()> {
-    visit.renew(&Viewer::default()).await?;
+    visit.reset(&Viewer::default()).await?;
     let lines = "(() => { const all = document.createRange(); all.selectNodeContents(document.querySelector('#period')); return new Set([...all.getClientRects()].map((it) => it.top)).size })()";
     for query in ["", "?from=2025-10-26&to=2025-11-22", "?from=2025-09-21&to=2026-11-22"] {
         visit.browser.open(&format!("/console{query}")).await?;
@@ -55,7 +55,7 @@ async fn titles(visit: &mut Visit) -> Result<()> {
     let body = edited(conversation("long-subject"), &[set("/subject", json!(subject))]);
     let id = visit.import(&body).await?;
     for width in [NARROW, Viewer::default().width] {
-        visit.renew(&Viewer { width, ..Viewer::default() }).await?;
+        visit.reset(&Viewer { width, ..Viewer::default() }).await?;
         visit.browser.open(&format!("/console/conversations/{id}")).await?;
         ensure!(visit.browser.text("h1").await? == subject, "{}", visit.browser.text("h1").await?);
         let is_whole: bool = visit

@@ -29,8 +29,8 @@ pub async fn run(stack: &Stack) -> Result<()> {
         let body = edited(conversation(&format!("accepted-{number}")), &edits);
         cases.check(name, api.import(&body).await.map(drop));
     }
-    cases.check("all faults in one answer", all_errors_are_reported(&api).await);
-    cases.check("no more than twenty faults", at_most_twenty_errors_are_reported(&api).await);
+    cases.check("all errors in one answer", all_errors_are_reported(&api).await);
+    cases.check("at most twenty errors", at_most_twenty_errors_are_reported(&api).await);
     cases.check("no object", no_object(&api).await);
     cases.finish()
 }
@@ -40,7 +40,7 @@ async fn is_refused(api: &Api, ticket: &str, refusal: &Refusal) -> Result<()> {
     let bad = edited(good.clone(), &refusal.edits);
     ensure!(bad != good, "the case changes nothing");
     api.post("/v1/assess", &bad).await?.error_at(refusal.pointer)?;
-    // A refused request claims nothing, whatever identity it would have had.
+    // A refused request does not use the identity up.
     let same_identity =
         match (bad["ticket_id"].as_str(), bad["source"].as_str(), bad["source_account_id"].as_str()) {
             (Some(_), None, None) => good,
@@ -231,7 +231,7 @@ async fn at_most_twenty_errors_are_reported(api: &Api) -> Result<()> {
     let body = edited(conversation("twenty"), &[set("/messages", bad)]);
     let problem = api.post("/v1/assess", &body).await?.error_at("/messages/0/content")?;
     let count = problem["errors"].as_array().map_or(0, Vec::len);
-    ensure!(count == 20, "{count} faults");
+    ensure!(count == 20, "{count} errors");
     Ok(())
 }
 

@@ -80,7 +80,7 @@ async fn exchange(stack: &Stack, request: &[u8]) -> Result<Reply> {
 /// Not a server error; and every refusal is a problem object (RFC 9457) with the request's id.
 fn is_valid_response(reply: &Reply) -> Result<()> {
     ensure!(reply.status < 500, "{}: {}", reply.status, reply.text());
-    ensure!(reply.headers.get("x-injected").is_none(), "a header of the client's: {:?}", reply.headers);
+    ensure!(reply.headers.get("x-injected").is_none(), "an injected header: {:?}", reply.headers);
     let request_id = reply.header("x-request-id");
     ensure!(!request_id.is_empty(), "no request id: {} {:?}", reply.status, reply.headers);
     if reply.status < 400 {

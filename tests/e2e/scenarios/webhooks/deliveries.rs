@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{EVENTS, Hook, good};
+use super::{EVENTS, Hook, resolved_conversation};
 use crate::harness::{Message, PrivateStack, Receiver, Stack};
 
 /// Failures are retried and logged; messages are replayed, secrets rotated; 410 disables the endpoint.
@@ -77,9 +77,9 @@ async fn rotation(hook: &Hook, receiver: &Receiver) -> Result<()> {
     ensure!(signatures.len() == 2 && signatures[0] != signatures[1], "{signatures:?}");
     // Each signature verifies with its own secret.
     for (secret, signature) in [(new, signatures[0]), (hook.secret.as_str(), signatures[1])] {
-        let mut alone = message.clone();
-        alone.headers.insert("webhook-signature", signature.parse()?);
-        alone.verified(secret)?;
+        let mut signed_once = message.clone();
+        signed_once.headers.insert("webhook-signature", signature.parse()?);
+        signed_once.verified(secret)?;
     }
     Ok(())
 }
@@ -158,7 +158,7 @@ pub async fn receiver_outage(stack: &mut PrivateStack) -> Result<()> {
     hook.await_subscription(&receiver).await?;
     let address = receiver.address();
     drop(receiver);
-    let ticket = api.import(&good("T-away")).await?;
+    let ticket = api.import(&resolved_conversation("T-away")).await?;
     api.evaluation(&ticket).await?;
     let of_ticket = |entry: &Value| entry["status"] == "pending" && entry["attempts"] != 0;
     crate::harness::until("an attempt that fails", async || {

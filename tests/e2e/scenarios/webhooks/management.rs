@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{EVENTS, good};
+use super::{EVENTS, resolved_conversation};
 use crate::harness::{Api, Cases, PrivateStack, Stack};
 
 /// Refused URLs, and the limit of endpoints.
@@ -120,7 +120,7 @@ pub async fn turned_off(stack: &mut PrivateStack) -> Result<()> {
     api.post("/v1/webhooks", &body).await?.problem(404, "webhooks-off")?;
     api.get("/v1/webhooks").await?.problem(404, "webhooks-off")?;
     api.register("hooked-bot").await?;
-    let ticket = api.import(&good("T-off")).await?;
+    let ticket = api.import(&resolved_conversation("T-off")).await?;
     api.evaluation(&ticket).await?;
     api.export(&json!({"kind": "axis"})).await?;
     Ok(())

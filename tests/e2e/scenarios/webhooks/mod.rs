@@ -75,12 +75,12 @@ impl Hook {
         .await
     }
 
-    /// Waits until evaluations are sent to it: scoring-worker polls the subscribers.
+    /// Waits until evaluations are sent to the endpoint: scoring-worker polls the subscribers.
     async fn await_subscription(&self, receiver: &Receiver) -> Result<()> {
         let mut probe = 0;
         until("the first evaluation message", async || {
             probe += 1;
-            let id = self.api.import(&good(&format!("probe-{probe}"))).await?;
+            let id = self.api.import(&resolved_conversation(&format!("probe-{probe}"))).await?;
             self.api.evaluation(&id).await?;
             // Time for the message of the previous probe.
             tokio::time::sleep(std::time::Duration::from_millis(300)).await;
@@ -91,7 +91,7 @@ impl Hook {
 }
 
 /// A conversation resolved by the bot `hooked-bot`, which must be registered.
-fn good(ticket_id: &str) -> Value {
+fn resolved_conversation(ticket_id: &str) -> Value {
     let (ann, bot) = (json!({"type": "contact", "external_id": "ann"}), bot());
     json!({"ticket_id": ticket_id, "messages": [
         message(0, &ann, "Please cancel order 5521."),
@@ -101,7 +101,7 @@ fn good(ticket_id: &str) -> Value {
 }
 
 /// A conversation whose charge is disputed.
-fn bad(ticket_id: &str) -> Value {
+fn disputed_conversation(ticket_id: &str) -> Value {
     let (ann, bot) = (json!({"type": "contact", "external_id": "ann"}), bot());
     json!({"ticket_id": ticket_id, "source": "zendesk", "messages": [
         message(0, &ann, "Please cancel order 5521."),

@@ -1,10 +1,12 @@
 //! Messages of evaluations and exports, and their recipients.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{EVENTS, Hook, bad};
+use super::{EVENTS, Hook, disputed_conversation};
 use crate::harness::{Message, Receiver, Stack};
 
 /// Evaluations and exports are sent to subscribed endpoints of their organization, with valid signatures; payloads of a
@@ -17,7 +19,7 @@ pub async fn run(stack: &Stack) -> Result<()> {
     let stranger = Hook::new(stack.api_of("stranger").await?, &theirs, &EVENTS).await?;
     hook.await_subscription(&mine).await?;
 
-    let ticket = api.import(&bad("T-bad")).await?;
+    let ticket = api.import(&disputed_conversation("T-disputed")).await?;
     let evaluation = api.evaluation(&ticket).await?;
     let of_ticket = |message: &Message| message.payload()["data"]["ticket_id"] == ticket;
     let messages = mine.await_messages("three events of one evaluation", 3, of_ticket).await?;
@@ -26,7 +28,7 @@ pub async fn run(stack: &Stack) -> Result<()> {
     threshold_applies(&hook, &mine).await?;
 
     stranger.test().await?;
-    theirs.await_messages("the stranger's trial", 1, |_| true).await?;
+    theirs.await_messages("the stranger's test message", 1, |_| true).await?;
     let others = theirs.messages();
     ensure!(others.iter().all(|message| message.payload()["type"] == "webhook.test"), "{others:?}");
     others[0].verified(&stranger.secret)?;
@@ -41,7 +43,7 @@ fn evaluation_messages_are_correct(hook: &Hook, messages: &[Message], evaluation
         let data = &payload["data"];
         types.push(payload["type"].as_str().context("no type")?.to_owned());
         ensure!(message.header("content-type") == "application/json", "{message:?}");
-        ensure!(data["external_ticket_id"] == "T-bad" && data["source"] == "zendesk", "{payload}");
+        ensure!(data["external_ticket_id"] == "T-disputed" && data["source"] == "zendesk", "{payload}");
         ensure!(data["axis"]["score"] == evaluation["axis"]["score"], "{payload}");
         ensure!(data["charge"]["assessment"] == "disputed", "{payload}");
         ensure!(data["resolution"]["status"] == evaluation["resolution"]["status"], "{payload}");
@@ -50,8 +52,7 @@ fn evaluation_messages_are_correct(hook: &Hook, messages: &[Message], evaluation
     }
     types.sort();
     ensure!(types == ["axis.low_score", "evaluation.completed", "resolution.disputed"], "{types:?}");
-    let mut ids: Vec<&str> = messages.iter().map(|message| message.header("webhook-id")).collect();
-    ids.dedup();
+    let ids: BTreeSet<&str> = messages.iter().map(|message| message.header("webhook-id")).collect();
     ensure!(ids.len() == 3, "messages share an id: {ids:?}");
     Ok(())
 }
@@ -73,7 +74,7 @@ async fn export_message_is_correct(hook: &Hook, receiver: &Receiver) -> Result<(
 async fn threshold_applies(hook: &Hook, receiver: &Receiver) -> Result<()> {
     let changed = hook.change(&json!({"axis_low_score_below": 1.0})).await?;
     ensure!(changed["axis_low_score_below"] == 1.0, "{changed}");
-    let ticket = hook.api.import(&bad("T-bad-2")).await?;
+    let ticket = hook.api.import(&disputed_conversation("T-disputed-2")).await?;
     let of_ticket = |message: &Message| message.payload()["data"]["ticket_id"] == ticket;
     // All messages of an evaluation are made in one transaction: when two are there, a third would be in the log.
     receiver.await_messages("two events of one evaluation", 2, of_ticket).await?;

@@ -1,6 +1,6 @@
 //! The documented columns.
 
-/// Of `axis`.
+/// Columns of the file `axis`.
 pub const AXIS: [&str; 43] = [
     "ticket_id",
     "external_ticket_id",
@@ -47,7 +47,7 @@ pub const AXIS: [&str; 43] = [
     "schema_version",
 ];
 
-/// Of `resolution_audit`.
+/// Columns of the file `resolution_audit`.
 pub const AUDIT: [&str; 43] = [
     "ticket_id",
     "external_ticket_id",

@@ -180,7 +180,7 @@ fn moment(millis: i64) -> String {
     Timestamp::saturating_from_millis(millis).to_string()
 }
 
-/// A cell of our own vocabulary; a list is a JSON array; nothing for null.
+/// The cell of a value that the product makes: a text as it is, a list as a JSON array, `null` as an empty cell.
 fn plain(value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => String::new(),
@@ -193,7 +193,7 @@ fn decimals(value: Option<&Value>, digits: usize) -> String {
     value.and_then(Value::as_f64).map(|number| format!("{number:.digits$}")).unwrap_or_default()
 }
 
-/// A text that people wrote: with `'` in front when a spreadsheet would take it for a formula.
+/// The cell of a text from outside: with `'` in front if a spreadsheet would read it as a formula.
 fn guarded(text: Option<&str>) -> String {
     let text = text.unwrap_or_default();
     let starts = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];

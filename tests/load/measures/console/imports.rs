@@ -1,5 +1,5 @@
-//! What the columns and sums of days cost the imports beside them: the same stack without writing them, in turns. Evaluations arrive at
-//! a fixed rate: the scorer would take most of the processors, and hide the difference.
+//! Cost of the facts and stale days of the read model for concurrent imports, compared with a stack that does not write
+//! them. Evaluations arrive at a fixed rate: the scorer would use most of the CPU, and hide the difference.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -21,12 +21,12 @@ use crate::cluster::Servers;
 use crate::conversations::Conversations;
 use crate::report::{Goal, Report, Row};
 
-/// Nothing is written for lists and summaries.
+/// Discards what is written for lists and summaries.
 const WITHOUT_FACTS: &str = "
     CREATE RULE nothing AS ON INSERT TO export.evaluation_facts DO INSTEAD NOTHING;
     CREATE RULE nothing AS ON INSERT TO export.stale_days DO INSTEAD NOTHING";
 
-/// Evaluations that arrive in the read model: so many in a transaction, so often.
+/// Evaluations per transaction of the read model, and the interval between transactions.
 const BATCH: u64 = 64;
 const INTERVAL: Duration = Duration::from_millis(160);
 
@@ -46,18 +46,22 @@ impl Side {
         Ok(Self { accepting, exports, organization_id: new_id(), next: AtomicU64::new(0) })
     }
 
-    /// Imports accepted a second, while evaluations arrive, and milliseconds of a transaction with these.
+    /// Imports accepted per second while evaluations arrive, and the mean milliseconds of a transaction with evaluations.
     async fn round(&self, samples: &[Evaluation], time: Duration) -> Result<(f64, f64)> {
         let mut transactions = Vec::new();
         let outcome = tokio::select! {
             outcome = self.accepting.maximum(time) => outcome?,
-            failed = self.take_in(samples, &mut transactions) => match failed? {},
+            failed = self.write_evaluations(samples, &mut transactions) => match failed? {},
         };
         Ok((outcome.per_second(202), transactions.iter().sum::<f64>() / transactions.len().max(1) as f64))
     }
 
-    /// Until it is dropped.
-    async fn take_in(&self, samples: &[Evaluation], transactions: &mut Vec<f64>) -> Result<Infallible> {
+    /// Writes evaluations into the read model until the future is dropped.
+    async fn write_evaluations(
+        &self,
+        samples: &[Evaluation],
+        transactions: &mut Vec<f64>,
+    ) -> Result<Infallible> {
         let mut ticks = tokio::time::interval(INTERVAL);
         loop {
             ticks.tick().await;
@@ -84,7 +88,7 @@ pub async fn measure(
     servers.sql("without_facts", WITHOUT_FACTS)?;
     let (mut accepted, mut written) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
     for round in 0..2 * pace.rounds {
-        // In turns, so that neither always comes first.
+        // Alternately, so that neither is always first.
         for place in if round % 2 == 0 { [0, 1] } else { [1, 0] } {
             servers.settle_disk()?;
             let figures = [&with, &without][place].round(samples, pace.time).await?;
@@ -92,18 +96,18 @@ pub async fn measure(
             written[place].push(figures.1);
         }
     }
-    let beside = "the same without facts and marks of days";
-    let a_second = 1e3 * BATCH as f64 / INTERVAL.as_millis() as f64;
-    let what = format!("imports accepted beside {a_second:.0} evaluations a second");
+    let baseline = "the same without facts and stale days";
+    let per_second = 1e3 * BATCH as f64 / INTERVAL.as_millis() as f64;
+    let what = format!("imports accepted beside {per_second:.0} evaluations per second");
     report.add(Row::with_baseline(
         "console",
         what,
         "/s",
         &accepted[0],
-        (beside, &accepted[1]),
+        (baseline, &accepted[1]),
         Goal::Ratio(0.95),
     ));
-    let what = format!("a transaction with {BATCH} of these, in the read model");
-    report.add(Row::with_baseline("console", what, "ms", &written[0], (beside, &written[1]), Goal::None));
+    let what = format!("transaction with {BATCH} evaluations in the read model");
+    report.add(Row::with_baseline("console", what, "ms", &written[0], (baseline, &written[1]), Goal::None));
     Ok(())
 }

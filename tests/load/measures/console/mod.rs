@@ -24,10 +24,10 @@ use crate::conversations::Conversations;
 use crate::report::{Goal, Report, Row};
 
 const DATABASE: &str = "console";
-/// Conversations that are actually evaluated; stored evaluations are made of theirs.
+/// Conversations that are really evaluated; the stored evaluations are variations of theirs.
 const SAMPLES: u64 = 200;
-/// Imports per second meanwhile.
-const IMPORTS_A_SECOND: f64 = 300.0;
+/// Rate of imports while lists and pages are read.
+const IMPORTS_PER_SECOND: f64 = 300.0;
 const IMPORT_CONNECTIONS: usize = 16;
 /// Requests of each address.
 const REPEATS: usize = 10;
@@ -80,7 +80,7 @@ pub async fn measure(
     imports::measure(servers, conversations, &stored.samples, pace, report).await
 }
 
-/// Everything that people look at, with its goal.
+/// Latencies of lists, summaries and pages, with their goals.
 async fn read(
     cluster: &Cluster,
     pages: &Pages,
@@ -116,7 +116,7 @@ async fn read(
 async fn while_importing<T>(imports: &Arc<Load>, reading: impl Future<Output = Result<T>>) -> Result<T> {
     let importing = async {
         loop {
-            imports.open_loop(IMPORTS_A_SECOND, Duration::from_secs(5)).await?.only(202)?;
+            imports.open_loop(IMPORTS_PER_SECOND, Duration::from_secs(5)).await?.only(202)?;
         }
     };
     tokio::select! {

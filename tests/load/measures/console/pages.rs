@@ -1,4 +1,4 @@
-//! Pages of the console, by a person who is signed in.
+//! Pages of the console in a session.
 
 use std::time::Instant;
 
@@ -21,7 +21,7 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Signs in with an address of `assay console link`.
+    /// Signs in with a sign-in link.
     pub async fn sign_in(cluster: &Cluster) -> Result<Self> {
         let client = client_builder().redirect(Policy::none()).build()?;
         let link = cluster.console_link().await?;
@@ -50,7 +50,7 @@ impl Pages {
     }
 }
 
-/// Imports a conversation with this agent, as long as they may be, and waits until it is evaluated.
+/// Imports a conversation of the maximum length with this agent, and waits until it is evaluated.
 pub async fn import_longest(cluster: &Cluster, agent: &str) -> Result<TicketId> {
     let message = |number: usize| {
         let author = if number.is_multiple_of(2) {

@@ -1,4 +1,4 @@
-//! What people ask for: filters of each kind, in each order, and summaries of different periods.
+//! Queries: filters of each kind, in each order, and summaries of different periods.
 
 use assay_contracts::evaluations::encode_query;
 
@@ -61,8 +61,8 @@ pub const SORTS: [&str; 14] = [
     "-handoff_smoothness",
 ];
 
-/// Orders of each filter: other ones for each, so that all of them occur.
-const SORTS_A_FILTER: usize = 4;
+/// Orders per filter. They differ from filter to filter, so that all orders occur.
+const SORTS_PER_FILTER: usize = 4;
 
 /// Lists that are read page by page.
 const DEEP: [Filter; 5] = [
@@ -82,7 +82,7 @@ fn list(filter: Filter, sort: &str, limit: &str) -> String {
 pub fn list_paths() -> Vec<String> {
     let of = |(number, filter): (usize, &Filter)| {
         let sorts =
-            (0..SORTS_A_FILTER).map(move |place| SORTS[(number * SORTS_A_FILTER + place) % SORTS.len()]);
+            (0..SORTS_PER_FILTER).map(move |place| SORTS[(number * SORTS_PER_FILTER + place) % SORTS.len()]);
         let filter = *filter;
         sorts.map(move |sort| list(filter, sort, "50")).collect::<Vec<_>>()
     };

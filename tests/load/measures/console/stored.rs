@@ -1,5 +1,5 @@
-//! Evaluations for lists: those of evaluated conversations with other dates, ids, subjects, tools and scores, written by the
-//! read model itself.
+//! Evaluations for lists: copies of real evaluations with other dates, ids, subjects, tools and scores, written by the code
+//! of the read model.
 
 use std::time::{Duration, Instant};
 
@@ -18,9 +18,9 @@ use uuid::Uuid;
 
 use crate::cluster::{Cluster, Servers};
 
-/// The conversations began in 2026.
+/// The conversations began in this period: the year 2026.
 pub const PERIOD: (i64, i64) = (1_767_225_600_000, 1_798_761_600_000);
-/// As the role does.
+/// Evaluations per transaction.
 const BATCH: u64 = 128;
 /// Other organizations, which have a fifth of the rows.
 const OTHERS: u64 = 20;
@@ -54,7 +54,7 @@ impl Stored {
         let others = rows / 5;
         let owner = |number: u64| match number.checked_sub(rows) {
             None => organization.into(),
-            // One after the other, so that each has its sequences without gaps.
+            // One organization after the other, so that the sequences of each are without gaps.
             Some(place) => Uuid::from_u128(u128::from(1 + place * OTHERS / others)).into(),
         };
         for first in (0..rows + others).step_by(usize::try_from(BATCH)?) {
@@ -81,7 +81,7 @@ async fn columns_of_all_days(store: &dyn EvaluationStore) -> Result<()> {
     Ok(())
 }
 
-/// What the product found in the imported conversations.
+/// Waits for the evaluations of the imported conversations, and reads them.
 async fn evaluations(
     cluster: &Cluster,
     servers: &Servers,
@@ -108,7 +108,7 @@ async fn evaluations(
     Ok(found)
 }
 
-/// The same for the same number.
+/// The event with this number; the same number gives the same event.
 pub fn event(number: u64, organization_id: OrganizationId, samples: &[Evaluation]) -> ConversationEvaluated {
     let random = |salt: u64| {
         let mixed = (number + 1)
@@ -179,14 +179,14 @@ fn varied(mut evaluation: Evaluation, random: &impl Fn(u64) -> u64) -> Evaluatio
     evaluation
 }
 
-/// Three words: a frequent one, one of five thousand, and one of all numbers.
+/// A frequent word, a word out of five thousand, and a number out of a million.
 fn subject(random: u64) -> String {
     let frequent = ["Refund", "Order", "Login", "Invoice", "Delivery", "Account", "Return", "Question"];
     let first = frequent[usize::try_from(random % 8).unwrap_or_default()];
     format!("{first} word{} case {}", random / 8 % 5_000, random / 40_000 % 1_000_000)
 }
 
-/// Imported within some hours, as the past of a helpdesk is.
+/// Ids of tickets imported within hours, like the first import of a helpdesk.
 fn ticket_id(number: u64, random: u64) -> TicketId {
     let millis = PERIOD.0.unsigned_abs() + number * 31;
     let bytes = random.to_be_bytes();

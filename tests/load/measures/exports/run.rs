@@ -24,11 +24,11 @@ pub struct Exported {
     pub peak_megabytes: f64,
     /// From the request until the first byte of the file arrived.
     pub first_byte_ms: f64,
-    pub download_megabytes_a_second: f64,
+    pub download_megabytes_per_second: f64,
 }
 
 impl Exported {
-    pub fn megabytes_a_second(&self) -> f64 {
+    pub fn megabytes_per_second(&self) -> f64 {
         self.bytes as f64 / 1e6 / self.seconds
     }
 }
@@ -63,7 +63,7 @@ pub async fn export(cluster: &Cluster, stored: &Stored) -> Result<Exported> {
         bytes += chunk.len() as u64;
         hasher.update(&chunk);
     }
-    let download_megabytes_a_second = bytes as f64 / 1e6 / begin.elapsed().as_secs_f64();
+    let download_megabytes_per_second = bytes as f64 / 1e6 / begin.elapsed().as_secs_f64();
     let sha256 = hex::encode(hasher.finalize());
     ensure!(
         (bytes, &sha256) == (stored.bytes, &stored.sha256),
@@ -78,6 +78,6 @@ pub async fn export(cluster: &Cluster, stored: &Stored) -> Result<Exported> {
         resting_megabytes,
         peak_megabytes,
         first_byte_ms,
-        download_megabytes_a_second,
+        download_megabytes_per_second,
     })
 }

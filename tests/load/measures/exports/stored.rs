@@ -11,7 +11,7 @@ use assay_platform::runtime::now;
 use sha2::{Digest, Sha256};
 
 use crate::cluster::Servers;
-use crate::limits::copy::{Filling, psql};
+use crate::limits::copy::{CopyFrom, psql};
 
 /// Start of the first conversation, and the interval between starts. Imported conversations are more recent.
 const FIRST_STARTED_AT: i64 = 978_307_200_000;
@@ -24,7 +24,7 @@ const BLOCK: u64 = 1_000;
 /// Coprime to the block.
 const STRIDE: u64 = 617;
 
-/// Upper limit of rows for the plain table: the disks of test machines are small.
+/// With more rows the plain table stays empty: the disks of test machines are small.
 const MAX_AS_COLUMNS: u64 = 2_000_000;
 
 const ROWS: &str = "export.evaluation_rows (ticket_id, organization_id, conversation_started_at, evaluated_at, \
@@ -69,13 +69,13 @@ impl Stored {
         Ok(this)
     }
 
-    /// A SELECT from the plain table, if there is one.
+    /// `\copy` of the plain table, if it has the rows.
     pub fn columns(&self) -> Option<&'static str> {
         let copy = "\\copy (SELECT * FROM plain ORDER BY conversation_started_at, ticket_id) TO FILE CSV";
         (self.rows <= MAX_AS_COLUMNS).then_some(copy)
     }
 
-    /// A SELECT of the rendered lines.
+    /// `\copy` of the rendered lines.
     pub fn lines(&self) -> String {
         format!(
             "\\copy (SELECT axis_line FROM export.evaluation_rows WHERE organization_id = '{}' \
@@ -89,8 +89,8 @@ impl Stored {
     }
 
     fn fill(&mut self, servers: &Servers, samples: &[Sample]) -> Result<()> {
-        let mut rows = Filling::begin(servers, &self.database, ROWS)?;
-        let mut plain = Filling::begin(servers, &self.database, "plain")?;
+        let mut rows = CopyFrom::begin(servers, &self.database, ROWS)?;
+        let mut plain = CopyFrom::begin(servers, &self.database, "plain")?;
         {
             let mut rows = csv::Writer::from_writer(BufWriter::new(rows.input()?));
             let mut plain = BufWriter::new(plain.input()?);
@@ -197,7 +197,7 @@ fn plain_reader(text: &str) -> csv::Reader<&[u8]> {
     csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes())
 }
 
-/// The values of a line as columns, in the order of the file: dates in ISO 8601 and ids sort as text, too.
+/// SQL of a table with the values of a line as columns of text. ISO 8601 dates and ids have the same order as text.
 fn plain_table() -> String {
     let columns: Vec<String> =
         column_names(ExportKind::Axis).map(|name| format!("{name} text COLLATE \"C\"")).collect();

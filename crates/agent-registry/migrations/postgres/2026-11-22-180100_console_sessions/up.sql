@@ -1,4 +1,4 @@
--- One-time addresses that sign in to the console. Only the hash of a token is stored. Times are Unix epoch milliseconds.
+-- Sign-in links that sign in to the console. Only the hash of a token is stored. Times are Unix epoch milliseconds.
 CREATE TABLE console_links (
     token_sha256    bytea  PRIMARY KEY,
     organization_id uuid   NOT NULL REFERENCES organizations (id),
@@ -9,7 +9,7 @@ CREATE TABLE console_links (
 CREATE TABLE console_sessions (
     id              uuid   PRIMARY KEY,
     organization_id uuid   NOT NULL REFERENCES organizations (id),
-    -- The API key it began with; the session ends with it. NULL: a one-time address.
+    -- The API key it began with; the session ends with it. NULL: a sign-in link.
     api_key_id      uuid   REFERENCES api_keys (id),
     token_sha256    bytea  NOT NULL UNIQUE,
     browser         text   NOT NULL,

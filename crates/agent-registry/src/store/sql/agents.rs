@@ -11,14 +11,17 @@ use diesel::prelude::*;
 use super::Connection;
 use super::schema::agents;
 use crate::domain::ExternalIdHash;
-use crate::store::{AgentStored, AgentToStore, MAX_LISTED_AGENTS};
+use crate::store::{AgentToStore, MAX_LISTED_AGENTS, StoreAgentOutcome};
 
 /// The idempotency record comes first: it serializes equal requests. Runs inside a transaction.
-pub(super) fn create(connection: &mut Connection, new: &AgentToStore) -> Result<AgentStored, DatabaseError> {
+pub(super) fn create(
+    connection: &mut Connection,
+    new: &AgentToStore,
+) -> Result<StoreAgentOutcome, DatabaseError> {
     let record = new.record.as_slice();
     let now = new.agent.created_at;
     if let Some(earlier) = idempotency::store(connection, record, now)?.into_iter().flatten().next() {
-        return Ok(AgentStored::KeyReused(earlier));
+        return Ok(StoreAgentOutcome::IdempotencyKeyReused(earlier));
     }
     let hash = ExternalIdHash::of(&new.agent.external_id);
     let inserted = diesel::insert_into(agents::table)
@@ -36,10 +39,10 @@ pub(super) fn create(connection: &mut Connection, new: &AgentToStore) -> Result<
     if inserted == 0 {
         let keys: Vec<_> = record.iter().map(|record| (record.organization_id, &record.key)).collect();
         idempotency::delete(connection, &keys)?;
-        return Ok(AgentStored::Duplicate);
+        return Ok(StoreAgentOutcome::Duplicate);
     }
     outbox::enqueue(connection, std::slice::from_ref(&new.event), outbox::FastPathClaim::NONE)?;
-    Ok(AgentStored::Created)
+    Ok(StoreAgentOutcome::Created)
 }
 
 /// Both kinds of ids are unique: no more agents than ids can be found. Two branches, each with an index; `UNION` removes the

@@ -10,8 +10,8 @@ use diesel::prelude::*;
 
 use super::Connection;
 use super::schema::{api_keys, organizations};
-use crate::domain::{ActiveKey, KeyRecord, OrganizationName, Revocation, USE_INTERVAL_MILLIS};
-use crate::store::{KeyOwner, KeyStored, KeyToStore, MAX_LISTED_KEYS};
+use crate::domain::{ActiveKey, KeyRecord, OrganizationName, Revocation, USE_RECORD_INTERVAL_MILLIS};
+use crate::store::{KeyOwner, KeyToStore, MAX_LISTED_KEYS, StoreKeyOutcome};
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = api_keys)]
@@ -56,7 +56,7 @@ pub(super) fn record_use(
     id: ApiKeyId,
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
-    let before = now.as_millis() - USE_INTERVAL_MILLIS;
+    let before = now.as_millis() - USE_RECORD_INTERVAL_MILLIS;
     diesel::update(api_keys::table.find(StoredId::of(id)))
         .filter(api_keys::last_used_at.is_null().or(api_keys::last_used_at.le(before)))
         .set(api_keys::last_used_at.eq(now.as_millis()))
@@ -65,11 +65,14 @@ pub(super) fn record_use(
 }
 
 /// Call inside a write transaction.
-pub(super) fn create(connection: &mut Connection, new: &KeyToStore) -> Result<KeyStored, DatabaseError> {
+pub(super) fn create(
+    connection: &mut Connection,
+    new: &KeyToStore,
+) -> Result<StoreKeyOutcome, DatabaseError> {
     let hash = new.hash.as_bytes().as_slice();
     let same_key = api_keys::table.filter(api_keys::key_sha256.eq(hash));
     if diesel::select(exists(same_key)).get_result(connection)? {
-        return Ok(KeyStored::AlreadyExists);
+        return Ok(StoreKeyOutcome::AlreadyExists);
     }
     let organization_id = owner_id(connection, new)?;
     let inserted = diesel::insert_into(api_keys::table)
@@ -86,7 +89,7 @@ pub(super) fn create(connection: &mut Connection, new: &KeyToStore) -> Result<Ke
         .do_nothing()
         .execute(connection)?;
     // Another process may have stored the same key since the look-up.
-    Ok(if inserted == 0 { KeyStored::AlreadyExists } else { KeyStored::Created })
+    Ok(if inserted == 0 { StoreKeyOutcome::AlreadyExists } else { StoreKeyOutcome::Created })
 }
 
 fn owner_id(connection: &mut Connection, new: &KeyToStore) -> Result<StoredId, DatabaseError> {

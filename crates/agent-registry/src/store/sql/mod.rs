@@ -20,7 +20,7 @@ use super::{Connection, Database, IdType, lock_organization};
 use crate::domain::{
     ActiveKey, ActiveSession, KeyRecord, OrganizationName, RetentionChange, RetentionRecord, Revocation,
 };
-use crate::store::{AgentStored, AgentToStore, KeyStored, KeyToStore, SessionToStore, Store};
+use crate::store::{AgentToStore, KeyToStore, SessionToStore, Store, StoreAgentOutcome, StoreKeyOutcome};
 
 pub struct SqlStore {
     database: Database,
@@ -34,7 +34,7 @@ impl SqlStore {
 
 #[async_trait]
 impl Store for SqlStore {
-    async fn create_agent(&self, new: AgentToStore) -> Result<AgentStored, DatabaseError> {
+    async fn create_agent(&self, new: AgentToStore) -> Result<StoreAgentOutcome, DatabaseError> {
         self.database.write(move |connection| agents::create(connection, &new)).await
     }
 
@@ -61,7 +61,7 @@ impl Store for SqlStore {
         self.database.write(move |connection| keys::record_use(connection, id, now)).await
     }
 
-    async fn create_key(&self, new: KeyToStore) -> Result<KeyStored, DatabaseError> {
+    async fn create_key(&self, new: KeyToStore) -> Result<StoreKeyOutcome, DatabaseError> {
         self.database.write(move |connection| keys::create(connection, &new)).await
     }
 

@@ -130,13 +130,13 @@ impl ExportStore for SqlStore {
         self.database.write(move |connection| sequences::skip_missing(connection, limit)).await
     }
 
-    async fn forget_skipped_sequences(
+    async fn prune_skipped_sequences(
         &self,
         organization_id: Option<OrganizationId>,
         before: Timestamp,
     ) -> Result<(), DatabaseError> {
         self.database
-            .write(move |connection| sequences::forget_skipped(connection, organization_id, before))
+            .write(move |connection| sequences::prune_skipped(connection, organization_id, before))
             .await
     }
 

@@ -54,6 +54,6 @@ pub(super) fn record(
 }
 
 pub(super) fn prune(connection: &mut Connection, now: Timestamp) -> Result<usize, DatabaseError> {
-    let forgotten = inbox::prune(connection, now.plus_millis(-RETENTION_MILLIS), PRUNE_BATCH)?;
-    Ok(forgotten + idempotency::prune(connection, now)?)
+    let pruned = inbox::prune(connection, now.plus_millis(-RETENTION_MILLIS), PRUNE_BATCH)?;
+    Ok(pruned + idempotency::prune(connection, now)?)
 }

@@ -58,7 +58,7 @@ pub(super) fn missing(connection: &mut Connection, id: ExportId) -> Result<Optio
     Ok(u64::try_from(missing).ok())
 }
 
-pub(super) fn forget_skipped(
+pub(super) fn prune_skipped(
     connection: &mut Connection,
     organization_id: Option<OrganizationId>,
     before: Timestamp,

@@ -117,18 +117,20 @@ impl Store for SqlStore {
         self.database.write(move |tx| removal::expire(tx, cutoff, row_limit(limit))).await
     }
 
-    async fn forget_expired(
+    async fn prune_expired_tickets(
         &self,
         organization_id: OrganizationId,
         first_kept: TicketId,
         limit: usize,
     ) -> Result<usize, DatabaseError> {
         let limit = row_limit(limit);
-        self.database.write(move |tx| removal::forget_expired(tx, organization_id, first_kept, limit)).await
+        self.database
+            .write(move |tx| removal::prune_expired_tickets(tx, organization_id, first_kept, limit))
+            .await
     }
 
-    async fn forget_deletions(&self, before: Timestamp, limit: usize) -> Result<usize, DatabaseError> {
-        self.database.write(move |tx| removal::forget_deletions(tx, before, row_limit(limit))).await
+    async fn prune_tombstones(&self, before: Timestamp, limit: usize) -> Result<usize, DatabaseError> {
+        self.database.write(move |tx| removal::prune_tombstones(tx, before, row_limit(limit))).await
     }
 
     async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError> {

@@ -102,33 +102,33 @@ pub(super) fn expire(
     Ok(count)
 }
 
-pub(super) fn forget_expired(
+pub(super) fn prune_expired_tickets(
     tx: &mut Connection,
     organization_id: OrganizationId,
     first_kept: TicketId,
     limit: i64,
 ) -> Result<usize, DatabaseError> {
-    let forgotten: Vec<StoredId> = expired_tickets::table
+    let expired: Vec<StoredId> = expired_tickets::table
         .select(expired_tickets::ticket_id)
         .filter(expired_tickets::organization_id.eq(StoredId::of(organization_id)))
         .filter(expired_tickets::ticket_id.lt(StoredId::of(first_kept)))
         .order(expired_tickets::ticket_id)
         .limit(limit)
         .load(tx)?;
-    let forgotten = expired_tickets::table.filter(expired_tickets::ticket_id.eq_any(forgotten));
-    Ok(diesel::delete(forgotten).execute(tx)?)
+    let expired = expired_tickets::table.filter(expired_tickets::ticket_id.eq_any(expired));
+    Ok(diesel::delete(expired).execute(tx)?)
 }
 
-pub(super) fn forget_deletions(
+pub(super) fn prune_tombstones(
     tx: &mut Connection,
     before: Timestamp,
     limit: i64,
 ) -> Result<usize, DatabaseError> {
-    let forgotten: Vec<StoredId> = deletions::table
+    let expired: Vec<StoredId> = deletions::table
         .select(deletions::ticket_id)
         .filter(deletions::deleted_at.lt(before.as_millis()))
         .order(deletions::deleted_at)
         .limit(limit)
         .load(tx)?;
-    Ok(diesel::delete(deletions::table.filter(deletions::ticket_id.eq_any(forgotten))).execute(tx)?)
+    Ok(diesel::delete(deletions::table.filter(deletions::ticket_id.eq_any(expired))).execute(tx)?)
 }

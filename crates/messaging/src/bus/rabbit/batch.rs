@@ -42,7 +42,7 @@ pub(super) fn pack<'e>(
     let mut groups = Vec::new();
     let mut open: BTreeMap<(&str, bool), Group<'e>> = BTreeMap::new();
     for (position, event) in events.iter().enumerate() {
-        // The count is that of a message.
+        // The header with the count applies to a whole message.
         if event.cut_short > 0 {
             groups.push(Group::of(event, position));
             continue;

@@ -12,18 +12,18 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::broker::{Broker, CountGuard};
-use super::delivery_buffer::{AloneDelivery, BufferedEvent, DeliveryBuffer};
-use super::handler_call::{FailureStore, FinishedCall, HandlerCall, InFlightEvents};
+use super::delivery_buffer::{BufferedEvent, DeliveryBuffer, IsolatedDelivery};
+use super::handler_call::{FinishedCall, HandlerCall, InFlightEvents, Settlement};
 use crate::backoff::backoff;
 use crate::bus::MAX_IN_FLIGHT_BYTES;
 use crate::bus::delivery::{Handler, Subscription};
 
-/// Between two attempts to connect.
-const RECONNECT: ExponentialBuilder = backoff(Duration::from_millis(250), Duration::from_secs(5));
-/// Between two looks at the queue of events that are handled alone.
-const ALONE_CHECK: Duration = Duration::from_secs(10);
-/// A session that lasted longer resets the back-off.
-const STABLE: Duration = Duration::from_secs(10);
+/// Delays between attempts to connect.
+const RECONNECT_BACKOFF: ExponentialBuilder = backoff(Duration::from_millis(250), Duration::from_secs(5));
+/// Interval between checks of an isolation queue that was empty.
+const ISOLATION_CHECK_INTERVAL: Duration = Duration::from_secs(10);
+/// A session that lasted at least this long resets the back-off.
+const STABLE_SESSION: Duration = Duration::from_secs(10);
 
 /// One subscription and its handler calls. A call outlives the session that delivered its events: it finishes while the
 /// next session starts, and the inbox recognises the redelivered events.
@@ -31,18 +31,19 @@ pub(super) struct Consumer {
     broker: Arc<Broker>,
     subscription: Subscription,
     handler: Arc<dyn Handler>,
+    /// Handler calls, and settlements of events that were cut short.
     calls: FuturesUnordered<Pin<Box<dyn Future<Output = FinishedCall> + Send>>>,
-    /// Events of these calls.
+    /// Events in handler calls.
     in_flight: InFlightEvents,
-    alone: Alone,
+    isolation: IsolationQueue,
 }
 
-/// The queue of events that are handled alone.
+/// State of the isolation queue: events that are handled one at a time.
 #[derive(Clone, Copy)]
-struct Alone {
-    /// Whether it may hold events: then nothing else is dispatched.
-    has_events: bool,
-    /// When it is looked at again: another process may have filled it.
+struct IsolationQueue {
+    /// Whether the queue may hold events: then no other event is dispatched.
+    may_have_events: bool,
+    /// When an empty queue is checked again: another process may have filled it.
     check_at: Instant,
 }
 
@@ -59,27 +60,27 @@ impl Consumer {
             handler,
             calls: FuturesUnordered::new(),
             in_flight: InFlightEvents::default(),
-            alone: Alone { has_events: false, check_at: Instant::now() },
+            isolation: IsolationQueue { may_have_events: false, check_at: Instant::now() },
         }
     }
 
     /// Runs until `stop` is cancelled, then waits for the running handler calls.
     pub(super) async fn run(mut self, stop: &CancellationToken) {
         let queue = self.subscription.queue;
-        let (mut failures, mut delays) = (0, RECONNECT.build());
+        let (mut failures, mut delays) = (0, RECONNECT_BACKOFF.build());
         while !stop.is_cancelled() {
             let reason = match self.connect(stop).await {
                 None => break,
                 Some(Err(reason)) => reason,
                 Some(Ok(buffer)) => {
                     tracing::info!(queue, "consumer is connected");
-                    self.alone = Alone { has_events: false, check_at: Instant::now() };
+                    self.isolation = IsolationQueue { may_have_events: false, check_at: Instant::now() };
                     let started = Instant::now();
                     match self.run_session(buffer, stop).await {
                         SessionEnd::Stopped => break,
                         SessionEnd::Lost(reason) => {
-                            if started.elapsed() >= STABLE {
-                                (failures, delays) = (0, RECONNECT.build());
+                            if started.elapsed() >= STABLE_SESSION {
+                                (failures, delays) = (0, RECONNECT_BACKOFF.build());
                             }
                             reason
                         }
@@ -115,13 +116,13 @@ impl Consumer {
                     None => break SessionEnd::Stopped,
                 }
             }
-            match self.serve_alone_queue(&mut buffer, stop).await {
+            match self.serve_isolation_queue(&mut buffer, stop).await {
                 Some(Ok(())) => {}
                 Some(Err(reason)) => break SessionEnd::Lost(reason),
                 None => break SessionEnd::Stopped,
             }
             self.dispatch(&mut buffer, stop);
-            let check_at = (!self.alone.has_events).then_some(self.alone.check_at);
+            let check_at = (!self.isolation.may_have_events).then_some(self.isolation.check_at);
             let wake_at = resize_due_at.filter(|due_at| *due_at > now).into_iter().chain(check_at).min();
             tokio::select! {
                 // In this order: after the stop nothing more is received, and finished calls go before new ones.
@@ -148,16 +149,16 @@ impl Consumer {
         end
     }
 
-    /// Moves events that were cut short twice to the queue of events that are handled alone, and calls the handler with buffered
-    /// events: up to `max_in_flight`, or with one of that queue and nothing else.
+    /// Moves events that were cut short twice to the isolation queue. Otherwise calls the handler with buffered events, up to
+    /// `max_in_flight`; with none while the isolation queue may hold events.
     fn dispatch(&mut self, buffer: &mut DeliveryBuffer, stop: &CancellationToken) {
         let cut_short_twice = buffer.take_cut_short_twice();
         if !cut_short_twice.is_empty() {
-            self.alone.has_events = true;
-            self.calls.push(Box::pin(self.failure_store(buffer, stop).store(cut_short_twice)));
+            self.isolation.may_have_events = true;
+            self.calls.push(Box::pin(self.settlement(buffer, stop).settle(cut_short_twice)));
         }
         let max_in_flight = self.subscription.max_in_flight.max(1);
-        while !self.alone.has_events
+        while !self.isolation.may_have_events
             && self.in_flight.events < max_in_flight
             && self.in_flight.bytes < MAX_IN_FLIGHT_BYTES
             && !buffer.is_empty()
@@ -175,13 +176,13 @@ impl Consumer {
         let call = HandlerCall {
             handler: self.handler.clone(),
             events,
-            failure_store: self.failure_store(buffer, stop),
+            settlement: self.settlement(buffer, stop),
         };
         self.calls.push(Box::pin(call.run()));
     }
 
-    fn failure_store(&self, buffer: &DeliveryBuffer, stop: &CancellationToken) -> FailureStore {
-        FailureStore {
+    fn settlement(&self, buffer: &DeliveryBuffer, stop: &CancellationToken) -> Settlement {
+        Settlement {
             broker: self.broker.clone(),
             queue: self.subscription.queue,
             session: buffer.session().clone(),
@@ -189,28 +190,28 @@ impl Consumer {
         }
     }
 
-    /// Looks whether events wait to be handled alone, and calls the handler with the next one once all other calls have
-    /// ended. `None` when `stop` was cancelled first.
-    async fn serve_alone_queue(
+    /// Checks the isolation queue when that is due. While it holds events, calls the handler with the next one as soon as no
+    /// other call is running. `None` when `stop` was cancelled first.
+    async fn serve_isolation_queue(
         &mut self,
         buffer: &mut DeliveryBuffer,
         stop: &CancellationToken,
     ) -> Option<Result<(), String>> {
-        if !self.alone.has_events && self.alone.check_at <= Instant::now() {
+        if !self.isolation.may_have_events && self.isolation.check_at <= Instant::now() {
             let session = buffer.session().clone();
-            let counted = stop.run_until_cancelled(async move { session.count_alone().await });
+            let counted = stop.run_until_cancelled(async move { session.count_isolated().await });
             match self.finish_calls_until(counted).await? {
-                Ok(waiting) => self.alone.has_events = waiting > 0,
+                Ok(waiting) => self.isolation.may_have_events = waiting > 0,
                 Err(reason) => return Some(Err(reason)),
             }
-            self.alone.check_at = Instant::now() + ALONE_CHECK;
+            self.isolation.check_at = Instant::now() + ISOLATION_CHECK_INTERVAL;
         }
-        if self.alone.has_events && self.calls.is_empty() {
-            match stop.run_until_cancelled(buffer.take_alone()).await? {
-                Ok(AloneDelivery::None) => self.alone.has_events = false,
-                Ok(AloneDelivery::Event(events)) => self.call(events, buffer, stop),
-                Ok(AloneDelivery::CutShort(events)) => {
-                    self.calls.push(Box::pin(self.failure_store(buffer, stop).store(events)));
+        if self.isolation.may_have_events && self.calls.is_empty() {
+            match stop.run_until_cancelled(buffer.take_isolated()).await? {
+                Ok(IsolatedDelivery::None) => self.isolation.may_have_events = false,
+                Ok(IsolatedDelivery::Event(events)) => self.call(events, buffer, stop),
+                Ok(IsolatedDelivery::CutShort(events)) => {
+                    self.calls.push(Box::pin(self.settlement(buffer, stop).settle(events)));
                 }
                 Err(reason) => return Some(Err(reason)),
             }
@@ -218,11 +219,11 @@ impl Consumer {
         Some(Ok(()))
     }
 
-    /// Acks completed events. An error of an earlier session's call does not end the current session.
+    /// Acks settled events. An error of an earlier session's call does not end the current session.
     async fn finish_call(&mut self, finished: FinishedCall) -> Result<(), String> {
         self.in_flight.events -= finished.in_flight.events;
         self.in_flight.bytes -= finished.in_flight.bytes;
-        let acknowledged = finished.session.ack(&finished.completed).await;
+        let acknowledged = finished.session.ack(&finished.settled).await;
         let result = finished.error.map_or(acknowledged, Err);
         if let Err(reason) = &result {
             tracing::warn!(

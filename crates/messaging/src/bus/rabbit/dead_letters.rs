@@ -18,7 +18,7 @@ use super::message::{self, Failure, Message, Original};
 use super::publisher::SendError;
 use crate::bus::dead_letters::{DeadLetter, DeadLetterDecision, DeadLetterError, DeadLetterReview};
 
-/// The broker's record of dead-lettering (RabbitMQ manual, dead letter exchanges, effects).
+/// The header with the broker's dead-lettering history (RabbitMQ manual, dead letter exchanges, effects).
 const HISTORY_HEADER: &str = "x-death";
 
 /// For the broker to requeue kept dead letters.
@@ -37,8 +37,8 @@ impl Broker {
         let connection = self.connector.connect("assay dead letters").await;
         let connection = connection.map_err(DeadLetterError::Unavailable)?;
         let reviewed = self.review_on(&connection, queue, limit, decide).await;
-        if let Ok((_, left)) = &reviewed {
-            self.wait_until_requeued(&connection, queue, *left).await;
+        if let Ok((_, remaining)) = &reviewed {
+            self.wait_until_requeued(&connection, queue, *remaining).await;
         }
         connection::close(&connection).await;
         reviewed.map(|(review, _)| review)
@@ -71,10 +71,10 @@ impl Broker {
         let dead_letters = self.names.dead_letter_queue(queue);
         count_messages(&channel, dead_letters.clone(), queue).await?;
         let mut next = fetch(&channel, &dead_letters).await?;
-        // The initial count: letters that fail again meanwhile, or that were split, are not reviewed twice.
+        // The initial count, so that letters that fail again or are split during the review are not reviewed twice.
         let messages = next.as_ref().map_or(0, |fetched| u64::from(fetched.message_count) + 1);
         let mut review = DeadLetterReview { total: messages, ..DeadLetterReview::default() };
-        let mut left = messages;
+        let mut remaining = messages;
         for number in 1..=messages {
             if review.seen >= limit {
                 break;
@@ -90,16 +90,16 @@ impl Broker {
             if decisions.iter().all(|decision| *decision == DeadLetterDecision::Keep) {
                 continue;
             }
-            left += self.apply(queue, &letters, &decisions).await?;
+            remaining += self.apply(queue, &letters, &decisions).await?;
             check_acked(acker.ack(BasicAckOptions::default()).await)?;
-            left -= 1;
+            remaining -= 1;
         }
         // Requeues unacknowledged messages.
         channel.close(REPLY_SUCCESS, "OK".into()).await.map_err(unavailable)?;
-        Ok((review, left))
+        Ok((review, remaining))
     }
 
-    /// Applies the decisions on the events of one message: publishes each kept or retried event in a message of its own,
+    /// Applies the decisions on the events of one message: publishes each kept or retried event in a separate message,
     /// so that the original can be acknowledged. Returns the number of kept events.
     async fn apply(
         &self,
@@ -167,7 +167,7 @@ struct Letter {
 }
 
 impl Letter {
-    /// A dead letter in a message of its own.
+    /// The dead letter as a separate message.
     fn to_dead_letter(&self, dead_letters: ShortString) -> Message<'_> {
         let failure = Failure {
             reason: &self.described.reason,
@@ -209,8 +209,8 @@ async fn fetch(
     channel.basic_get(dead_letters.clone(), BasicGetOptions::default()).await.map_err(unavailable)
 }
 
-/// Declares the queue passively: a mistyped name must not create one. A lower bound: RabbitMQ counts 0 when a quorum queue
-/// does not answer within 250 ms.
+/// The number of ready messages. A lower bound: RabbitMQ counts 0 when a quorum queue does not answer within 250 ms.
+/// Declares the queue passively: a mistyped name must not create one.
 async fn count_messages(
     channel: &Channel,
     dead_letters: ShortString,

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::batch::unpack;
 use super::broker::Broker;
-use super::failed_deliveries::{DeliveryResult, SettledEvent};
+use super::failed_deliveries::{DeliveryResult, UnsettledEvent};
 use super::message::{self, Original};
 use super::prefetch_window::PrefetchWindow;
 use super::session::Session;
@@ -18,7 +18,7 @@ use crate::bus::delivery::{Delivery, Subscription};
 use crate::bus::{MAX_BATCH_BYTES, cut_short};
 use crate::envelope::DecodeError;
 
-/// Messages received at once, before finished calls are looked at again.
+/// Maximum number of messages received at once, before finished calls are handled.
 const CHUNK: usize = 256;
 
 /// A session and its buffered events.
@@ -26,24 +26,24 @@ pub(super) struct DeliveryBuffer {
     session: Arc<Session>,
     messages: ReadyChunks<lapin::Consumer>,
     events: VecDeque<BufferedEvent>,
-    /// Events that may have ended the process or the connection before.
-    cut_short_twice: Vec<SettledEvent>,
+    /// Events for the isolation queue.
+    cut_short_twice: Vec<UnsettledEvent>,
     window: PrefetchWindow,
 }
 
-/// The next event of the queue of events that are handled alone.
-pub(super) enum AloneDelivery {
+/// A delivery from the isolation queue.
+pub(super) enum IsolatedDelivery {
     None,
     /// To be handled now.
     Event(Vec<BufferedEvent>),
-    /// The process or the connection ended while it was handled alone.
-    CutShort(Vec<SettledEvent>),
+    /// Its previous delivery from the isolation queue ended with the process or the connection: to be handled later.
+    CutShort(Vec<UnsettledEvent>),
 }
 
 pub(super) struct BufferedEvent {
     /// The delivery tag of its message.
     pub(super) tag: u64,
-    /// All events of that message.
+    /// Number of events in that message.
     message_events: usize,
     pub(super) original: Original,
     pub(super) event: Result<Delivery, DecodeError>,
@@ -55,9 +55,9 @@ impl BufferedEvent {
     }
 }
 
-fn settled(events: Vec<BufferedEvent>, result: impl Fn() -> DeliveryResult) -> Vec<SettledEvent> {
-    let settle = |BufferedEvent { tag, original, .. }| SettledEvent { tag, original, result: result() };
-    events.into_iter().map(settle).collect()
+fn with_result(events: Vec<BufferedEvent>, result: impl Fn() -> DeliveryResult) -> Vec<UnsettledEvent> {
+    let unsettled = |BufferedEvent { tag, original, .. }| UnsettledEvent { tag, original, result: result() };
+    events.into_iter().map(unsettled).collect()
 }
 
 impl DeliveryBuffer {
@@ -87,7 +87,7 @@ impl DeliveryBuffer {
         }
     }
 
-    /// The next events, in order of delivery; at most [`MAX_BATCH_BYTES`] of several.
+    /// Takes at most `limit` events in order of delivery, with at most [`MAX_BATCH_BYTES`] unless the first one is larger.
     pub(super) fn take(&mut self, limit: usize) -> Vec<BufferedEvent> {
         let mut total = 0;
         let fitting = self.events.iter().take(limit).take_while(|event| {
@@ -98,20 +98,20 @@ impl DeliveryBuffer {
         self.events.drain(..count.min(self.events.len())).collect()
     }
 
-    pub(super) fn take_cut_short_twice(&mut self) -> Vec<SettledEvent> {
+    pub(super) fn take_cut_short_twice(&mut self) -> Vec<UnsettledEvent> {
         mem::take(&mut self.cut_short_twice)
     }
 
-    /// The next event that is handled alone.
-    pub(super) async fn take_alone(&self) -> Result<AloneDelivery, String> {
-        let Some(delivery) = self.session.get_alone().await? else { return Ok(AloneDelivery::None) };
-        let was_alone = message::delivery_count(&delivery.properties) > 0;
+    /// Takes the next message of the isolation queue.
+    pub(super) async fn take_isolated(&self) -> Result<IsolatedDelivery, String> {
+        let Some(delivery) = self.session.get_isolated().await? else { return Ok(IsolatedDelivery::None) };
+        let was_delivered_before = message::delivery_count(&delivery.properties) > 0;
         let events = self.unpack(delivery);
-        let can_wait = |event: &BufferedEvent| event.original.cut_short < cut_short::MAX;
-        if was_alone && events.iter().all(can_wait) {
-            return Ok(AloneDelivery::CutShort(settled(events, || DeliveryResult::HandleLater)));
+        let is_below_limit = |event: &BufferedEvent| event.original.cut_short < cut_short::GIVE_UP_THRESHOLD;
+        if was_delivered_before && events.iter().all(is_below_limit) {
+            return Ok(IsolatedDelivery::CutShort(with_result(events, || DeliveryResult::HandleLater)));
         }
-        Ok(AloneDelivery::Event(events))
+        Ok(IsolatedDelivery::Event(events))
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -120,7 +120,7 @@ impl DeliveryBuffer {
 
     /// When the prefetch should be changed; `None` while it is right.
     pub(super) fn resize_due_at(&self, now: Instant) -> Option<Instant> {
-        self.window.resize_due_at(self.session.unacked(), now)
+        self.window.resize_due_at(self.session.unacked_counts(), now)
     }
 
     /// Changes the prefetch. AMQP cannot change it for a running consumer, so the consumer is replaced. Buffered events
@@ -130,9 +130,9 @@ impl DeliveryBuffer {
         while let Some(deliveries) = self.messages.next().await {
             self.add(deliveries)?;
         }
-        self.window.resize(self.session.unacked(), Instant::now());
+        self.window.resize(self.session.unacked_counts(), Instant::now());
         while let Some((tag, events)) = self.last_message()
-            && self.window.can_requeue(events, self.session.unacked())
+            && self.window.can_requeue(events, self.session.unacked_counts())
         {
             self.session.requeue(tag).await?;
             self.events.truncate(self.events.len() - events);
@@ -149,8 +149,8 @@ impl DeliveryBuffer {
     fn add(&mut self, deliveries: Vec<lapin::Result<lapin::message::Delivery>>) -> Result<(), String> {
         for delivery in deliveries {
             let events = self.unpack(delivery.map_err(|error| error.to_string())?);
-            if events.iter().any(|event| event.original.cut_short >= cut_short::ALONE) {
-                self.cut_short_twice.extend(settled(events, || DeliveryResult::HandleAlone));
+            if events.iter().any(|event| event.original.cut_short >= cut_short::ISOLATION_THRESHOLD) {
+                self.cut_short_twice.extend(with_result(events, || DeliveryResult::Isolate));
             } else {
                 self.events.extend(events);
             }

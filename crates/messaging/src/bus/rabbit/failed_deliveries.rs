@@ -1,4 +1,4 @@
-//! Failed deliveries: each is stored in a retry queue or among the dead letters before its message is acknowledged.
+//! Failed deliveries. Before its message is acked, each is stored in a retry, isolation or dead-letter queue.
 
 use assay_contracts::time::Timestamp;
 use lapin::types::ShortString;
@@ -8,33 +8,33 @@ use super::message::{Failure, Message, Original};
 use crate::bus::cut_short;
 use crate::bus::delivery::Outcome;
 
-/// An event, the delivery tag of its message, and what follows.
-pub(super) struct SettledEvent {
+/// A delivered event that is to be settled, and the delivery tag of its message.
+pub(super) struct UnsettledEvent {
     pub(super) tag: u64,
     pub(super) original: Original,
     pub(super) result: DeliveryResult,
 }
 
-/// What follows for a delivered event.
+/// The result of a delivery: decides where the event is stored.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum DeliveryResult {
     Handled(Outcome),
-    /// Not handled: its deliveries ended with the process or the connection, and it is handled alone next.
-    HandleAlone,
-    /// Not handled: a delivery alone ended in that way; it is handled again after a delay.
+    /// Not handled, because two deliveries ended with the process or the connection: goes to the isolation queue.
+    Isolate,
+    /// Not handled, because a delivery from the isolation queue ended in that way, too: goes to a retry queue.
     HandleLater,
 }
 
 /// Events that are done or stored elsewhere, and those that could not be stored.
 pub(super) struct StoredFailures {
-    /// The tag of its message for each completed event.
-    pub(super) completed: Vec<u64>,
-    pub(super) not_stored: Vec<SettledEvent>,
+    /// For each settled event, the delivery tag of its message.
+    pub(super) settled: Vec<u64>,
+    pub(super) not_stored: Vec<UnsettledEvent>,
     pub(super) error: Option<String>,
 }
 
 /// Where a failed event is stored, and the headers it gets.
-struct Next {
+struct Destination {
     queue: ShortString,
     attempt: u32,
     cut_short: u32,
@@ -42,12 +42,12 @@ struct Next {
     is_dead: bool,
 }
 
-/// Publishes failed events to their retry queue or to the dead letters, each in a message of its own, and waits for the
-/// broker's confirms. Only then may the originals be acknowledged: until then an event exists twice, and never not at all.
+/// Publishes each event that is not done to its destination, in a separate message, and waits for the broker's confirms.
+/// The original message may be acked only after that: an event may exist twice for a moment, but is never lost.
 pub(super) async fn store_failures(
     broker: &Broker,
     queue: &str,
-    handled: Vec<SettledEvent>,
+    handled: Vec<UnsettledEvent>,
     now: Timestamp,
 ) -> StoredFailures {
     let messages: Vec<Message<'_>> =
@@ -55,12 +55,12 @@ pub(super) async fn store_failures(
     let mut sent = broker.publisher.send(&messages).await.into_iter();
     drop(messages);
     let mut stored =
-        StoredFailures { completed: Vec::with_capacity(handled.len()), not_stored: Vec::new(), error: None };
+        StoredFailures { settled: Vec::with_capacity(handled.len()), not_stored: Vec::new(), error: None };
     for event in handled {
         let is_done = event.result == DeliveryResult::Handled(Outcome::Done);
         let result = if is_done { Some(Ok(())) } else { sent.next() };
         match result {
-            Some(Ok(())) => stored.completed.push(event.tag),
+            Some(Ok(())) => stored.settled.push(event.tag),
             Some(Err(error)) => {
                 stored.error = Some(format!("failed delivery was not stored: {error:?}"));
                 stored.not_stored.push(event);
@@ -73,12 +73,12 @@ pub(super) async fn store_failures(
 }
 
 impl Broker {
-    /// The message to publish for an event that is not done; `None` when it is.
-    fn message_for<'e>(&self, queue: &str, event: &'e SettledEvent, now: Timestamp) -> Option<Message<'e>> {
-        let next = self.next(queue, event)?;
+    /// The message to publish for an event; `None` when the event is done.
+    fn message_for<'e>(&self, queue: &str, event: &'e UnsettledEvent, now: Timestamp) -> Option<Message<'e>> {
+        let destination = self.destination(queue, event)?;
         let message_id = event.original.message_id.as_ref().map(ShortString::as_str);
-        let (attempt, reason) = (event.original.attempt, next.reason.as_str());
-        if next.is_dead {
+        let (attempt, reason) = (event.original.attempt, destination.reason.as_str());
+        if destination.is_dead {
             tracing::error!(queue, message_id, attempt, reason, "delivery became a dead letter");
         } else {
             tracing::warn!(queue, message_id, attempt, reason, "delivery is tried again later");
@@ -86,22 +86,23 @@ impl Broker {
         let failure = Failure {
             reason,
             failed_at_millis: Some(now.as_millis()),
-            attempt: next.attempt,
-            cut_short: next.cut_short,
+            attempt: destination.attempt,
+            cut_short: destination.cut_short,
         };
-        Some(Message::of_failed(&event.original, next.queue, &failure))
+        Some(Message::of_failed(&event.original, destination.queue, &failure))
     }
 
-    fn next(&self, queue: &str, event: &SettledEvent) -> Option<Next> {
+    /// `None` when the event is done.
+    fn destination(&self, queue: &str, event: &UnsettledEvent) -> Option<Destination> {
         let &Original { attempt, cut_short, .. } = &event.original;
         let max_attempts = self.retries.max_attempts;
         let dead = |reason: String| {
             let queue = self.names.dead_letter_queue(queue);
-            Some(Next { queue, attempt, cut_short: 0, reason, is_dead: true })
+            Some(Destination { queue, attempt, cut_short: 0, reason, is_dead: true })
         };
         let retry = |after: u32, attempt: u32, cut_short: u32, reason: String| {
             let queue = self.retry_queue(queue, after);
-            Some(Next { queue, attempt, cut_short, reason, is_dead: false })
+            Some(Destination { queue, attempt, cut_short, reason, is_dead: false })
         };
         match &event.result {
             DeliveryResult::Handled(Outcome::Done) => None,
@@ -116,16 +117,16 @@ impl Broker {
                 retry(attempt, attempt, cut_short, reason.clone())
             }
             DeliveryResult::HandleLater => retry(
-                cut_short.saturating_sub(cut_short::ALONE),
+                cut_short.saturating_sub(cut_short::ISOLATION_THRESHOLD),
                 attempt,
                 cut_short,
                 cut_short::reason(cut_short),
             ),
-            DeliveryResult::HandleAlone => Some(Next {
-                queue: self.names.alone_queue(queue),
+            DeliveryResult::Isolate => Some(Destination {
+                queue: self.names.isolation_queue(queue),
                 attempt,
-                // Of deliveries that were not alone other events may have been the cause.
-                cut_short: event.original.cut_short_before.max(cut_short::ALONE),
+                // Without this message's deliveries: they were not isolated, so another event may have ended them.
+                cut_short: event.original.cut_short_before.max(cut_short::ISOLATION_THRESHOLD),
                 reason: cut_short::reason(cut_short),
                 is_dead: false,
             }),
@@ -138,7 +139,7 @@ impl Broker {
         let index = usize::try_from(attempt.saturating_sub(1)).unwrap_or(usize::MAX);
         match delays.get(index).or(delays.last()) {
             Some(delay) => self.names.retry_queue(queue, *delay),
-            // `Bus::open` refuses an empty list; a dead letter is the safe choice all the same.
+            // Cannot happen: `Bus::open` refuses an empty list. A dead letter is not lost.
             None => self.names.dead_letter_queue(queue),
         }
     }

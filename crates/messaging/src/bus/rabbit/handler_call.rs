@@ -1,4 +1,4 @@
-//! One call of a handler, from dispatch until its failed deliveries are stored.
+//! One call of a handler, from dispatch until its events are settled.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::broker::Broker;
 use super::delivery_buffer::BufferedEvent;
-use super::failed_deliveries::{DeliveryResult, SettledEvent, store_failures};
+use super::failed_deliveries::{DeliveryResult, UnsettledEvent, store_failures};
 use super::session::Session;
 use crate::backoff::backoff;
 use crate::bus::delivery::{Handler, Outcome};
@@ -18,31 +18,31 @@ use crate::bus::in_flight::InFlightGuard;
 use crate::bus::invoke;
 use crate::metrics;
 
-/// Between two attempts to store failed deliveries.
-const STORE_RETRY: ExponentialBuilder = backoff(Duration::from_millis(250), Duration::from_secs(5));
+/// Delays between attempts to store events that are not done.
+const SETTLE_BACKOFF: ExponentialBuilder = backoff(Duration::from_millis(250), Duration::from_secs(5));
 
 /// Events that the handler gets together, of one message or of several.
 pub(super) struct HandlerCall {
     pub(super) handler: Arc<dyn Handler>,
     pub(super) events: Vec<BufferedEvent>,
-    pub(super) failure_store: FailureStore,
+    pub(super) settlement: Settlement,
 }
 
-/// Stores events that are not done, for as long as the session lives.
-pub(super) struct FailureStore {
+/// Settles events: stores those that are not done in another queue. Tries again until the session or the process ends.
+pub(super) struct Settlement {
     pub(super) broker: Arc<Broker>,
     pub(super) queue: &'static str,
     pub(super) session: Arc<Session>,
     pub(super) stop: CancellationToken,
 }
 
-/// A call that returned and whose failures are stored.
+/// A handler call, or a settlement without one, that has ended.
 pub(super) struct FinishedCall {
     pub(super) session: Arc<Session>,
-    /// Events of the handler's call, and their bytes.
+    /// Number and bytes of the events that were in the handler call.
     pub(super) in_flight: InFlightEvents,
-    /// The tag of its message for each completed event.
-    pub(super) completed: Vec<u64>,
+    /// For each settled event, the delivery tag of its message.
+    pub(super) settled: Vec<u64>,
     pub(super) error: Option<String>,
 }
 
@@ -60,26 +60,25 @@ impl InFlightEvents {
 }
 
 impl HandlerCall {
-    /// Calls the handler, then stores failed deliveries.
+    /// Calls the handler, then settles its events.
     pub(super) async fn run(self) -> FinishedCall {
         let in_flight = InFlightEvents::of(&self.events);
-        let FailureStore { broker, queue, .. } = &self.failure_store;
+        let Settlement { broker, queue, .. } = &self.settlement;
         let guard = broker.in_flight.begin(queue);
         let max_attempts = broker.retries.max_attempts;
         let handled = invoke_readable(&*self.handler, self.events, guard, max_attempts).await;
-        FinishedCall { in_flight, ..self.failure_store.store(handled).await }
+        FinishedCall { in_flight, ..self.settlement.settle(handled).await }
     }
 }
 
-impl FailureStore {
-    /// Stores events that were not handled or failed.
-    pub(super) async fn store(self, mut events: Vec<SettledEvent>) -> FinishedCall {
-        let mut completed = Vec::with_capacity(events.len());
+impl Settlement {
+    pub(super) async fn settle(self, mut events: Vec<UnsettledEvent>) -> FinishedCall {
+        let mut settled = Vec::with_capacity(events.len());
         let mut error = None;
-        for (failures, delay) in (1..).zip(STORE_RETRY.build()) {
+        for (failures, delay) in (1..).zip(SETTLE_BACKOFF.build()) {
             let stored = store_failures(&self.broker, self.queue, events, now()).await;
             events = stored.not_stored;
-            completed.extend(stored.completed);
+            settled.extend(stored.settled);
             error = stored.error;
             // Retried here and not requeued: each redelivery brings a message closer to its delivery limit.
             if events.is_empty() || self.stop.is_cancelled() || !self.session.is_alive() {
@@ -93,17 +92,17 @@ impl FailureStore {
             );
             self.stop.run_until_cancelled(sleep(delay)).await;
         }
-        FinishedCall { session: self.session, in_flight: InFlightEvents::default(), completed, error }
+        FinishedCall { session: self.session, in_flight: InFlightEvents::default(), settled, error }
     }
 }
 
-/// Each event with its outcome. Unreadable ones are rejected without the handler.
+/// Returns each event with its outcome. Rejects unreadable events without calling the handler.
 async fn invoke_readable(
     handler: &dyn Handler,
     events: Vec<BufferedEvent>,
     in_flight: InFlightGuard,
     max_attempts: u32,
-) -> Vec<SettledEvent> {
+) -> Vec<UnsettledEvent> {
     let mut handled = Vec::with_capacity(events.len());
     let (mut readable, mut deliveries) = (Vec::new(), Vec::new());
     for BufferedEvent { tag, original, event, .. } in events {
@@ -115,7 +114,7 @@ async fn invoke_readable(
             Err(error) => {
                 metrics::count_dead(in_flight.queue());
                 let result = DeliveryResult::Handled(Outcome::Reject { reason: error.to_string() });
-                handled.push(SettledEvent { tag, original, result });
+                handled.push(UnsettledEvent { tag, original, result });
             }
         }
     }
@@ -124,7 +123,7 @@ async fn invoke_readable(
         let outcomes = readable.into_iter().zip(outcomes);
         handled.extend(outcomes.map(|((tag, original), outcome)| {
             let result = DeliveryResult::Handled(outcome);
-            SettledEvent { tag, original, result }
+            UnsettledEvent { tag, original, result }
         }));
     }
     handled

@@ -7,7 +7,7 @@ use lapin::types::{AMQPValue, FieldTable, ShortString};
 
 use crate::envelope::OutgoingEvent;
 
-/// Number of the attempt that the next delivery is, from 1. Absent means 1.
+/// Number of the attempt, from 1. Absent means 1.
 pub(super) const ATTEMPT_HEADER: &str = "x-assay-attempt";
 /// How many deliveries ended with the process or the connection, see [`crate::bus::cut_short`]. Absent means 0.
 const CUT_SHORT_HEADER: &str = "x-assay-cut-short";
@@ -24,7 +24,7 @@ pub(super) const BATCH_CONTENT_TYPE: &str = "application/cloudevents-batch+json"
 const CONTENT_TYPE: &str = "application/cloudevents+json";
 /// Survives a restart of the broker (AMQP 0-9-1, basic.delivery-mode).
 const PERSISTENT: u8 = 2;
-/// Bytes. The broker refuses a message whose headers exceed a frame of 128 KiB.
+/// Maximum bytes of a reason. The broker refuses a message whose headers exceed a frame of 128 KiB.
 const MAX_REASON: usize = 2_000;
 
 /// A message to publish.
@@ -37,7 +37,7 @@ pub(super) struct Message<'m> {
     pub(super) properties: BasicProperties,
 }
 
-/// An event as delivered, for publishing it again in a message of its own.
+/// An event as delivered, for publishing it again in a separate message.
 pub(super) struct Original {
     pub(super) message_id: Option<ShortString>,
     pub(super) kind: Option<ShortString>,
@@ -45,7 +45,7 @@ pub(super) struct Original {
     pub(super) attempt: u32,
     /// How many deliveries ended with the process or the connection.
     pub(super) cut_short: u32,
-    /// Those of them before this message was published.
+    /// The part of `cut_short` from before this message was published.
     pub(super) cut_short_before: u32,
     pub(super) payload: Vec<u8>,
 }
@@ -88,8 +88,8 @@ impl<'m> Message<'m> {
         }
     }
 
-    /// A failed event, for one queue. Only our own headers are copied: the broker's describe past deliveries, and its
-    /// cycle detection would drop the message.
+    /// A failed event, for one queue. The broker's headers of the original are not copied: because of its dead-lettering
+    /// history the broker's cycle detection would drop the message.
     pub(super) fn of_failed(original: &'m Original, queue: ShortString, failure: &Failure<'_>) -> Self {
         let mut headers = FieldTable::default();
         headers.insert(ATTEMPT_HEADER.into(), AMQPValue::LongLongInt(i64::from(failure.attempt)));

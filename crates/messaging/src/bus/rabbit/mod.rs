@@ -13,11 +13,11 @@ mod failed_deliveries;
 mod handler_call;
 mod message;
 mod names;
-mod outstanding;
 mod prefetch_window;
 mod publisher;
 mod session;
 mod topology;
+mod unacked_messages;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -49,7 +49,7 @@ impl RabbitBus {
         let (messages, positions): (Vec<_>, Vec<_>) =
             batch::pack(events, self.broker.events_per_message, &exchange).into_iter().unzip();
         let results = self.broker.publisher.send(&messages).await;
-        // The result of a message is that of each of its events.
+        // Each event has the result of its message.
         let mut by_position: Vec<(usize, &Result<(), SendError>)> = positions
             .iter()
             .zip(&results)

@@ -41,8 +41,8 @@ impl Names {
         self.prefixed(&format!("{queue}.retry.{}ms", delay.as_millis()))
     }
 
-    /// The queue of events that are handled alone.
-    pub(super) fn alone_queue(&self, queue: &str) -> ShortString {
+    /// The isolation queue: events that are handled one at a time, with no other event of the subscription.
+    pub(super) fn isolation_queue(&self, queue: &str) -> ShortString {
         self.prefixed(&format!("{queue}.alone"))
     }
 

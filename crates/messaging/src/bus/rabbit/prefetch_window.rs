@@ -9,13 +9,13 @@ use tokio::time::Instant;
 
 use crate::bus::MAX_IN_FLIGHT_BYTES;
 
-/// With a single message the handler would idle between the last events of one and the first of the next.
+/// With one message at a time the handler would idle until the next one arrives.
 const MIN_MESSAGES: usize = 2;
-/// Bytes of unacknowledged messages, whatever number of events they hold. Unpacked they take twice as much.
+/// Maximum bytes of unacked messages. Their unpacked events take twice as much memory.
 const MAX_BYTES: usize = MAX_IN_FLIGHT_BYTES;
-/// Growth of one resize. Small messages may be followed by a burst of large ones.
+/// Maximum growth in one resize, because a burst of large messages may follow small ones.
 const GROWTH_FACTOR: usize = 4;
-/// From one resize to the next growth.
+/// Minimum time from a resize to the next growth.
 const GROWTH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How many unacknowledged messages the broker may send.
@@ -27,11 +27,11 @@ pub(super) struct PrefetchWindow {
 
 /// Messages that were delivered and are not acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Unacked {
+pub(super) struct UnackedCounts {
     pub(super) messages: usize,
     /// All events of these messages.
     pub(super) events: usize,
-    /// Those of the events that are not completed.
+    /// Events that are not settled.
     pub(super) pending: usize,
     /// Bytes of these messages.
     pub(super) bytes: usize,
@@ -43,10 +43,10 @@ impl PrefetchWindow {
         let max_in_flight = max_in_flight.clamp(1, usize::from(u16::MAX));
         let window = Self { max_in_flight, messages: MIN_MESSAGES, resized_at: None };
         Self {
-            messages: window.target(Unacked {
+            messages: window.target(UnackedCounts {
                 messages: 1,
                 events: events_per_message,
-                ..Unacked::default()
+                ..UnackedCounts::default()
             }),
             ..window
         }
@@ -58,7 +58,7 @@ impl PrefetchWindow {
     }
 
     /// When the window should be resized; `None` while its size is right.
-    pub(super) fn resize_due_at(&self, unacked: Unacked, now: Instant) -> Option<Instant> {
+    pub(super) fn resize_due_at(&self, unacked: UnackedCounts, now: Instant) -> Option<Instant> {
         let target = self.target(unacked);
         if self.has_surplus(unacked) && target < self.messages {
             return Some(now);
@@ -70,23 +70,24 @@ impl PrefetchWindow {
         (is_exhausted && is_worth_it).then_some(growth_allowed_at)
     }
 
-    pub(super) fn resize(&mut self, unacked: Unacked, now: Instant) {
+    pub(super) fn resize(&mut self, unacked: UnackedCounts, now: Instant) {
         self.messages = self.target(unacked).min(self.messages * GROWTH_FACTOR);
         self.resized_at = Some(now);
     }
 
-    /// Whether enough is left to handle without a message of `events` events, none of which was dispatched.
-    pub(super) fn can_requeue(&self, events: usize, unacked: Unacked) -> bool {
+    /// Whether the window is exceeded and a message of `events` events, none of them dispatched, is not needed to keep the
+    /// handler busy.
+    pub(super) fn can_requeue(&self, events: usize, unacked: UnackedCounts) -> bool {
         let enough_is_left = unacked.pending.saturating_sub(events) >= self.max_in_flight;
         unacked.messages > self.messages && (enough_is_left || unacked.bytes > MAX_BYTES)
     }
 
-    fn has_surplus(&self, unacked: Unacked) -> bool {
+    fn has_surplus(&self, unacked: UnackedCounts) -> bool {
         unacked.pending > 2 * self.max_in_flight || unacked.bytes > 2 * MAX_BYTES
     }
 
     /// The number of messages that hold `max_in_flight` events or `MAX_BYTES`, at the average size of the given ones.
-    fn target(&self, unacked: Unacked) -> usize {
+    fn target(&self, unacked: UnackedCounts) -> usize {
         let by_events = (self.max_in_flight * unacked.messages).div_ceil(unacked.events.max(1));
         let by_bytes = (MAX_BYTES * unacked.messages).checked_div(unacked.bytes).unwrap_or(usize::MAX);
         by_events.min(by_bytes).clamp(MIN_MESSAGES.min(self.max_in_flight), self.max_in_flight)
@@ -137,35 +138,35 @@ mod tests {
         assert_eq!(window.prefetch(), 4);
         assert!(window.can_requeue(64, burst));
         assert!(!window.can_requeue(64, of_64(4)));
-        assert!(!window.can_requeue(64, Unacked { pending: 256 + 63, ..of_64(5) }));
+        assert!(!window.can_requeue(64, UnackedCounts { pending: 256 + 63, ..of_64(5) }));
         assert_eq!(window.resize_due_at(of_64(4), Instant::now()), None);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nearly_completed_large_messages_do_not_count_as_small() {
+    async fn nearly_settled_large_messages_do_not_count_as_small() {
         let window = PrefetchWindow::new(256, 64);
-        assert_eq!(window.resize_due_at(Unacked { pending: 4, ..of_64(4) }, Instant::now()), None);
+        assert_eq!(window.resize_due_at(UnackedCounts { pending: 4, ..of_64(4) }, Instant::now()), None);
     }
 
     #[tokio::test(start_paused = true)]
     async fn messages_of_many_bytes_shrink_the_window() {
         let mut window = PrefetchWindow::new(256, 1);
-        let burst = Unacked { bytes: 256 * 1024 * 1024, ..singles(256) };
+        let burst = UnackedCounts { bytes: 256 * 1024 * 1024, ..singles(256) };
         assert_eq!(window.resize_due_at(burst, Instant::now()), Some(Instant::now()));
         window.resize(burst, Instant::now());
         assert_eq!(window.prefetch(), 16);
         assert!(window.can_requeue(1, burst));
-        assert!(!window.can_requeue(1, Unacked { bytes: 16 * 1024 * 1024, ..singles(16) }));
-        let huge = Unacked { bytes: 64 * 1024 * 1024, ..singles(1) };
+        assert!(!window.can_requeue(1, UnackedCounts { bytes: 16 * 1024 * 1024, ..singles(16) }));
+        let huge = UnackedCounts { bytes: 64 * 1024 * 1024, ..singles(1) };
         window.resize(huge, Instant::now());
         assert_eq!(window.prefetch(), 2);
     }
 
-    fn singles(messages: usize) -> Unacked {
-        Unacked { messages, events: messages, pending: messages, bytes: 0 }
+    fn singles(messages: usize) -> UnackedCounts {
+        UnackedCounts { messages, events: messages, pending: messages, bytes: 0 }
     }
 
-    fn of_64(messages: usize) -> Unacked {
-        Unacked { messages, events: messages * 64, pending: messages * 64, bytes: 0 }
+    fn of_64(messages: usize) -> UnackedCounts {
+        UnackedCounts { messages, events: messages * 64, pending: messages * 64, bytes: 0 }
     }
 }

@@ -17,7 +17,7 @@ use super::message::Message;
 use super::names::Names;
 use super::topology;
 
-/// For publishing a batch and having all of it confirmed.
+/// For publishing a batch, up to its last confirm.
 const SEND_DEADLINE: Duration = Duration::from_secs(10);
 
 /// How long `ping` waits for an attempt to connect. A broker that is up takes less.
@@ -55,11 +55,11 @@ struct LinkState {
 /// A message was not sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SendError {
-    /// The broker is unreachable, refused the message, or did not confirm in time.
+    /// The broker is unreachable, nacked the message, or did not confirm in time.
     Unavailable(String),
     /// The message is mandatory and no queue is bound to its routing key.
     Unroutable,
-    /// The broker closes the channel on which this message is published: it is too large, for example.
+    /// The broker closed the channel because of this message: it is too large, for example.
     Refused(String),
 }
 
@@ -77,8 +77,8 @@ impl Publisher {
         Self { names, link: Arc::new(link), runtime: RuntimeHandle::current(), background: Mutex::default() }
     }
 
-    /// Publishes messages and waits for the broker's confirms; the results are in the same order. A message that the broker
-    /// refuses for itself fails all messages of its channel, so each of them is published again, alone.
+    /// Publishes messages and waits for the broker's confirms; the results are in the same order. When the broker closes the
+    /// channel because of one message, all messages of the batch fail; each is then published again separately.
     pub(super) async fn send(&self, messages: &[Message<'_>]) -> Vec<Result<(), SendError>> {
         let results = self.send_together(messages).await;
         let is_refused = |result: &Result<(), SendError>| matches!(result, Err(SendError::Refused(_)));
@@ -149,7 +149,7 @@ impl Publisher {
         }
     }
 
-    /// A channel for one batch alone: lapin attaches a returned message to the next confirm of the channel, which can be
+    /// A channel for a single batch: lapin attaches a returned message to the next confirm of the channel, which can be
     /// attributed only within one batch.
     async fn channel(&self, connection: &Connection) -> lapin::Result<Channel> {
         let idle = self.link.lock().idle_channels.pop();
@@ -164,7 +164,7 @@ impl Publisher {
 }
 
 impl Link {
-    /// The current connection, or a new one. One caller connects and the others wait for it, on purpose.
+    /// The current connection, or a new one. One caller connects and the others wait for it.
     async fn connected(&self) -> Result<Arc<Connection>, String> {
         if let Some(current) = self.current() {
             return current;
@@ -244,7 +244,7 @@ async fn publish(channel: &Channel, messages: &[Message<'_>]) -> Vec<Confirmed> 
     join_all(confirms).await
 }
 
-/// The broker closed the channel because of a message; every message on it fails with the same error.
+/// Whether the broker closed the channel because of a message. Every message on the channel fails with this error.
 fn is_refusal(error: &lapin::Error) -> bool {
     matches!(error.kind(), ErrorKind::ProtocolError(error)
         if *error.kind() == AMQPErrorKind::Soft(AMQPSoftError::PRECONDITIONFAILED))
@@ -259,7 +259,7 @@ fn send_results(messages: &[Message<'_>], confirmed: Vec<Confirmed>) -> Vec<Resu
         let is_ack = confirmation.as_ref().map(Confirmation::is_ack);
         accepted.push(match is_ack {
             Ok(true) => Ok(()),
-            Ok(false) => Err(SendError::Unavailable("broker refused the message".to_owned())),
+            Ok(false) => Err(SendError::Unavailable("broker nacked the message".to_owned())),
             Err(error) if is_refusal(error) => Err(SendError::Refused(error.to_string())),
             Err(error) => Err(SendError::Unavailable(error.to_string())),
         });

@@ -14,21 +14,21 @@ use lapin::{Channel, Connection};
 use tokio::time::timeout;
 
 use super::broker::Broker;
-use super::outstanding::Outstanding;
-use super::prefetch_window::Unacked;
+use super::prefetch_window::UnackedCounts;
+use super::unacked_messages::UnackedMessages;
 use super::{connection, topology};
 use crate::bus::delivery::Subscription;
 
 /// For declaring the topology, or for replacing the consumer, on an open connection.
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// A connection and a channel of its own: their errors affect this consumer alone.
+/// The connection and the channel of one consumer. They are not shared, so that their errors affect no other consumer.
 pub(super) struct Session {
     connection: Connection,
     channel: Channel,
     queue: ShortString,
-    alone_queue: ShortString,
-    outstanding: Mutex<Outstanding>,
+    isolation_queue: ShortString,
+    unacked: Mutex<UnackedMessages>,
 }
 
 impl Session {
@@ -43,8 +43,8 @@ impl Session {
         });
         let channel = declared.await?;
         let queue = broker.names.queue(subscription.queue);
-        let alone_queue = broker.names.alone_queue(subscription.queue);
-        Ok(Self { connection, channel, queue, alone_queue, outstanding: Mutex::default() })
+        let isolation_queue = broker.names.isolation_queue(subscription.queue);
+        Ok(Self { connection, channel, queue, isolation_queue, unacked: Mutex::default() })
     }
 
     /// Starts a consumer. Unacknowledged messages of an earlier consumer of this session do not count towards `prefetch`.
@@ -62,30 +62,32 @@ impl Session {
         with_deadline(self.channel.basic_cancel(consumer_tag, BasicCancelOptions::default())).await
     }
 
-    /// Number of messages that wait to be handled alone.
-    pub(super) async fn count_alone(&self) -> Result<u32, String> {
+    /// Number of messages in the isolation queue.
+    pub(super) async fn count_isolated(&self) -> Result<u32, String> {
         let options = QueueDeclareOptions::durable().passive();
-        let declared = self.channel.queue_declare(self.alone_queue.clone(), options, FieldTable::default());
+        let queue = self.isolation_queue.clone();
+        let declared = self.channel.queue_declare(queue, options, FieldTable::default());
         Ok(with_deadline(declared).await?.message_count())
     }
 
-    /// Takes a message that waits to be handled alone: no prefetch, so that the broker counts only deliveries of messages that
-    /// are handled.
-    pub(super) async fn get_alone(&self) -> Result<Option<lapin::message::Delivery>, String> {
-        let got = self.channel.basic_get(self.alone_queue.clone(), BasicGetOptions::default());
+    /// Takes a message from the isolation queue, without a prefetch: the broker counts only deliveries of messages that are
+    /// handled.
+    pub(super) async fn get_isolated(&self) -> Result<Option<lapin::message::Delivery>, String> {
+        let got = self.channel.basic_get(self.isolation_queue.clone(), BasicGetOptions::default());
         Ok(with_deadline(got).await?.map(|got| got.delivery))
     }
 
     /// Tracks a message of `bytes` that holds `events` events until it is acknowledged.
     pub(super) fn track(&self, tag: u64, events: usize, bytes: usize) {
-        self.lock_outstanding().add(tag, events, bytes);
+        self.lock_unacked().add(tag, events, bytes);
     }
 
-    /// Counts one completed event for each tag, and acknowledges the messages that have no pending event.
+    /// Counts one settled event for each tag, and acknowledges the messages that have no pending event.
     /// On an error the session is over, and the broker redelivers what was not acknowledged.
-    /// Must not run concurrently with itself: one call's frame could cover what the other still has to write.
+    /// Must not run concurrently with itself: an ack with `multiple` could cover a tag that the other call has yet to ack,
+    /// and the broker closes the channel on a second ack.
     pub(super) async fn ack(&self, tags: &[u64]) -> Result<(), String> {
-        let acknowledgements = self.lock_outstanding().complete(tags);
+        let acknowledgements = self.lock_unacked().settle(tags);
         for (tag, multiple) in acknowledgements {
             let acknowledged = self.channel.basic_ack(tag, BasicAckOptions { multiple }).await;
             acknowledged.map_err(|error| format!("delivery was not acknowledged: {error}"))?;
@@ -99,12 +101,12 @@ impl Session {
         let requeued = self.channel.basic_nack(tag, options).await;
         requeued.map_err(|error| format!("delivery was not requeued: {error}"))?;
         // Not earlier: until the nack is written, an acknowledgement must not cover the message.
-        self.lock_outstanding().remove(tag);
+        self.lock_unacked().remove(tag);
         Ok(())
     }
 
-    pub(super) fn unacked(&self) -> Unacked {
-        self.lock_outstanding().unacked()
+    pub(super) fn unacked_counts(&self) -> UnackedCounts {
+        self.lock_unacked().counts()
     }
 
     pub(super) fn is_alive(&self) -> bool {
@@ -124,9 +126,9 @@ impl Session {
         connection::close(&self.connection).await;
     }
 
-    fn lock_outstanding(&self) -> MutexGuard<'_, Outstanding> {
+    fn lock_unacked(&self) -> MutexGuard<'_, UnackedMessages> {
         // Nothing panics while the lock is held.
-        self.outstanding.locked()
+        self.unacked.locked()
     }
 }
 

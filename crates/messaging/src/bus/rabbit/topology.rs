@@ -9,20 +9,20 @@ use super::names::Names;
 use crate::bus::delivery::Subscription;
 use crate::settings::RetryDelay;
 
-/// Redeliveries after a lost process or connection, before the broker dead-letters the message: it may be what crashes
-/// the process. Far beyond what restarts and cut connections add up to.
+/// Redeliveries of a message after which the broker dead-letters it, because it may be what crashes the process. Restarts
+/// and lost connections cause far fewer.
 const DELIVERY_LIMIT: i64 = 100;
 
 /// A review of dead letters gets and requeues them, which counts as deliveries.
 const DEAD_LETTER_DELIVERY_LIMIT: i64 = 1_000_000_000;
 
-/// For publishers.
+/// Declares what publishers use.
 pub(super) async fn declare_exchange(channel: &Channel, names: &Names) -> lapin::Result<()> {
     let options = ExchangeDeclareOptions { durable: true, ..ExchangeDeclareOptions::default() };
     channel.exchange_declare(names.exchange(), ExchangeKind::Topic, options, FieldTable::default()).await
 }
 
-/// For consumers: the queue, that of events handled alone, its retry queues and its dead letters.
+/// Declares what a consumer uses: its queue, isolation queue, retry queues and dead-letter queue.
 pub(super) async fn declare_subscription(
     channel: &Channel,
     names: &Names,
@@ -35,7 +35,7 @@ pub(super) async fn declare_subscription(
     let mut arguments = dead_lettering_to(&names.dead_letter_queue(subscription.queue));
     arguments.insert("x-delivery-limit".into(), AMQPValue::LongLongInt(DELIVERY_LIMIT));
     declare_queue(channel, queue.clone(), arguments.clone()).await?;
-    declare_queue(channel, names.alone_queue(subscription.queue), arguments).await?;
+    declare_queue(channel, names.isolation_queue(subscription.queue), arguments).await?;
     for delay in delays {
         // Back to this queue only, not through the exchange: other queues have their own copy of the event.
         let mut arguments = dead_lettering_to(&queue);
@@ -60,8 +60,8 @@ pub(super) async fn declare_dead_letter_queue(
     declare_queue(channel, names.dead_letter_queue(queue), arguments).await
 }
 
-/// Through the default exchange, which knows every queue by its name. `at-least-once`, which needs `reject-publish`
-/// (RabbitMQ manual, quorum queues, dead lettering): a message leaves its queue when the other one has stored it.
+/// Arguments that dead-letter to `queue` through the default exchange, which routes by queue name. `at-least-once`, which
+/// needs `reject-publish` (RabbitMQ manual, quorum queues, dead lettering): a message leaves when `queue` has stored it.
 fn dead_lettering_to(queue: &ShortString) -> FieldTable {
     let mut arguments = FieldTable::default();
     let mut set = |name: &str, value: &str| {

@@ -1,4 +1,4 @@
-//! Evaluations, and their number for each organization.
+//! Evaluations, and their count for each organization.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -15,7 +15,7 @@ use super::schema::{evaluations, progress};
 use super::{Connection, insert};
 use crate::store::{CONSUMER, NewEvaluation, StoredEvaluation};
 
-/// A recorded evaluation and its time.
+/// A recorded evaluation and the time with which it was recorded.
 type Recorded<'e> = (&'e NewEvaluation, Timestamp);
 
 /// Runs inside a transaction.
@@ -59,7 +59,7 @@ pub(super) fn record_given_up(
     Ok(true)
 }
 
-/// Numbers evaluations, recorded with these times, and writes their events.
+/// Assigns sequences to recorded evaluations and writes their events to the outbox.
 fn publish<'e>(
     connection: &mut Connection,
     recorded: impl Iterator<Item = Recorded<'e>>,
@@ -113,7 +113,7 @@ fn add_to_progress(
 fn assign_sequences(evaluations: Vec<Recorded<'_>>, total: i64) -> Result<Vec<OutgoingEvent>, DatabaseError> {
     let before = total - i64::try_from(evaluations.len()).unwrap_or(i64::MAX);
     let events = evaluations.into_iter().zip(before + 1..).map(|((new, evaluated_at), sequence)| {
-        // One evaluation at a time.
+        // Cloned one at a time, which bounds the memory.
         let evaluated = ConversationEvaluated { sequence, evaluated_at, ..new.evaluated.clone() };
         OutgoingEvent::following(new.context.clone(), new_id(), evaluated_at, &evaluated)
     });

@@ -1,4 +1,4 @@
-//! The store, one text for both databases: `postgres.rs` and `sqlite.rs` define what it takes from `super`.
+//! The store, compiled once for each database: `super` is `postgres.rs` or `sqlite.rs`, which define what differs.
 
 mod evaluations;
 mod removal;

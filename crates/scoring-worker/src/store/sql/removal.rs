@@ -15,9 +15,9 @@ use super::schema::evaluations;
 use super::{Connection, IdType};
 use crate::store::{CONSUMER, DeletedEvaluation};
 
-/// Writes a tombstone under the key of the evaluation, present or future: concurrent writers of the key wait for each other.
+/// Writes a tombstone under the key of the evaluation, existing or not: concurrent writers of the key wait for each other.
 /// Its organization is the nil UUID, so that no read finds it. SQLite numbers `$1`, `$2`, … in the order of their first use.
-const DELETE: &str = "
+const WRITE_TOMBSTONE: &str = "
     INSERT INTO evaluations (ticket_id, id, organization_id, status, scorer_version, created_at, deleted_at)
     VALUES ($1, $2, $2, 'failed', '', $3, $3)
     ON CONFLICT (ticket_id) DO UPDATE
@@ -34,7 +34,7 @@ pub(super) fn delete(
     let fresh = inbox::record(connection, CONSUMER, &ids, now())?;
     let mut events = Vec::new();
     for deletion in new_deletions(deletions, fresh) {
-        static_sql(DELETE)
+        static_sql(WRITE_TOMBSTONE)
             .bind::<IdType, _>(StoredId::of(deletion.ticket_id))
             .bind::<IdType, _>(StoredId(Uuid::nil()))
             .bind::<BigInt, _>(deletion.deleted_at.as_millis())
