@@ -141,7 +141,7 @@ mod tests {
         async fn watch(self) {
             let probe = || async {
                 self.probes.fetch_add(1, Ordering::SeqCst);
-                let _only = self.probing.try_lock().expect("one probe at a time");
+                let _probe = self.probing.try_lock().expect("one probe at a time");
                 let behavior = *self.behavior.lock().unwrap();
                 if behavior == Behavior::Silent {
                     sleep(PROBE_DEADLINE * 2).await;

@@ -19,8 +19,8 @@ impl IngestClient {
         Self { service }
     }
 
-    /// Transcripts of the first of these tickets, as many as fit into one response, without those that no longer exist. The
-    /// rest is in `unread`; every call reads at least one ticket.
+    /// Reads the transcripts of these tickets in order, as many as fit into one response, at least one. The tickets that were
+    /// not read are in `unread`; tickets that no longer exist are left out.
     ///
     /// # Errors
     /// When ingest is unreachable or responds with an error.
@@ -44,7 +44,7 @@ impl IngestClient {
         let body = ReadTranscripts { tickets: vec![ticket], facts_only: true };
         let response: Transcripts =
             self.service.post_json(&ServiceClaims::Service, "/internal/v1/transcripts", &body).await?;
-        // The previous release answers with the transcript.
+        // An ingest of the previous release ignores `facts_only` and responds with the transcript.
         let of_transcript = |transcript: Transcript| UnreadableTranscript {
             organization_id: transcript.organization_id,
             ticket: transcript.ticket,

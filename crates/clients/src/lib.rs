@@ -1,7 +1,7 @@
 //! Typed HTTP clients of Assay's own services.
 //!
 //! Every call has a token for its audience, the id and trace of the request, and a deadline. The gateway forwards raw bodies
-//! with [`Service::send`]; the other roles use the typed clients.
+//! with [`ServiceClient::send`]; the other roles use the typed clients.
 
 #![warn(missing_docs)]
 

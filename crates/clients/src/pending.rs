@@ -1,4 +1,4 @@
-//! Imports that are not evaluated yet: known to no service alone.
+//! Counts the imports that are not evaluated yet: ingest knows the imports, export the evaluations.
 
 use assay_contracts::evaluations::{EvaluationFilters, encode_query};
 use assay_contracts::ids::TicketId;
@@ -12,11 +12,11 @@ use crate::service::ServiceClient;
 /// How long an import may be pending. Older ones without an evaluation were given up.
 const PENDING_MILLIS: i64 = 7 * 24 * 60 * 60 * 1_000;
 
-/// The pending imports of a period: the recent tickets of ingest without those that export has. Of very many imports only the
-/// newest count: they are evaluated about in their order.
+/// The number of pending imports of a period: recent tickets of ingest minus those that export has. Of very many imports
+/// ingest counts only the newest: imports are evaluated about in their order, so these are the ones that may be pending.
 ///
 /// # Errors
-/// [`ClientError`] when one of the two cannot be asked.
+/// When ingest or export is unreachable or responds with an error.
 pub async fn count_pending(
     ingest: &ServiceClient,
     export: &ServiceClient,
@@ -26,7 +26,7 @@ pub async fn count_pending(
     let query =
         |since: TicketId| encode_query(period.to_pairs().into_iter().chain([("since", since.to_string())]));
     let since = TicketId::min_at(now().plus_millis(-PENDING_MILLIS));
-    // In this order, so that an evaluation in between is counted as made.
+    // ingest first: an import that is evaluated between the two calls then counts as evaluated.
     let path = format!("/internal/v1/tickets?{}", query(since));
     let imported: TicketCount = ingest.get_json(claims, &path).await?;
     let query = query(imported.since.unwrap_or(since));

@@ -179,7 +179,7 @@ impl ServiceClient {
         };
         match sent {
             Some(Ok(response)) => {
-                // Any status: a service too busy for a probe, but with responses to calls, is alive.
+                // Of any status: a service that is too busy for probes but responds to calls is alive.
                 self.circuit.report_response(self.name());
                 Ok(response)
             }
@@ -241,11 +241,15 @@ impl ServiceClient {
         self.decode(&self.send_and_read(claims, call).await?)
     }
 
-    /// Sends a call whose response is a success without a body that matters.
+    /// Sends a call and ignores the body of the response, which must be a success.
     ///
     /// # Errors
     /// When the service is unreachable or responds with an error.
-    pub async fn call_unanswered(&self, claims: &ServiceClaims, call: Call<'_>) -> Result<(), ClientError> {
+    pub async fn call_ignoring_body(
+        &self,
+        claims: &ServiceClaims,
+        call: Call<'_>,
+    ) -> Result<(), ClientError> {
         self.send_and_read(claims, call).await.map(|_| ())
     }
 
@@ -307,7 +311,7 @@ impl ServiceClient {
         Url::parse(&text).map_err(|error| self.unreadable(&error))
     }
 
-    /// Without the URL: its query may have a signature, and the text is logged.
+    /// The error without its URL: the text is logged, and the query may have a signature.
     fn unreachable(&self, error: reqwest::Error) -> ClientError {
         let error = error.without_url();
         let source =

@@ -32,7 +32,7 @@ pub struct Config {
     pub max_console_in_flight: usize,
     /// Maximum number of connections.
     pub max_connections: usize,
-    /// Time after which a connection is closed whose client takes nothing of a response, in seconds; 0: never.
+    /// A connection is closed when its client reads nothing of a response for this many seconds; 0: never.
     pub response_stall_seconds: u64,
     /// Threads that serve requests.
     pub workers: usize,

@@ -67,7 +67,7 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     let registry = service(&dependencies.registry_url, Audience::AgentRegistry);
     let gateway = Gateway {
         keys: ApiKeyCache::new(
-            // Calls of their own: look-ups must not wait for requests to the registry that need a key themselves.
+            // A separate limit: look-ups must not fail because forwarded requests, which need a look-up first, use all calls.
             RegistryClient::new(registry.clone().with_max_concurrent_calls(config.max_in_flight.max(1))),
             Duration::from_secs(config.key_cache_seconds),
             config.max_unknown_key_look_ups,
@@ -104,8 +104,8 @@ fn max_calls_per_service(max_in_flight: usize) -> usize {
     (max_in_flight - max_in_flight / 4).max(1)
 }
 
-/// Registers a readiness check per service. Without agent-registry the gateway is not ready, because no key can be resolved;
-/// without another service it is degraded.
+/// Registers a readiness check and starts the circuit breaker of each service. Without agent-registry the gateway is not ready,
+/// because no key can be resolved; without another service it is degraded.
 fn watch_services(gateway: &Gateway, tasks: &mut Tasks) {
     let services = [&gateway.registry, &gateway.ingest, &gateway.scoring, &gateway.export];
     for service in services.into_iter().chain(&gateway.webhooks).chain(&gateway.console) {

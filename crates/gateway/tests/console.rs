@@ -28,9 +28,9 @@ fn app(has_console: bool) -> Result<App> {
     let tokens = ServiceTokens::new(&SECRET.to_owned().into())?;
     let console = TcpListener::bind("127.0.0.1:0")?;
     let console_url = Url::parse(&format!("http://{}", console.local_addr()?))?;
-    let known = Data::new(tokens);
+    let tokens = Data::new(tokens);
     serve(&mut tasks, Phase::ServeInternal, "console", console, ServerSettings::default(), move |app| {
-        app.app_data(known.clone()).service(web::resource("/{path:.*}").to(echo));
+        app.app_data(tokens.clone()).service(web::resource("/{path:.*}").to(echo));
     })?;
     start_app(has_console.then_some(console_url), tasks)
 }
@@ -78,7 +78,7 @@ fn config(listen: SocketAddr) -> Config {
 }
 
 async fn echo(request: HttpRequest, body: Bytes, tokens: Data<ServiceTokens>) -> HttpResponse {
-    // What the console says of an ended session, of pages that it does not have, and of a token that is not the gateway's.
+    // Answers of the console to an ended session, an unknown page, a wrong method and a token that is not the gateway's.
     let problem = r#"{"status":404,"title":"","type":"","code":"route-not-found"}"#;
     match request.path() {
         "/console/ended" => {
@@ -154,7 +154,7 @@ async fn form_is_passed_on_as_a_form() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ended_session_is_told_to_the_script_of_a_page() -> Result<()> {
+async fn redirect_header_for_the_script_of_a_page_is_passed_on() -> Result<()> {
     let app = app(true)?;
     let response = app.http.get(format!("http://{}/console/ended", app.address)).send().await?;
     assert_eq!(response.status(), 403);
@@ -173,9 +173,9 @@ async fn page_that_the_console_does_not_have_is_passed_on() -> Result<()> {
     Ok(())
 }
 
-/// The client of the tests would resolve them itself.
+/// Sent without the HTTP client of the tests, which would resolve the segments.
 #[tokio::test(flavor = "multi_thread")]
-async fn segments_of_dots_lead_nowhere() -> Result<()> {
+async fn path_with_dot_segments_is_not_found() -> Result<()> {
     let app = app(true)?;
     for path in ["/console/%2e%2e/x", "/console/../x", "/console/.%2E/healthz", "/console/keys/./x"] {
         let mut stream = TcpStream::connect(app.address).await?;
@@ -190,7 +190,7 @@ async fn segments_of_dots_lead_nowhere() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn answers_of_the_gateway_itself_are_pages_with_the_policy() -> Result<()> {
+async fn problem_of_the_gateway_is_a_page_with_security_headers() -> Result<()> {
     let app = app(true)?;
     let address = format!("http://{}/console", app.address);
     let form = |content_type: &'static str, body: String| {

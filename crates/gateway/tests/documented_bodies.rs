@@ -52,7 +52,7 @@ fn value_of(schemas: &Value, schema: &Value, full: bool) -> Value {
     }
 }
 
-/// Filters whose values the schema does not name, and one that does not contradict the others.
+/// Values of filters whose schema lists none, and a status that does not contradict the other filters.
 fn filter(name: &str, schema: &Value) -> Option<Value> {
     let is_list = schema["type"].as_str().or_else(|| schema["type"][0].as_str()) == Some("array");
     match name {

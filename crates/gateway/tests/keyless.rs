@@ -13,7 +13,7 @@ use assay_platform::http_client::client_builder;
 use reqwest::StatusCode;
 use tokio::time::sleep;
 
-use self::support::{FILE, Gateway};
+use self::support::{Gateway, LARGE_FILE};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn response_without_progress_ends_and_frees_its_slot() -> Result<()> {
@@ -21,11 +21,11 @@ async fn response_without_progress_ends_and_frees_its_slot() -> Result<()> {
         config.max_keyless_in_flight = 2;
         config.response_stall_seconds = 1;
     })?;
-    let mut stalled = [gateway.ask()?, gateway.ask()?];
-    let refused = gateway.until(StatusCode::SERVICE_UNAVAILABLE).await?;
+    let mut stalled = [gateway.request_file_unread()?, gateway.request_file_unread()?];
+    let refused = gateway.wait_for_openapi_status(StatusCode::SERVICE_UNAVAILABLE).await?;
     ensure!(refused.headers().contains_key("retry-after"), "{refused:?}");
     ensure!(refused.json::<Problem>().await?.code.as_str() == "unavailable");
-    gateway.until(StatusCode::OK).await?;
+    gateway.wait_for_openapi_status(StatusCode::OK).await?;
     for connection in &mut stalled {
         ensure!(connection.read_to_end(&mut Vec::new()).is_err(), "the response was complete");
     }
@@ -35,8 +35,8 @@ async fn response_without_progress_ends_and_frees_its_slot() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn slow_reader_that_makes_progress_is_served() -> Result<()> {
     let gateway = Gateway::start(|config| config.response_stall_seconds = 1)?;
-    let size = gateway.get(FILE).await?.bytes().await?.len();
-    let mut connection = gateway.ask()?;
+    let size = gateway.get(LARGE_FILE).await?.bytes().await?.len();
+    let mut connection = gateway.request_file_unread()?;
     let (mut received, mut buffer) = (0, [0; 16 * 1024]);
     while received < size {
         sleep(Duration::from_millis(20)).await;
@@ -52,7 +52,7 @@ async fn reference_can_be_turned_off() -> Result<()> {
     let on = Gateway::start(|_| ())?;
     ensure!(on.get("/docs/").await?.status() == 200);
     let off = Gateway::start(|config| config.docs = false)?;
-    for path in ["/docs", "/docs/", FILE] {
+    for path in ["/docs", "/docs/", LARGE_FILE] {
         let response = off.get(path).await?;
         ensure!(response.status() == 404, "{path}: {response:?}");
         ensure!(response.json::<Problem>().await?.code.as_str() == "route-not-found");

@@ -1,4 +1,4 @@
-//! Requests whose handling is the gateway's own: HEAD, sizes of bodies, downloads that are not read, missing internal routes.
+//! What the gateway does with requests itself: HEAD, limits of bodies, downloads that are not read, missing internal routes.
 
 #![cfg(target_os = "linux")]
 
@@ -26,17 +26,17 @@ fn client() -> Result<Client> {
     Ok(client_builder().build()?)
 }
 
-struct Clients {
+struct Fixture {
     http: Client,
     gateway: Gateway,
     services: Services,
     key: String,
 }
 
-impl Clients {
+impl Fixture {
     fn start(edit: impl FnOnce(&mut assay_gateway::Config)) -> Result<Self> {
         let services = Services::start()?;
-        let gateway = Gateway::start_before(&services.address, |config| {
+        let gateway = Gateway::start_with_services(&services.address, |config| {
             config.max_in_flight = 16;
             config.max_body_bytes = 1024 * 1024;
             config.body_memory_bytes = 16 * 1024 * 1024;
@@ -52,8 +52,8 @@ impl Clients {
     }
 }
 
-/// What GET and HEAD have in common.
-fn kept(response: &Response) -> (StatusCode, HeaderMap) {
+/// Status and headers, without those that differ in each response.
+fn comparable_head(response: &Response) -> (StatusCode, HeaderMap) {
     let mut headers = response.headers().clone();
     headers.remove("x-request-id");
     headers.remove("date");
@@ -62,7 +62,7 @@ fn kept(response: &Response) -> (StatusCode, HeaderMap) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn head_is_answered_wherever_get_is() -> Result<()> {
-    let clients = Clients::start(|_| ())?;
+    let fixture = Fixture::start(|_| ())?;
     let document = serde_json::to_value(assay_gateway::openapi_document())?;
     let paths = document["paths"].as_object().context("no paths")?;
     let documented = paths.iter().filter(|(_, item)| item["get"].is_object()).map(|(path, _)| path.as_str());
@@ -70,9 +70,9 @@ async fn head_is_answered_wherever_get_is() -> Result<()> {
     for path in documented.chain(["/docs", "/docs/", "/docs/swagger-ui-bundle.js"]) {
         let path = path.split('/').map(|part| if part.starts_with('{') { ID } else { part });
         let path = path.collect::<Vec<_>>().join("/");
-        let get = clients.request(Method::GET, &path).send().await?;
-        let head = clients.request(Method::HEAD, &path).send().await?;
-        let (of_get, of_head) = (kept(&get), kept(&head));
+        let get = fixture.request(Method::GET, &path).send().await?;
+        let head = fixture.request(Method::HEAD, &path).send().await?;
+        let (of_get, of_head) = (comparable_head(&get), comparable_head(&head));
         if get.status() == StatusCode::PERMANENT_REDIRECT || get.status().is_success() {
             ensure!(of_get == of_head, "{path}: GET {of_get:?}, HEAD {of_head:?}");
         } else {
@@ -83,17 +83,17 @@ async fn head_is_answered_wherever_get_is() -> Result<()> {
         asked += 1;
     }
     ensure!(asked > 12, "only {asked} paths");
-    let list = clients.request(Method::HEAD, "/v1/evaluations/exports").send().await?;
+    let list = fixture.request(Method::HEAD, "/v1/evaluations/exports").send().await?;
     ensure!(list.headers()["content-length"] == ANSWER.len().to_string().as_str(), "{list:?}");
-    let file = clients.request(Method::HEAD, &format!("/v1/downloads/{ID}")).send().await?;
+    let file = fixture.request(Method::HEAD, &format!("/v1/downloads/{ID}")).send().await?;
     ensure!(file.headers()["content-length"] == FILE_BYTES.to_string().as_str(), "{file:?}");
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn head_needs_the_same_key_and_is_in_allow() -> Result<()> {
-    let clients = Clients::start(|_| ())?;
-    let without_key = client()?.head(clients.gateway.url("/v1/evaluations/exports")).send().await?;
+    let fixture = Fixture::start(|_| ())?;
+    let without_key = client()?.head(fixture.gateway.url("/v1/evaluations/exports")).send().await?;
     ensure!(without_key.status() == StatusCode::UNAUTHORIZED, "{without_key:?}");
     for (path, method, allow) in [
         ("/v1/evaluations/exports", Method::DELETE, "GET, HEAD, POST"),
@@ -101,7 +101,7 @@ async fn head_needs_the_same_key_and_is_in_allow() -> Result<()> {
         (&format!("/v1/downloads/{ID}"), Method::POST, "GET, HEAD"),
         ("/v1/agents", Method::HEAD, "POST"),
     ] {
-        let refused = clients.request(method, path).send().await?;
+        let refused = fixture.request(method, path).send().await?;
         ensure!(refused.status() == StatusCode::METHOD_NOT_ALLOWED, "{path}: {refused:?}");
         ensure!(refused.headers()["allow"] == allow, "{path}: {refused:?}");
     }
@@ -109,8 +109,8 @@ async fn head_needs_the_same_key_and_is_in_allow() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bodies_beside_imports_have_64_kib() -> Result<()> {
-    let clients = Clients::start(|_| ())?;
+async fn body_other_than_an_import_has_at_most_64_kib() -> Result<()> {
+    let fixture = Fixture::start(|_| ())?;
     let webhook = format!("/v1/webhooks/{ID}");
     let bodies = [
         (Method::POST, "/v1/agents", json!({"external_id": "a", "name": "b"})),
@@ -121,12 +121,12 @@ async fn bodies_beside_imports_have_64_kib() -> Result<()> {
     for (method, path, body) in bodies {
         let body = body.to_string();
         let sized = |length: usize| format!("{body}{}", " ".repeat(length - body.len()));
-        let sent = clients.request(method.clone(), path).body(sized(SMALL)).send().await?;
+        let sent = fixture.request(method.clone(), path).body(sized(SMALL)).send().await?;
         ensure!(sent.status() == StatusCode::OK, "{path}: {sent:?}");
         let chunks = futures_util::stream::iter([sized(SMALL), " ".to_owned()].map(Ok::<_, std::io::Error>));
         let bodies: [reqwest::Body; 2] = [sized(SMALL + 1).into(), reqwest::Body::wrap_stream(chunks)];
         for body in bodies {
-            let refused = clients.request(method.clone(), path).body(body).send().await?;
+            let refused = fixture.request(method.clone(), path).body(body).send().await?;
             ensure!(refused.status() == StatusCode::PAYLOAD_TOO_LARGE, "{path}: {refused:?}");
             let problem: Problem = refused.json().await?;
             ensure!(problem.code.as_str() == "payload-too-large", "{problem:?}");
@@ -135,44 +135,44 @@ async fn bodies_beside_imports_have_64_kib() -> Result<()> {
     let message = json!({"author": {"type": "contact", "external_id": "c"}, "content": "x".repeat(SMALL),
                          "external_id": "m", "timestamp": 0});
     let import = json!({"ticket_id": "t", "messages": [message]}).to_string();
-    let sent = clients.request(Method::POST, "/v1/assess").body(import).send().await?;
+    let sent = fixture.request(Method::POST, "/v1/assess").body(import).send().await?;
     ensure!(sent.status() == StatusCode::OK, "{sent:?}");
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn download_keeps_its_slot_until_it_is_read_or_stalls() -> Result<()> {
-    let clients = Clients::start(|config| {
+    let fixture = Fixture::start(|config| {
         config.max_downloads = 1;
         config.response_stall_seconds = 1;
     })?;
-    let (gateway, path) = (&clients.gateway, format!("/v1/downloads/{ID}"));
-    let mut stalled = gateway.ask_for(&path)?;
-    let refused = gateway.until_at(&path, StatusCode::SERVICE_UNAVAILABLE).await?;
+    let (gateway, path) = (&fixture.gateway, format!("/v1/downloads/{ID}"));
+    let mut stalled = gateway.request_unread(&path)?;
+    let refused = gateway.wait_for_status(&path, StatusCode::SERVICE_UNAVAILABLE).await?;
     ensure!(refused.headers().contains_key("retry-after"), "{refused:?}");
-    let list = clients.request(Method::GET, "/v1/evaluations/exports").send().await?;
-    ensure!(list.status() == StatusCode::OK, "a download takes no place of other requests: {list:?}");
-    let served = gateway.until_at(&path, StatusCode::OK).await?;
+    let list = fixture.request(Method::GET, "/v1/evaluations/exports").send().await?;
+    ensure!(list.status() == StatusCode::OK, "a download takes no slot of other requests: {list:?}");
+    let served = gateway.wait_for_status(&path, StatusCode::OK).await?;
     ensure!(u64::try_from(served.bytes().await?.len())? == FILE_BYTES);
     ensure!(stalled.read_to_end(&mut Vec::new()).is_err(), "the stalled download was complete");
-    gateway.until_at(&path, StatusCode::OK).await?;
+    gateway.wait_for_status(&path, StatusCode::OK).await?;
     Ok(())
 }
 
-/// A download needs no key: whose file it is, is known when export answers.
+/// A download needs no key: the gateway learns the owner of the file from the answer of export.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_organization_keeps_half_of_the_downloads() -> Result<()> {
     const OTHER: &str = "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a12";
-    let clients = Clients::start(|config| config.max_downloads = 4)?;
-    let (gateway, path) = (&clients.gateway, format!("/v1/downloads/{ID}"));
-    let _unread = (0..4).map(|_| gateway.ask_for(&path)).collect::<Result<Vec<_>>>()?;
-    let refused = gateway.until_at(&path, StatusCode::TOO_MANY_REQUESTS).await?;
+    let fixture = Fixture::start(|config| config.max_downloads = 4)?;
+    let (gateway, path) = (&fixture.gateway, format!("/v1/downloads/{ID}"));
+    let _unread = (0..4).map(|_| gateway.request_unread(&path)).collect::<Result<Vec<_>>>()?;
+    let refused = gateway.wait_for_status(&path, StatusCode::TOO_MANY_REQUESTS).await?;
     ensure!(refused.headers()["retry-after"] == "10", "{refused:?}");
     let problem: Problem = refused.json().await?;
     ensure!(problem.code == ProblemCode::TooManyDownloads, "{problem:?}");
     let others = format!("/v1/downloads/{OTHER}");
     for _ in 0..3 {
-        let file = gateway.until_at(&others, StatusCode::OK).await?;
+        let file = gateway.wait_for_status(&others, StatusCode::OK).await?;
         ensure!(!file.headers().contains_key(FILE_OWNER_HEADER), "the organization is internal: {file:?}");
         ensure!(u64::try_from(file.bytes().await?.len())? == FILE_BYTES);
     }
@@ -182,15 +182,15 @@ async fn one_organization_keeps_half_of_the_downloads() -> Result<()> {
 /// The services of another release lack a route: that is no fault of the client, and internal paths stay inside.
 #[tokio::test(flavor = "multi_thread")]
 async fn missing_internal_route_is_503_without_its_path() -> Result<()> {
-    let clients = Clients::start(|_| ())?;
-    ensure!(clients.services.registry.look_ups() == 0);
+    let fixture = Fixture::start(|_| ())?;
+    ensure!(fixture.services.registry.look_ups() == 0);
     for (method, path) in [
-        // 404 of the service, and 405.
+        // The services answer 404, 405 and 404.
         (Method::GET, format!("/v1/evaluations/exports/{ID}/download")),
         (Method::GET, format!("/v1/webhooks/{ID}")),
         (Method::DELETE, format!("/v1/tickets/{ID}")),
     ] {
-        let response = clients.request(method, &path).send().await?;
+        let response = fixture.request(method, &path).send().await?;
         ensure!(response.status() == StatusCode::SERVICE_UNAVAILABLE, "{path}: {response:?}");
         let text = response.text().await?;
         ensure!(!text.contains("internal") && !text.contains("allowed here"), "{path}: {text}");

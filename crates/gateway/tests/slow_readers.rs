@@ -9,7 +9,7 @@ use std::fs;
 use anyhow::{Context, Result, ensure};
 use reqwest::StatusCode;
 
-use self::support::{FILE, Gateway};
+use self::support::{Gateway, LARGE_FILE};
 
 /// Memory of this process, in KiB.
 fn resident_kib() -> Result<usize> {
@@ -22,14 +22,14 @@ fn resident_kib() -> Result<usize> {
 async fn clients_that_read_nothing_take_at_most_64_kib_each() -> Result<()> {
     const CLIENTS: usize = 200;
     let gateway = Gateway::start(|config| config.max_keyless_in_flight = CLIENTS)?;
-    gateway.get(FILE).await?.bytes().await?;
+    gateway.get(LARGE_FILE).await?.bytes().await?;
     gateway.get("/openapi.json").await?.bytes().await?;
     let before = resident_kib()?;
-    let connections = (0..CLIENTS).map(|_| gateway.ask()).collect::<Result<Vec<_>>>()?;
-    gateway.until(StatusCode::SERVICE_UNAVAILABLE).await?;
+    let connections = (0..CLIENTS).map(|_| gateway.request_file_unread()).collect::<Result<Vec<_>>>()?;
+    gateway.wait_for_openapi_status(StatusCode::SERVICE_UNAVAILABLE).await?;
     let grown = resident_kib()?.saturating_sub(before);
     ensure!(grown <= 64 * CLIENTS, "{CLIENTS} clients took {grown} KiB");
     drop(connections);
-    gateway.until(StatusCode::OK).await?;
+    gateway.wait_for_openapi_status(StatusCode::OK).await?;
     Ok(())
 }

@@ -26,7 +26,7 @@ async fn list(gateway: &Gateway, key: &str) -> Result<Response> {
 #[tokio::test(flavor = "multi_thread")]
 async fn mistyped_key_is_refused_without_a_look_up() -> Result<()> {
     let services = Services::start()?;
-    let gateway = Gateway::start_before(&services.address, |_| ())?;
+    let gateway = Gateway::start_with_services(&services.address, |_| ())?;
     let key = services.key()?.reveal().to_owned();
     for mistyped in
         [&key[..key.len() - 1], &format!("{key}0"), &key.replacen("asy_", "asy_0", 1), "asy_short"]
@@ -44,11 +44,11 @@ async fn mistyped_key_is_refused_without_a_look_up() -> Result<()> {
     Ok(())
 }
 
-/// With a key that is renewed every second, beside made-up keys that take all calls to agent-registry which are left to them.
+/// A known key is renewed every second, while made-up keys use all look-ups that they may.
 #[tokio::test(flavor = "multi_thread")]
-async fn flood_of_made_up_keys_leaves_known_ones_alone() -> Result<()> {
+async fn flood_of_made_up_keys_does_not_affect_a_known_key() -> Result<()> {
     let services = Services::start()?;
-    let gateway = Gateway::start_before(&services.address, |config| {
+    let gateway = Gateway::start_with_services(&services.address, |config| {
         config.max_in_flight = 4;
         config.max_unknown_key_look_ups = 2;
         config.service_deadline_milliseconds = 2_000;
@@ -78,7 +78,7 @@ async fn flood_of_made_up_keys_leaves_known_ones_alone() -> Result<()> {
     };
     let (refused, answered) = tokio::join!(flood, client);
     let refused: usize = refused.into_iter().sum::<Result<usize>>()?;
-    ensure!(refused > 0, "the flood had places enough: this shows nothing");
+    ensure!(refused > 0, "no made-up key was refused: the flood was too small");
     ensure!(answered? > 50);
     Ok(())
 }
@@ -86,7 +86,7 @@ async fn flood_of_made_up_keys_leaves_known_ones_alone() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn known_key_works_while_the_registry_fails_and_ends_when_revoked() -> Result<()> {
     let services = Services::start()?;
-    let gateway = Gateway::start_before(&services.address, |_| ())?;
+    let gateway = Gateway::start_with_services(&services.address, |_| ())?;
     let known = services.key()?;
     ensure!(list(&gateway, known.reveal()).await?.status() == StatusCode::OK);
     services.registry.fail(true);

@@ -1,4 +1,4 @@
-//! The beginning of every HTTP client: `reqwest` with the TLS provider of this project.
+//! The builder of every HTTP client: `reqwest` with the TLS provider of this project.
 
 /// A client builder whose TLS uses `ring`.
 pub fn client_builder() -> reqwest::ClientBuilder {
@@ -10,6 +10,6 @@ pub fn client_builder() -> reqwest::ClientBuilder {
 ///
 /// `reqwest`'s own default is a C library that takes longer to compile than the rest of TLS.
 pub fn install_tls_provider() {
-    // An error says that the process has a provider: this one, from an earlier call.
+    // It fails only when an earlier call has installed the provider.
     let _installed_before = rustls::crypto::ring::default_provider().install_default();
 }

@@ -1,4 +1,4 @@
-//! The clock of a process beside that of its database.
+//! Comparison of the clock of a process with that of its database.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
@@ -15,14 +15,14 @@ const SCHEMA: &str = "export";
 static NO_MIGRATIONS: [Migrations; 0] = [];
 const BUDGETS: Budgets = Budgets { per_phase: Duration::from_secs(1), drain: Duration::ZERO };
 
-/// The clock of a process.
+/// A clock of a process that is ahead of this machine's.
 #[derive(Default)]
-struct Skewed {
+struct SkewedClock {
     ahead_millis: AtomicI64,
     reads: AtomicUsize,
 }
 
-impl Skewed {
+impl SkewedClock {
     fn by(millis: i64) -> Arc<Self> {
         Arc::new(Self { ahead_millis: millis.into(), ..Self::default() })
     }
@@ -34,7 +34,7 @@ impl Skewed {
 }
 
 /// Starts a process whose clock is ahead of this machine's.
-fn start(database: &ServiceDatabase, skewed: &Arc<Skewed>) -> Result<(Tasks, Clock)> {
+fn start(database: &ServiceDatabase, skewed: &Arc<SkewedClock>) -> Result<(Tasks, Clock)> {
     let mut tasks = Tasks::new(Readiness::default());
     let skewed = skewed.clone();
     let database = database.open(SCHEMA)?;
@@ -53,12 +53,12 @@ async fn failure(tasks: Tasks) -> Option<TaskFailure> {
 async fn process_with_a_wrong_clock_does_not_start() -> Result<()> {
     let database = ServiceDatabase::postgres(SCHEMA, &NO_MIGRATIONS).await?;
     for (millis, direction) in [(6_000, "ahead of"), (-3_600_000, "behind")] {
-        let (tasks, _clock) = start(&database, &Skewed::by(millis))?;
+        let (tasks, _clock) = start(&database, &SkewedClock::by(millis))?;
         let failure = failure(tasks).await.context("it started")?.to_string();
         assert!(failure.contains(direction) && failure.contains("synchronise"), "{failure}");
         assert_eq!(failure.matches("Z)").count(), 2, "both times are named: {failure}");
     }
-    let (tasks, clock) = start(&database, &Skewed::by(3_000))?;
+    let (tasks, clock) = start(&database, &SkewedClock::by(3_000))?;
     assert!(failure(tasks).await.is_none(), "three seconds are only warned of");
     assert!(clock.is_trusted());
     Ok(())
@@ -67,11 +67,11 @@ async fn process_with_a_wrong_clock_does_not_start() -> Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn work_on_stored_times_pauses_while_the_clock_is_wrong() -> Result<()> {
     let database = ServiceDatabase::postgres(SCHEMA, &NO_MIGRATIONS).await?;
-    let skewed = Skewed::by(0);
+    let skewed = SkewedClock::by(0);
     let (tasks, clock) = start(&database, &skewed)?;
     let readiness = tasks.readiness().clone();
     let stepped = async {
-        // The first comparison decides on the start.
+        // The first comparison decides whether the process starts.
         eventually("a second comparison", || async { Ok(skewed.reads.load(Ordering::SeqCst) > 1) }).await?;
         skewed.ahead_millis.store(-600_000, Ordering::SeqCst);
         eventually("the step to be noticed", || async { Ok(!clock.is_trusted()) }).await?;
@@ -95,7 +95,7 @@ async fn work_on_stored_times_pauses_while_the_clock_is_wrong() -> Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn process_waits_for_a_database_that_is_down() -> Result<()> {
     let database = ServiceDatabase::empty_sqlite(SCHEMA)?;
-    let (tasks, clock) = start(&database, &Skewed::by(-3_600_000))?;
+    let (tasks, clock) = start(&database, &SkewedClock::by(-3_600_000))?;
     clock.verify().await?;
     assert!(failure(tasks).await.is_none(), "SQLite is on the same machine");
     let mut settings = database.settings();

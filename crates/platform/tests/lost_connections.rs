@@ -1,5 +1,5 @@
 //! Pool behaviour after idle connections broke (server restart, terminated sessions), and after a failed or slow statement,
-//! which must not cost the connection.
+//! which must keep the connection.
 
 use std::sync::{Arc, Barrier};
 
@@ -14,7 +14,8 @@ use futures_util::future::try_join_all;
 const SCHEMA: &str = "export";
 static NO_MIGRATIONS: [Migrations; 0] = [];
 const CONNECTIONS: usize = 5;
-const OTHERS: &str = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
+const OTHER_SESSIONS: &str =
+    "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
 
 #[derive(QueryableByName)]
 struct Row {
@@ -99,10 +100,10 @@ async fn terminate_all_sessions(database: &ServiceDatabase) -> Result<()> {
         let mut administrator = administrator.lock().map_err(|_| anyhow::anyhow!("poisoned"))?;
         Ok(sql_query(sql).get_result::<Sessions>(&mut *administrator)?.sessions)
     };
-    let terminated = count(format!("SELECT count(pg_terminate_backend(pid)) AS sessions {OTHERS}"))?;
+    let terminated = count(format!("SELECT count(pg_terminate_backend(pid)) AS sessions {OTHER_SESSIONS}"))?;
     ensure!(terminated >= CONNECTIONS.try_into()?, "{terminated} sessions");
     eventually("the sessions to end", || async {
-        Ok(count(format!("SELECT count(*) AS sessions {OTHERS}"))? == 0)
+        Ok(count(format!("SELECT count(*) AS sessions {OTHER_SESSIONS}"))? == 0)
     })
     .await
 }

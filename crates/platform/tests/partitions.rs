@@ -30,9 +30,9 @@ async fn partition_created_concurrently_is_found() -> Result<()> {
     other.batch_execute(&format!("SET search_path TO {SCHEMA}; {DEFINITION}"))?;
     let lock = "BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('assay partitions of things', 0))";
     other.batch_execute(lock)?;
-    let waiting = ensure(&database);
+    let waiting = create_partitions(&database);
     let meanwhile = async {
-        // It has checked for the first partition, and waits for the lock to create it.
+        // `waiting` has found the first partition missing, and waits for the lock to create it.
         let query = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted \
                      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
         let other = Mutex::new(&mut other);
@@ -94,7 +94,7 @@ const STRAYS: &str = "
 const UUIDV7_AT: &str = "CREATE FUNCTION uuidv7_at(bigint) RETURNS uuid LANGUAGE sql AS $$ \
     SELECT (lpad(to_hex($1), 12, '0') || '7000' || substr(md5(random()::text), 1, 16))::uuid $$";
 
-/// A clock that was six months ahead left many rows.
+/// A table in whose default partition a clock that was six months ahead has left many rows.
 async fn with_strays() -> Result<(ServiceDatabase, Postgres)> {
     let database = ServiceDatabase::postgres(SCHEMA, &NO_MIGRATIONS).await?;
     let Database::Postgres(postgres) = database.open(SCHEMA)? else { anyhow::bail!("not PostgreSQL") };
@@ -173,9 +173,9 @@ async fn partly_moved_month_is_completed_without_rows() -> Result<()> {
     Ok(())
 }
 
-/// The default partition has many rows of 2027-05, and further ones of `other`.
+/// A table whose default partition has many rows of 2027-05, and what the statements `other` add.
 async fn with_large_default(other: &str) -> Result<(ServiceDatabase, Postgres)> {
-    let rows = number_of_large_rows();
+    let rows = rows_of_large_default();
     let database = ServiceDatabase::postgres(SCHEMA, &NO_MIGRATIONS).await?;
     let Database::Postgres(postgres) = database.open(SCHEMA)? else { anyhow::bail!("not PostgreSQL") };
     execute(&postgres, DEFINITION).await?;
@@ -189,9 +189,9 @@ async fn with_large_default(other: &str) -> Result<(ServiceDatabase, Postgres)> 
     Ok((database, postgres))
 }
 
-/// More than 128 MiB.
+/// Rows of a large default partition: more than 128 MiB.
 #[allow(clippy::disallowed_methods, reason = "a larger run is asked for by the environment")]
-fn number_of_large_rows() -> i64 {
+fn rows_of_large_default() -> i64 {
     std::env::var("LARGE_DEFAULT_ROWS").ok().and_then(|rows| rows.parse().ok()).unwrap_or(100_000)
 }
 
@@ -211,7 +211,7 @@ async fn large_default_becomes_a_partition_beside_writers() -> Result<()> {
     let writing = async {
         let (mut written, mut longest) = (0, Duration::ZERO);
         while !is_done.load(Ordering::Relaxed) {
-            // Of the present and of the wrong clock, which has gone on: without a partition, until there is one.
+            // A row of the present and one of the wrong clock, which still runs: at first neither has a partition.
             for millis in [NOW.as_millis(), AHEAD.as_millis() + 1_000_000_000] {
                 let began = Instant::now();
                 execute(&postgres, &format!("INSERT INTO things VALUES (uuidv7_at({millis}))")).await?;
@@ -226,13 +226,13 @@ async fn large_default_becomes_a_partition_beside_writers() -> Result<()> {
     let (written, longest) = wrote?;
     println!("{written} rows written meanwhile, the slowest took {longest:?}");
     assert!(written > 10 && longest < Duration::from_secs(1), "{written} {longest:?}");
-    let rows = number_of_large_rows() + written;
+    let rows = rows_of_large_default() + written;
     assert_eq!(number(&postgres, "SELECT count(DISTINCT id) FROM things").await?, rows);
     assert_eq!(number(&postgres, PARTITIONS_OF_STRAYS).await?, 1, "no row has moved");
     assert_eq!(number(&postgres, "SELECT count(*) FROM things_default").await?, 0);
     let constraints = "SELECT count(*) FROM pg_constraint WHERE conname = 'things_range'";
     assert_eq!(number(&postgres, constraints).await?, 0);
-    // Later months go on where its range ends.
+    // The partitions of later months begin where its range ends.
     for months in 1..6 {
         maintain_partitions(&postgres, TABLE, AHEAD.plus_millis(months * 30 * 86_400_000), 3).await?;
     }
@@ -253,7 +253,7 @@ async fn few_rows_of_another_gap_move_from_a_large_default() -> Result<()> {
     assert_eq!(number(&postgres, PARTITIONS_OF_STRAYS).await?, 1, "no row of the large part has moved");
     assert_eq!(number(&postgres, "SELECT count(*) FROM things_2020_09").await?, 10);
     assert_eq!(number(&postgres, "SELECT count(*) FROM things_default").await?, 0);
-    assert_eq!(number(&postgres, "SELECT count(*) FROM things").await?, number_of_large_rows() + 10);
+    assert_eq!(number(&postgres, "SELECT count(*) FROM things").await?, rows_of_large_default() + 10);
     Ok(())
 }
 
@@ -304,7 +304,7 @@ async fn count(database: &ServiceDatabase, id: Uuid) -> Result<usize> {
     Ok(postgres.run(find).await?)
 }
 
-async fn ensure(database: &ServiceDatabase) -> Result<()> {
+async fn create_partitions(database: &ServiceDatabase) -> Result<()> {
     let Database::Postgres(postgres) = database.open(SCHEMA)? else { anyhow::bail!("not PostgreSQL") };
     let created: Result<(), DatabaseError> =
         postgres.run(|connection| ensure_monthly_partitions(connection, TABLE, now(), -1..=0)).await;

@@ -54,7 +54,7 @@ pub(crate) async fn order(
     method: Method,
     path: &str,
 ) -> Result<(), ClientError> {
-    service.call_unanswered(claims, Call { method, path, headers: HeaderMap::new(), body: None }).await
+    service.call_ignoring_body(claims, Call { method, path, headers: HeaderMap::new(), body: None }).await
 }
 
 fn json(service: &ServiceClient, body: &impl Serialize) -> Result<Bytes, ClientError> {

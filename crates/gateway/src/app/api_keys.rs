@@ -1,9 +1,9 @@
 //! API keys: resolved by agent-registry, cached for a short time.
 //!
 //! A grant is used for `gateway.key_cache_seconds`, counted from before its look-up, and then renewed. While the registry does not
-//! answer, the known grant is used for [`MAX_OVERTIME`] longer. A key without a grant waits for one of few places, so that
-//! made-up keys do not hold up renewals, and is cached apart from those that had one, so that it does not displace them. When
-//! the registry answers that a key is unknown, expired or revoked, its grant ends at once.
+//! answer, the known grant is used for [`GRACE_PERIOD`] longer. A key without a grant needs one of few permits for its
+//! look-up, so that made-up keys do not delay renewals. Keys that never had a grant have a separate cache, so that they do not
+//! displace the others. When the registry answers that a key is unknown, expired or revoked, its grant ends at once.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -30,7 +30,7 @@ const UNKNOWN_CAPACITY: usize = 4_000;
 const MAX_LIFETIME: Duration = Duration::from_secs(30);
 
 /// How much longer a grant is used while the registry does not answer.
-const MAX_OVERTIME: Duration = Duration::from_secs(30);
+const GRACE_PERIOD: Duration = Duration::from_secs(30);
 
 /// Lifetime of a negative cache entry, so that a client repeating an unknown key costs the registry nothing. A key that
 /// was tried before its creation works after this time; any other new key works at once.
@@ -48,8 +48,8 @@ const RENEWAL_PAUSE: Duration = Duration::from_secs(1);
 /// Failed renewals are logged as warnings at most this often; the metric counts all of them.
 const WARNING_INTERVAL: Duration = Duration::from_secs(10);
 
-/// How long a key without a grant waits for its place.
-const PLACE_DEADLINE: Duration = Duration::from_secs(1);
+/// How long a key without a grant waits for a permit.
+const PERMIT_DEADLINE: Duration = Duration::from_secs(1);
 
 /// The result of resolving a key. Concurrent callers share the error.
 type Resolution = Result<Option<KeyGrant>, Arc<LookUpError>>;
@@ -63,7 +63,7 @@ pub(crate) enum LookUpError {
     /// No answer in time.
     #[error("agent-registry did not answer in time")]
     TooSlow,
-    /// Too many keys without a grant are looked up.
+    /// Too many keys without a grant are looked up at once.
     #[error("too many unknown API keys are looked up at once")]
     Busy,
 }
@@ -75,9 +75,9 @@ pub(crate) struct ApiKeyCache {
 }
 
 impl ApiKeyCache {
-    /// `lifetime` of grants, at most [`MAX_LIFETIME`]; at most `places` keys without a grant are looked up at once.
-    pub(crate) fn new(registry: RegistryClient, lifetime: Duration, places: usize) -> Self {
-        Self { registry, resolved: ResolvedKeys::new(lifetime, places) }
+    /// `lifetime` of grants, at most [`MAX_LIFETIME`]; at most `max_unknown` keys without a grant are looked up at once.
+    pub(crate) fn new(registry: RegistryClient, lifetime: Duration, max_unknown: usize) -> Self {
+        Self { registry, resolved: ResolvedKeys::new(lifetime, max_unknown) }
     }
 
     /// The grant of a key; `None` when it is unknown, expired or revoked.
@@ -88,12 +88,13 @@ impl ApiKeyCache {
 }
 
 struct ResolvedKeys {
-    /// Keys that have or had a grant. Only a grant makes an entry.
+    /// Keys that have or had a grant. Only a grant creates an entry.
     granted: Cache<ApiKeyHash, Arc<CachedKey>>,
     /// Other keys: those that are looked up, and negative answers.
     unknown: Cache<ApiKeyHash, Arc<CachedKey>>,
     lifetime: Duration,
-    places: Semaphore,
+    /// For look-ups of keys without a grant.
+    permits: Semaphore,
     /// When a failed renewal was last logged as a warning.
     warned_at: Mutex<Option<Instant>>,
 }
@@ -110,17 +111,17 @@ struct CachedKey {
 struct Entry {
     outcome: Outcome,
     /// When its look-up ended.
-    at: Instant,
+    ended_at: Instant,
     /// Until then the entry is used without another look-up.
-    used_until: Instant,
+    fresh_until: Instant,
 }
 
 #[derive(Clone)]
 enum Outcome {
     Granted {
         grant: KeyGrant,
-        /// Until then the grant is used when a look-up fails.
-        overtime_until: Instant,
+        /// Until then the grant is used when a renewal fails.
+        grace_until: Instant,
     },
     /// The registry has no valid key.
     Unknown,
@@ -132,25 +133,25 @@ enum Outcome {
 }
 
 impl ResolvedKeys {
-    fn new(lifetime: Duration, places: usize) -> Self {
+    fn new(lifetime: Duration, max_unknown: usize) -> Self {
         Self {
             granted: Cache::new(CACHE_CAPACITY),
             unknown: Cache::new(UNKNOWN_CAPACITY),
             lifetime: lifetime.min(MAX_LIFETIME),
-            places: Semaphore::new(places),
+            permits: Semaphore::new(max_unknown),
             warned_at: Mutex::default(),
         }
     }
 
-    /// The cached result, or that of a concurrent call for the same key, or else that of `call`. When this future is dropped,
-    /// for instance because the client disconnected, a waiting caller goes on with the previous entry.
+    /// The cached result, or else the result of a concurrent call for the same key, or else that of `call`. When this future is
+    /// dropped, for instance because the client disconnected, a waiting caller makes the call.
     async fn get_or_resolve(
         &self,
         hash: ApiKeyHash,
         call: impl Future<Output = Result<Option<KeyGrant>, ClientError>>,
     ) -> Resolution {
         let began = Instant::now();
-        let key = self.cached(hash);
+        let key = self.cached_key(hash);
         if let Some(resolution) = key.usable(began) {
             return resolution;
         }
@@ -162,12 +163,12 @@ impl ResolvedKeys {
         let entry = self.look_up(previous, call).await;
         *key.entry() = Some(entry.clone());
         match entry.outcome {
-            // First the new place, so that a concurrent caller finds the key.
+            // First inserted, then removed, so that a concurrent caller always finds the key.
             Outcome::Granted { .. } => {
                 self.granted.insert(hash, key.clone());
                 self.unknown.remove(&hash);
             }
-            // Those who wait have the key already.
+            // Waiting callers hold the key already.
             Outcome::Failed { .. } => {
                 self.unknown.remove(&hash);
             }
@@ -176,7 +177,7 @@ impl ResolvedKeys {
         entry.resolution()
     }
 
-    fn cached(&self, hash: ApiKeyHash) -> Arc<CachedKey> {
+    fn cached_key(&self, hash: ApiKeyHash) -> Arc<CachedKey> {
         self.granted.get(&hash).unwrap_or_else(|| {
             let made: Result<_, Infallible> = self.unknown.get_or_insert_with(&hash, || Ok(Arc::default()));
             made.unwrap_or_else(|never| match never {})
@@ -190,39 +191,39 @@ impl ResolvedKeys {
     ) -> Entry {
         let asked_at = Instant::now();
         let was_granted = previous.as_ref().is_some_and(Entry::was_granted);
-        let in_overtime = previous.and_then(|entry| entry.grant_in_overtime(asked_at));
-        let deadline = if in_overtime.is_some() { RENEWAL_DEADLINE } else { LOOK_UP_DEADLINE };
+        let in_grace = previous.and_then(|entry| entry.grant_in_grace(asked_at));
+        let deadline = if in_grace.is_some() { RENEWAL_DEADLINE } else { LOOK_UP_DEADLINE };
         let answer = async {
-            let _place = if was_granted { None } else { Some(self.place().await?) };
+            let _permit = if was_granted { None } else { Some(self.acquire_permit().await?) };
             let answer = timeout(deadline, call).await.ok_or(LookUpError::TooSlow)?;
             answer.map_err(LookUpError::from)
         };
-        match (answer.await, in_overtime) {
+        match (answer.await, in_grace) {
             (Ok(grant), _) => self.answered(grant, asked_at),
-            (Err(error), Some((grant, overtime_until))) if Instant::now() < overtime_until => {
+            (Err(error), Some((grant, grace_until))) if Instant::now() < grace_until => {
                 self.report_failed_renewal(&error);
-                Entry::paused(grant, overtime_until)
+                Entry::paused(grant, grace_until)
             }
             (Err(error), _) => Entry::failed(error, was_granted),
         }
     }
 
-    /// A place for the look-up of a key without a grant.
-    async fn place(&self) -> Result<SemaphorePermit<'_>, LookUpError> {
-        let place = timeout(PLACE_DEADLINE, self.places.acquire()).await;
-        place.and_then(Result::ok).ok_or(LookUpError::Busy)
+    /// A permit for the look-up of a key without a grant.
+    async fn acquire_permit(&self) -> Result<SemaphorePermit<'_>, LookUpError> {
+        let permit = timeout(PERMIT_DEADLINE, self.permits.acquire()).await;
+        permit.and_then(Result::ok).ok_or(LookUpError::Busy)
     }
 
-    /// The entry of an answer. Its time is that of the question: the registry may have read the key at once, and the answer
+    /// The entry of an answer. Its lifetime begins with the call: the registry may have read the key at once, and its answer
     /// may have taken long.
     fn answered(&self, grant: Option<KeyGrant>, asked_at: Instant) -> Entry {
         let lifetime = if grant.is_some() { self.lifetime } else { UNKNOWN_LIFETIME };
-        let overtime_until = asked_at + self.lifetime + MAX_OVERTIME;
-        let outcome = grant.map_or(Outcome::Unknown, |grant| Outcome::Granted { grant, overtime_until });
-        Entry { outcome, at: Instant::now(), used_until: asked_at + lifetime }
+        let grace_until = asked_at + self.lifetime + GRACE_PERIOD;
+        let outcome = grant.map_or(Outcome::Unknown, |grant| Outcome::Granted { grant, grace_until });
+        Entry { outcome, ended_at: Instant::now(), fresh_until: asked_at + lifetime }
     }
 
-    /// An outage concerns every known key, once per [`RENEWAL_PAUSE`].
+    /// Logs few warnings: in an outage the renewal of every known key fails, once per [`RENEWAL_PAUSE`].
     fn report_failed_renewal(&self, error: &LookUpError) {
         metrics::count_failed_renewal();
         if self.is_warning_due() {
@@ -232,6 +233,7 @@ impl ResolvedKeys {
         }
     }
 
+    /// Whether [`WARNING_INTERVAL`] has passed since the last warning; if so, it begins again.
     fn is_warning_due(&self) -> bool {
         let now = Instant::now();
         let mut warned_at = self.warned_at.locked();
@@ -248,18 +250,23 @@ impl CachedKey {
         self.entry.locked()
     }
 
-    /// What a caller since `began` uses without a look-up. An error is shared with those who waited for it, and not cached.
+    /// The resolution that a caller may use without a look-up: its entry is fresh, or the look-up ended after the caller
+    /// `began`. So an error is shared with the callers that waited for it, and is not cached.
     fn usable(&self, began: Instant) -> Option<Resolution> {
         let entry = self.entry();
         let entry = entry.as_ref()?;
-        (entry.at >= began || Instant::now() < entry.used_until).then(|| entry.resolution())
+        (entry.ended_at >= began || Instant::now() < entry.fresh_until).then(|| entry.resolution())
     }
 }
 
 impl Entry {
     fn failed(error: LookUpError, was_granted: bool) -> Self {
         let now = Instant::now();
-        Self { outcome: Outcome::Failed { error: Arc::new(error), was_granted }, at: now, used_until: now }
+        Self {
+            outcome: Outcome::Failed { error: Arc::new(error), was_granted },
+            ended_at: now,
+            fresh_until: now,
+        }
     }
 
     fn resolution(&self) -> Resolution {
@@ -275,20 +282,18 @@ impl Entry {
     }
 
     /// The grant that is used when a look-up fails, and until when.
-    fn grant_in_overtime(self, now: Instant) -> Option<(KeyGrant, Instant)> {
+    fn grant_in_grace(self, now: Instant) -> Option<(KeyGrant, Instant)> {
         match self.outcome {
-            Outcome::Granted { grant, overtime_until } if now < overtime_until => {
-                Some((grant, overtime_until))
-            }
+            Outcome::Granted { grant, grace_until } if now < grace_until => Some((grant, grace_until)),
             _ => None,
         }
     }
 
-    /// A known grant, used without another look-up for a moment.
-    fn paused(grant: KeyGrant, overtime_until: Instant) -> Self {
+    /// A known grant, used without another look-up for [`RENEWAL_PAUSE`].
+    fn paused(grant: KeyGrant, grace_until: Instant) -> Self {
         let now = Instant::now();
-        let used_until = (now + RENEWAL_PAUSE).min(overtime_until);
-        Self { outcome: Outcome::Granted { grant, overtime_until }, at: now, used_until }
+        let fresh_until = (now + RENEWAL_PAUSE).min(grace_until);
+        Self { outcome: Outcome::Granted { grant, grace_until }, ended_at: now, fresh_until }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Slots of downloads, apart from those of other requests, because a slow reader keeps its slot until the body is sent. One
+//! Slots of downloads, separate from those of other requests, because a slow reader keeps its slot until the body is sent. One
 //! organization has at most half of them: `export` bounds the downloads of its own processes only, and there are several.
 
 use std::collections::HashMap;
@@ -8,8 +8,8 @@ use assay_contracts::ids::OrganizationId;
 use assay_platform::runtime::LockExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// An organization's share of all slots.
-const ORGANIZATION_SHARE: usize = 2;
+/// An organization may hold at most the number of slots divided by this.
+const ORGANIZATION_DIVISOR: usize = 2;
 
 pub(crate) struct DownloadSlots {
     slots: Arc<Semaphore>,
@@ -21,24 +21,24 @@ struct Shares {
     held: Mutex<HashMap<OrganizationId, usize>>,
 }
 
-/// A slot. It counts for no organization until it is known whose file is asked for.
+/// A slot. It counts for no organization until the owner of the file is known.
 pub(crate) struct DownloadSlot {
     owner: Option<OrganizationId>,
     shares: Arc<Shares>,
     _slot: OwnedSemaphorePermit,
 }
 
-/// The organization's share, which is in use.
+/// The organization uses its whole share: this number of slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ShareInUse(pub(crate) usize);
 
 impl DownloadSlots {
     pub(crate) fn new(slots: usize) -> Self {
-        let shares = Shares { limit: (slots / ORGANIZATION_SHARE).max(1), held: Mutex::default() };
+        let shares = Shares { limit: (slots / ORGANIZATION_DIVISOR).max(1), held: Mutex::default() };
         Self { slots: Arc::new(Semaphore::new(slots)), shares: Arc::new(shares) }
     }
 
-    /// A free slot; nothing waits.
+    /// A free slot, without waiting; `None` when there is none.
     pub(crate) fn acquire(&self) -> Option<DownloadSlot> {
         let slot = Arc::clone(&self.slots).try_acquire_owned().ok()?;
         Some(DownloadSlot { owner: None, shares: self.shares.clone(), _slot: slot })
@@ -49,8 +49,8 @@ impl DownloadSlot {
     /// The same slot, counted for the organization whose file is sent.
     ///
     /// # Errors
-    /// When the organization has its share; the slot is free again.
-    pub(crate) fn of(mut self, owner: OrganizationId) -> Result<Self, ShareInUse> {
+    /// When the organization uses its whole share; the slot is free again.
+    pub(crate) fn assign_to(mut self, owner: OrganizationId) -> Result<Self, ShareInUse> {
         let limit = self.shares.limit;
         let mut held = self.shares.held.locked();
         let count = held.entry(owner).or_default();
@@ -87,7 +87,7 @@ mod tests {
     fn one_organization_has_half_of_the_slots() {
         let slots = DownloadSlots::new(5);
         let (greedy, other) = (new_id(), new_id());
-        let slot_of = |owner| slots.acquire().map(|slot| slot.of(owner));
+        let slot_of = |owner| slots.acquire().map(|slot| slot.assign_to(owner));
         let held = [slot_of(greedy), slot_of(greedy)];
         assert!(held.iter().all(|slot| matches!(slot, Some(Ok(_)))));
         assert_eq!(slot_of(greedy).and_then(Result::err), Some(ShareInUse(2)));
@@ -100,10 +100,10 @@ mod tests {
     }
 
     #[test]
-    fn one_slot_is_everybodys_in_turn() {
+    fn single_slot_serves_organizations_in_turn() {
         let slots = DownloadSlots::new(1);
         for _ in 0..3 {
-            assert!(matches!(slots.acquire().map(|slot| slot.of(new_id())), Some(Ok(_))));
+            assert!(matches!(slots.acquire().map(|slot| slot.assign_to(new_id())), Some(Ok(_))));
         }
     }
 }

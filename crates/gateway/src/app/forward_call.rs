@@ -77,7 +77,7 @@ pub(crate) async fn forward_file(
 ) -> Result<(HttpResponse, Option<OrganizationId>), WebError> {
     let relayed = [&RELAYED_HEADERS[..], &[FILE_OWNER_HEADER]].concat();
     let mut response = relay(call, &relayed, check_route).await?;
-    // It is for this process only.
+    // The header is internal.
     let owner = response.headers_mut().remove(FILE_OWNER_HEADER).next();
     let owner = owner.and_then(|owner| owner.to_str().ok()?.parse().ok());
     Ok((response, owner))
@@ -133,7 +133,7 @@ fn relayed_head(
     let mut response = HttpResponse::build(status);
     let length = headers.get("content-length").and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     for name in relayed.iter().filter(|name| **name != "content-length") {
-        // Cookies are set by one header each.
+        // There is one `Set-Cookie` header for each cookie.
         for value in headers.get_all(*name) {
             if let (Ok(name), Ok(value)) =
                 (HeaderName::try_from(*name), HeaderValue::from_bytes(value.as_bytes()))

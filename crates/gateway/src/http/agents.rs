@@ -1,4 +1,4 @@
-//! `POST /v1/agents`: specification, section of that name.
+//! `POST /v1/agents`: creates an AI agent.
 
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};

@@ -1,15 +1,19 @@
-//! Reads files of the zip archive that Swagger UI comes in (APPNOTE.TXT of the format, sections 4.3.7, 4.3.12 and 4.3.16). It is
-//! part of the executable, so there is no more to it than that archive needs.
+//! Reads files of the zip archive that Swagger UI comes in (APPNOTE.TXT of the format, sections 4.3.7, 4.3.12 and 4.3.16). The
+//! archive is part of the executable, so only the features that it uses are supported.
 
 use std::collections::BTreeMap;
 use std::io::Read;
 
 use flate2::read::DeflateDecoder;
 
+/// Signature of the end of the central directory.
 const END: &[u8] = b"PK\x05\x06";
+/// Signature of an entry of the central directory.
 const ENTRY: &[u8] = b"PK\x01\x02";
+/// Fixed length of an entry, and of the local header before a file.
 const ENTRY_BYTES: usize = 46;
 const LOCAL_BYTES: usize = 30;
+/// Compression methods.
 const STORED: usize = 0;
 const DEFLATED: usize = 8;
 

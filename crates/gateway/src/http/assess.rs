@@ -1,4 +1,4 @@
-//! `POST /v1/assess`: specification, section of that name.
+//! `POST /v1/assess`: accepts a conversation for evaluation.
 
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, ResponseError};

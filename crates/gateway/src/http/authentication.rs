@@ -45,8 +45,8 @@ pub(crate) async fn authenticate(
     next.call(request).await
 }
 
-/// [`authenticate`] for tickets: reading one documents no 401, so without a valid key the answer is that for an unknown
-/// ticket.
+/// [`authenticate`] for tickets: the API has no 401 for reading a ticket, so without a valid key the answer is the same as for
+/// an unknown ticket.
 pub(crate) async fn authenticate_or_not_found(
     request: ServiceRequest,
     next: Next<impl MessageBody>,

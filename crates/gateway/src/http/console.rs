@@ -17,7 +17,7 @@ use bytes::Bytes;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 
 use super::context::{Gateway, copy_headers};
-use crate::app::{Forward, forward_page as send};
+use crate::app::{Forward, forward_page as forward_to_console};
 
 /// The largest form has some names, an address and a filter.
 const FORM_LIMITS: BodyLimits = BodyLimits { max_bytes: 64 * 1024, deadline: Duration::from_secs(10) };
@@ -36,8 +36,8 @@ const PASSED_HEADERS: [&str; 11] = [
     "user-agent",
 ];
 
-/// The middleware of these routes: the headers of pages are on every answer, and a problem of the gateway itself is a page, because
-/// people read it.
+/// The middleware of these routes: adds the headers of pages to every answer, and turns a problem of the gateway into a page,
+/// because people read it.
 pub(crate) async fn finish(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
@@ -55,7 +55,7 @@ pub(crate) async fn finish(
     Ok(response)
 }
 
-/// Without the style of the other pages, because their files may be out of reach, too.
+/// Without the style of the other pages, because its file may be unreachable, too.
 fn problem_page(problem: &Problem) -> String {
     let escape = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;");
     let (title, detail) = (escape(&problem.title), escape(problem.detail.as_deref().unwrap_or_default()));
@@ -88,7 +88,7 @@ async fn forward(
     gateway: &Gateway,
     body: Option<Bytes>,
 ) -> Result<HttpResponse, WebError> {
-    if !is_plain(request.path()) {
+    if has_dot_segments(request.path()) {
         return Err(WebError::new(ProblemCode::RouteNotFound, "there is no such page"));
     }
     let busy = |_| WebError::unavailable(&"too many requests for the console in flight");
@@ -113,15 +113,15 @@ async fn forward(
         query => format!("{}?{query}", request.path()),
     };
     let claims = &ServiceClaims::Service;
-    send(Forward { service: console, claims, method, path: &path, headers, body }).await
+    forward_to_console(Forward { service: console, claims, method, path: &path, headers, body }).await
 }
 
-/// Whether a path names what it seems to: an address of the console is resolved once more on the way there, and segments of dots,
-/// however they are written, would lead out of `/console`.
-fn is_plain(path: &str) -> bool {
+/// Whether a path has a segment `.` or `..`, encoded or not, or a `\`, which URL parsers read as `/`. The HTTP client resolves
+/// such segments when it calls the console, so that the path could lead out of `/console`.
+fn has_dot_segments(path: &str) -> bool {
     let is_dots =
         |segment: &str| matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..");
-    !path.contains('\\') && !path.split('/').any(is_dots)
+    path.contains('\\') || path.split('/').any(is_dots)
 }
 
 #[cfg(test)]
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn path_with_segments_of_dots_is_not_plain() {
+    fn dot_segments_are_found_in_every_encoding() {
         for path in [
             "/console",
             "/console/keys",
@@ -137,7 +137,7 @@ mod tests {
             "/console/assets/console.0a.css",
             "/console/%2E%2Ex",
         ] {
-            assert!(is_plain(path), "{path}");
+            assert!(!has_dot_segments(path), "{path}");
         }
         for path in [
             "/console/..",
@@ -148,12 +148,12 @@ mod tests {
             "/console/./keys",
             "/console/..\\x",
         ] {
-            assert!(!is_plain(path), "{path}");
+            assert!(has_dot_segments(path), "{path}");
         }
     }
 
     #[test]
-    fn problem_on_a_page_is_text() {
+    fn problem_page_escapes_its_texts() {
         let problem = Problem::new(ProblemCode::RouteNotFound, "<b>&");
         let page = problem_page(&problem);
         assert!(page.contains("<p>&lt;b>&amp;</p>"), "{page}");

@@ -19,7 +19,7 @@ use super::keyless::chunked_body;
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// The files change with the executable.
+/// Browsers revalidate the files, which change with the executable.
 const CACHING: &str = "no-cache";
 
 /// The files of the page and their media types.
@@ -33,7 +33,7 @@ const FILES: [(&str, &str); 7] = [
     ("favicon-32x32.png", "image/png"),
 ];
 
-/// In place of the distribution's, which shows another API. The address is relative, so that it also works behind a prefix.
+/// Replaces the file of the distribution, which shows another API. The address is relative, so that it also works behind a prefix.
 const INITIALIZER: (&str, &str) = ("swagger-initializer.js", "text/javascript");
 const INITIALIZER_CODE: &[u8] = br##"window.onload = () => {
   window.ui = SwaggerUIBundle({

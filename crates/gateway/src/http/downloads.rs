@@ -71,7 +71,7 @@ pub(crate) async fn download_file(
     };
     let (response, owner) = forward_file(call).await?;
     let slot = match owner {
-        Some(owner) => slot.of(owner).map_err(share_in_use)?,
+        Some(owner) => slot.assign_to(owner).map_err(share_in_use)?,
         None => slot,
     };
     Ok(response.map_body(|_, body| hold_until_sent(body, slot)))

@@ -1,4 +1,4 @@
-//! `/v1/evaluations…` and the neighbours of a ticket in a list: beyond the specification.
+//! `/v1/evaluations…`: lists and summaries, and the neighbours of a ticket in a list.
 
 use actix_web::web::{Data, Path};
 use actix_web::{HttpRequest, HttpResponse};
@@ -84,7 +84,7 @@ pub(crate) async fn summarize_evaluations(
     let filters = SummaryQuery::parse(all_query_pairs(&request)).map(|query| query.filters);
     let period = match filters {
         Ok(filters) if filters.is_period_only() => filters,
-        // The service answers faults, too.
+        // export alone answers queries with other filters, and refuses invalid ones.
         _ => return forward(get(&gateway.export, &caller.0, &path, &request)).await,
     };
     let (pending, summary) = tokio::join!(

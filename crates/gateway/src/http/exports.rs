@@ -1,4 +1,4 @@
-//! `/v1/evaluations/exports…`: specification, sections of those names.
+//! `/v1/evaluations/exports…`: creates, lists and downloads exports.
 
 use actix_web::http::header::{ACCEPT, CACHE_CONTROL, LOCATION, VARY};
 use actix_web::web::{Data, Path, Payload};

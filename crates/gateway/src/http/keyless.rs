@@ -16,7 +16,7 @@ use super::authentication::gateway;
 /// A chunk is copied into the buffer of its connection, beside up to 32 KiB that wait there.
 const CHUNK_BYTES: usize = 16 * 1024;
 
-/// Bounds the requests in flight, until their responses are sent; otherwise the answer is 503.
+/// Bounds the number of requests without a key in flight, until their responses are sent; beyond it the answer is 503.
 pub(crate) async fn limit_keyless(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,

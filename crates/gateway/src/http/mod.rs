@@ -78,7 +78,7 @@ fn conversations(config: &mut ServiceConfig) {
         );
 }
 
-/// What is read of evaluations, and their files.
+/// Lists, summaries and single evaluations, and exports of them.
 fn evaluations_and_exports(config: &mut ServiceConfig) {
     config
         .service(guarded(
@@ -173,7 +173,7 @@ fn webhooks_and_deliveries(config: &mut ServiceConfig) {
         ));
 }
 
-/// Without a key: the address of a download is signed.
+/// Routes without a key: the address of a download is signed.
 fn downloads_and_openapi(config: &mut ServiceConfig) {
     config
         .service(resource(

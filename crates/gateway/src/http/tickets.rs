@@ -1,4 +1,4 @@
-//! `/v1/tickets/{id}` (specification, section of that name) and, beyond the specification, its deletion and evaluation.
+//! `/v1/tickets/{id}…`: a ticket, its deletion, its evaluation and its transcript.
 
 use actix_web::http::StatusCode;
 use actix_web::web::{Data, Path};

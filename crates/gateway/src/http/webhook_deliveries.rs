@@ -1,5 +1,4 @@
-//! `/v1/webhooks/{id}/deliveries…` and `/v1/webhooks/{id}/test`: the delivery log, replay, and test messages. Beyond the
-//! specification.
+//! `/v1/webhooks/{id}/deliveries…` and `/v1/webhooks/{id}/test`: the delivery log, replay, and test messages.
 
 use actix_web::web::{Data, Path};
 use actix_web::{HttpRequest, HttpResponse};

@@ -1,4 +1,4 @@
-//! `/v1/webhooks…`: endpoints that events are delivered to. Beyond the specification.
+//! `/v1/webhooks…`: the endpoints that events are delivered to.
 
 use actix_web::web::{Data, Path, Payload};
 use actix_web::{HttpRequest, HttpResponse};

@@ -19,7 +19,7 @@ use tokio::time::sleep;
 use url::Url;
 
 /// The largest file of the reference.
-pub const FILE: &str = "/docs/swagger-ui-bundle.js";
+pub const LARGE_FILE: &str = "/docs/swagger-ui-bundle.js";
 
 /// Responses that a client asks for at once: together more than the buffers of the kernel hold.
 const PIPELINED: usize = 4;
@@ -36,11 +36,11 @@ pub struct Gateway {
 impl Gateway {
     /// A gateway without services.
     pub fn start(edit: impl FnOnce(&mut Config)) -> Result<Self> {
-        Self::start_before(&Url::parse("http://127.0.0.1:1")?, edit)
+        Self::start_with_services(&Url::parse("http://127.0.0.1:1")?, edit)
     }
 
-    /// A gateway whose services are all at one address.
-    pub fn start_before(services: &Url, edit: impl FnOnce(&mut Config)) -> Result<Self> {
+    /// A gateway whose services are all at the address `services`.
+    pub fn start_with_services(services: &Url, edit: impl FnOnce(&mut Config)) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
         let mut config = Config {
@@ -86,13 +86,13 @@ impl Gateway {
         format!("http://{}{path}", self.address)
     }
 
-    /// A connection that asks for the largest file of the reference several times.
-    pub fn ask(&self) -> Result<TcpStream> {
-        self.ask_for(FILE)
+    /// A connection that asks for the largest file of the reference several times, and reads nothing.
+    pub fn request_file_unread(&self) -> Result<TcpStream> {
+        self.request_unread(LARGE_FILE)
     }
 
-    /// A connection that asks for a path several times.
-    pub fn ask_for(&self, path: &str) -> Result<TcpStream> {
+    /// A connection that asks for a path several times, and reads nothing.
+    pub fn request_unread(&self, path: &str) -> Result<TcpStream> {
         let connection = Socket::new(Domain::IPV4, Type::STREAM, None)?;
         connection.set_recv_buffer_size(16 * 1024)?;
         connection.connect(&self.address.into())?;
@@ -103,12 +103,12 @@ impl Gateway {
     }
 
     /// Waits until `/openapi.json` is answered with `status`.
-    pub async fn until(&self, status: StatusCode) -> Result<reqwest::Response> {
-        self.until_at("/openapi.json", status).await
+    pub async fn wait_for_openapi_status(&self, status: StatusCode) -> Result<reqwest::Response> {
+        self.wait_for_status("/openapi.json", status).await
     }
 
     /// Waits until a path is answered with `status`.
-    pub async fn until_at(&self, path: &str, status: StatusCode) -> Result<reqwest::Response> {
+    pub async fn wait_for_status(&self, path: &str, status: StatusCode) -> Result<reqwest::Response> {
         let deadline = Instant::now() + Duration::from_secs(30);
         loop {
             let response = self.get(path).await?;

@@ -59,7 +59,7 @@ impl Services {
                 "/agents",
                 "/webhooks",
                 "/conversations",
-                // The gateway asks for the ticket's deletion at the same time: only one of both answers fails.
+                // The gateway also asks for the deletion of the ticket, which has no route here: only one of both calls fails.
                 "/tickets/{id}/evaluation",
             ] {
                 let path = format!("/internal/v1{path}");
@@ -120,7 +120,7 @@ async fn answer(_request: HttpRequest, _body: Bytes) -> HttpResponse {
     HttpResponse::Ok().insert_header((CONTENT_TYPE, "application/json")).body(ANSWER)
 }
 
-/// The id in the path is the organization's, too.
+/// The id in the path is also the id of the organization that owns the file.
 async fn file(id: Path<String>) -> HttpResponse {
     let piece = Bytes::from(vec![b'x'; 64 * 1024]);
     let pieces = stream::repeat_with(move || Ok::<_, std::io::Error>(piece.clone()));

@@ -11,8 +11,8 @@ const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 /// Base-62 digits of 32 bytes, and of 4 bytes.
 const SECRET_DIGITS: usize = 43;
 const CHECKSUM_DIGITS: usize = 6;
-/// Accepted lengths, in characters. A bootstrap key may be a text that an operator chose: the minimum keeps it from being guessed
-/// by its hash.
+/// Accepted lengths, in characters. A bootstrap key may be a text that an operator chose: the minimum makes it hard to guess
+/// from its hash.
 const MIN_LENGTH: usize = 32;
 const MAX_LENGTH: usize = 1_024;
 
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn mistyped_key_is_known_by_its_checksum() {
+    fn mistyped_key_is_recognized_by_its_checksum() {
         let key = ApiKey::generate().unwrap();
         assert!(!key.is_mistyped() && key.is_generated());
         let text = key.reveal();

@@ -20,7 +20,7 @@ impl SigningKeys {
     /// # Errors
     /// When the operating system's random generator fails.
     pub fn encrypt(&self, purpose: &str, record: &[u8], content: &[u8]) -> Result<String, UnreadableSecret> {
-        let (id, key) = self.derived(purpose, None).ok_or(UnreadableSecret)?;
+        let (id, key) = self.derive_key(purpose, None).ok_or(UnreadableSecret)?;
         let mut nonce = [0; NONCE_LEN];
         getrandom::fill(&mut nonce).map_err(|_| UnreadableSecret)?;
         let mut sealed = content.to_vec();
@@ -42,7 +42,7 @@ impl SigningKeys {
         encrypted: &str,
     ) -> Result<Vec<u8>, UnreadableSecret> {
         let (id, text) = encrypted.split_once('.').ok_or(UnreadableSecret)?;
-        let (_, key) = self.derived(purpose, Some(id)).ok_or(UnreadableSecret)?;
+        let (_, key) = self.derive_key(purpose, Some(id)).ok_or(UnreadableSecret)?;
         let mut bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| UnreadableSecret)?;
         let (nonce, sealed) = bytes.split_at_mut_checked(NONCE_LEN).ok_or(UnreadableSecret)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| UnreadableSecret)?;
@@ -54,12 +54,13 @@ impl SigningKeys {
 
     /// Whether it was encrypted with the first key. A text of an older key must be re-encrypted before that key is removed.
     pub fn is_current(&self, encrypted: &str) -> bool {
-        let current = self.derived("", None);
+        // Only the id is used, which does not depend on the purpose.
+        let current = self.derive_key("", None);
         matches!((encrypted.split_once('.'), current), (Some((id, _)), Some((first, _))) if id == first)
     }
 }
 
-/// Secrets are rare: with random nonces of 96 bits a key may encrypt 2^32 of them (NIST SP 800-38D, section 8.3).
+/// Nonces of 96 bits may be random for up to 2^32 secrets of one key (NIST SP 800-38D, section 8.3), far more than there are.
 fn aes_256_gcm(key: &[u8]) -> Result<LessSafeKey, UnreadableSecret> {
     UnboundKey::new(&AES_256_GCM, key).map(LessSafeKey::new).map_err(|_| UnreadableSecret)
 }

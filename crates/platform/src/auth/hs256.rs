@@ -1,5 +1,5 @@
-//! HS256 (RFC 7518, section 3.2) for `jsonwebtoken`, on the HMAC that signs cursors. Its own providers bring every algorithm of
-//! JWT, and with them RSA, elliptic curves or a C library; service tokens use this one only.
+//! HS256 (RFC 7518, section 3.2) for `jsonwebtoken`, with the HMAC library that also signs cursors. The providers that come
+//! with `jsonwebtoken` have every algorithm of JWT, and need RSA, elliptic curves or a C library; service tokens use only HS256.
 
 use hmac::{Hmac, KeyInit, Mac};
 use jsonwebtoken::crypto::{CryptoProvider, JwtSigner, JwtVerifier, KeyUtils};
@@ -13,7 +13,7 @@ static PROVIDER: CryptoProvider =
 
 /// Makes HS256 the one algorithm of `jsonwebtoken` in this process; repeated calls do nothing.
 pub(super) fn install() {
-    // An error says that a provider is installed: this is the only one.
+    // It fails only when an earlier call has installed the provider.
     let _installed_before = PROVIDER.install_default();
 }
 

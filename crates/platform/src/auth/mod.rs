@@ -14,5 +14,5 @@ pub use self::api_key::{ApiKey, ApiKeyHash, InvalidApiKey, InvalidBootstrapKey};
 pub use self::claims::{Audience, ServiceClaims};
 pub use self::encryption::UnreadableSecret;
 pub use self::random_token::{RandomToken, TokenHash};
-pub use self::service_token::{InvalidToken, ServiceTokens, UnusableSecret};
+pub use self::service_token::{InvalidToken, ServiceTokens, SigningFailed, UnusableSecret};
 pub use self::signature::{InvalidKeys, InvalidSignature, SigningKeys};

@@ -30,7 +30,7 @@ impl RandomToken {
         Ok(Self(URL_SAFE_NO_PAD.encode(random_bytes::<BYTES>()?).into()))
     }
 
-    /// The token of a cookie or an address; `None` when it cannot be one.
+    /// Reads the token of a cookie or an address; `None` for a text of another form.
     pub fn parse(text: &str) -> Option<Self> {
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
         (bytes.len() == BYTES).then(|| Self(text.to_owned().into()))
@@ -46,12 +46,12 @@ impl RandomToken {
         TokenHash::of(self.reveal())
     }
 
-    /// A value that only the holder of the token can make, for one purpose: forms carry one.
+    /// A value for one purpose that only a holder of the token can compute. Forms carry one, against forged requests.
     pub fn derive(&self, purpose: &str) -> String {
         URL_SAFE_NO_PAD.encode(mac(&self.0, purpose, &[]).finalize().into_bytes())
     }
 
-    /// Whether `value` is that of [`Self::derive`], in constant time.
+    /// Whether `value` is the result of [`Self::derive`]; compares in constant time.
     pub fn has_derived(&self, purpose: &str, value: &str) -> bool {
         let value = URL_SAFE_NO_PAD.decode(value).ok();
         value.is_some_and(|value| mac(&self.0, purpose, &[]).verify_slice(&value).is_ok())
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn derived_value_is_known_to_its_token_alone() {
+    fn derived_value_is_valid_for_its_token_and_purpose_only() {
         let (one, other) = (RandomToken::generate().unwrap(), RandomToken::generate().unwrap());
         let value = one.derive("form");
         assert!(one.has_derived("form", &value));

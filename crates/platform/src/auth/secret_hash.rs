@@ -1,6 +1,6 @@
-//! Hashes of random secrets: what is stored and exchanged in their place.
+//! Hashes of random secrets, which are stored and exchanged in place of the secrets.
 
-/// Defines a SHA-256 of a kind of secret. The kinds are types of their own, so that one is never looked up as another.
+/// Defines a SHA-256 of a kind of secret. Each kind is a separate type, so that one is never looked up as another.
 macro_rules! secret_hash {
     ($(#[$doc:meta])+ $name:ident) => {
         $(#[$doc])+

@@ -40,6 +40,11 @@ pub struct UnusableSecret {
 #[error("the service token is missing, expired, made for another service or forged")]
 pub struct InvalidToken;
 
+/// A token could not be signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the service token could not be signed")]
+pub struct SigningFailed;
+
 #[derive(Serialize, Deserialize)]
 struct Claims {
     iss: String,
@@ -56,7 +61,7 @@ struct Claims {
 #[derive(Clone)]
 pub struct ServiceTokens {
     encoding: EncodingKey,
-    /// The first one belongs to `encoding`.
+    /// The first one is the secret of `encoding`.
     accepted: Vec<AcceptedSecret>,
     cache: Arc<TokenCache>,
 }
@@ -99,7 +104,7 @@ impl ServiceTokens {
         audience: Audience,
         claims: &ServiceClaims,
         now: Timestamp,
-    ) -> Result<String, InvalidToken> {
+    ) -> Result<String, SigningFailed> {
         let iat = now.as_millis() / 1000;
         if let Some(token) = self.cache.issued(audience, claims, iat) {
             return Ok(token);
@@ -109,7 +114,7 @@ impl ServiceTokens {
         Ok(token)
     }
 
-    fn sign(&self, audience: Audience, claims: &ServiceClaims, iat: i64) -> Result<String, InvalidToken> {
+    fn sign(&self, audience: Audience, claims: &ServiceClaims, iat: i64) -> Result<String, SigningFailed> {
         let (org, scope) = match claims {
             ServiceClaims::Tenant(tenant) => (Some(tenant.organization_id), Some(tenant.scopes.to_string())),
             ServiceClaims::Service => (None, None),
@@ -124,7 +129,7 @@ impl ServiceTokens {
         };
         let kid = self.accepted.first().map(|secret| secret.id.clone());
         let header = Header { kid, ..Header::new(Algorithm::HS256) };
-        jsonwebtoken::encode(&header, &claims, &self.encoding).map_err(|_| InvalidToken)
+        jsonwebtoken::encode(&header, &claims, &self.encoding).map_err(|_| SigningFailed)
     }
 
     /// Verifies a token received by `audience`: algorithm, signature, issuer, audience and time.
@@ -144,12 +149,12 @@ impl ServiceTokens {
         // Clock skew between machines.
         validation.leeway = 5;
         let kid = jsonwebtoken::decode_header(token).map_err(|_| InvalidToken)?.kid;
-        let named = |secret: &&AcceptedSecret| kid.as_ref().is_none_or(|kid| *kid == secret.id);
+        let is_named = |secret: &&AcceptedSecret| kid.as_ref().is_none_or(|kid| *kid == secret.id);
         let decode = |secret: &AcceptedSecret| jsonwebtoken::decode(token, &secret.decoding, &validation);
-        let decoded = self.accepted.iter().filter(named).find_map(|secret| decode(secret).ok());
+        let decoded = self.accepted.iter().filter(is_named).find_map(|secret| decode(secret).ok());
         let claims: Claims = decoded.ok_or(InvalidToken)?.claims;
-        let from_the_future = claims.iat > now_seconds + MAX_FUTURE_SECONDS;
-        if from_the_future || claims.exp.saturating_sub(claims.iat) > LIFETIME_SECONDS {
+        let is_from_the_future = claims.iat > now_seconds + MAX_FUTURE_SECONDS;
+        if is_from_the_future || claims.exp.saturating_sub(claims.iat) > LIFETIME_SECONDS {
             return Err(InvalidToken);
         }
         let expires_at = claims.exp;
@@ -225,9 +230,9 @@ mod tests {
             assert_eq!(tokens.verify(Audience::Ingest, &token).as_ref(), Ok(&tenant));
             assert_eq!(tokens.verify(Audience::Export, &token), Err(InvalidToken));
         }
-        // The clock leeway applies in the last seconds, but not to the cache.
-        let nearly = now().plus_millis((2 - LIFETIME_SECONDS) * 1_000);
-        let token = tokens.issue(Audience::Ingest, &ServiceClaims::Service, nearly).unwrap();
+        // Verification accepts a token for some seconds after its expiry (leeway); the cache does not.
+        let almost_expired = now().plus_millis((2 - LIFETIME_SECONDS) * 1_000);
+        let token = tokens.issue(Audience::Ingest, &ServiceClaims::Service, almost_expired).unwrap();
         assert!(tokens.verify(Audience::Ingest, &token).is_ok());
         let later = now().as_millis() / 1_000 + 3;
         assert_eq!(tokens.cache.verified(Audience::Ingest, &token, later), None);

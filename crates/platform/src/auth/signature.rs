@@ -76,7 +76,7 @@ impl SigningKeys {
     }
 
     /// Derives a 32-byte key for `purpose` from the named key, or from the first one; returns it with the key id.
-    pub(super) fn derived(&self, purpose: &str, key_id: Option<&str>) -> Option<(&str, [u8; 32])> {
+    pub(super) fn derive_key(&self, purpose: &str, key_id: Option<&str>) -> Option<(&str, [u8; 32])> {
         let is_wanted = |id: &str| key_id.is_none_or(|wanted| wanted == id);
         let (id, secret) = self.keys.iter().find(|(id, _)| is_wanted(id))?;
         Some((id, mac(secret, "derived key", purpose.as_bytes()).finalize().into_bytes().into()))
@@ -103,7 +103,7 @@ impl SigningKeys {
     }
 }
 
-/// The code of `content` for one `purpose`.
+/// The message authentication code of `content` for one `purpose`.
 pub(super) fn mac(secret: &SecretString, purpose: &str, content: &[u8]) -> Hmac<Sha256> {
     #[allow(clippy::expect_used, reason = "HMAC accepts every key length (RFC 2104, section 3)")]
     let mut mac = Hmac::<Sha256>::new_from_slice(secret.expose_secret().as_bytes()).expect("any key length");

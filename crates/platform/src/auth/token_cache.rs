@@ -14,21 +14,21 @@ const REUSE_SECONDS: i64 = 15;
 
 /// Issued and verified tokens.
 pub(super) struct TokenCache {
-    issued: Cache<Purpose, Issued>,
+    issued: Cache<IssuedKey, Issued>,
     verified: Cache<String, Verified>,
 }
 
-/// Key of the issued tokens.
+/// Key of an issued token.
 #[derive(Hash, PartialEq, Eq)]
-struct Purpose(Audience, ServiceClaims);
+struct IssuedKey(Audience, ServiceClaims);
 
-/// Borrowed form of [`Purpose`] for lookups; hashes alike.
+/// Borrowed form of [`IssuedKey`] for look-ups; its hash is the same.
 #[derive(Hash)]
-struct PurposeRef<'a>(Audience, &'a ServiceClaims);
+struct IssuedKeyRef<'a>(Audience, &'a ServiceClaims);
 
-impl Equivalent<Purpose> for PurposeRef<'_> {
-    fn equivalent(&self, purpose: &Purpose) -> bool {
-        self.0 == purpose.0 && *self.1 == purpose.1
+impl Equivalent<IssuedKey> for IssuedKeyRef<'_> {
+    fn equivalent(&self, key: &IssuedKey) -> bool {
+        self.0 == key.0 && *self.1 == key.1
     }
 }
 
@@ -53,14 +53,14 @@ impl TokenCache {
         Self { issued: Cache::new(CAPACITY), verified: Cache::new(CAPACITY) }
     }
 
-    /// A token issued for the same purpose within [`REUSE_SECONDS`].
+    /// A token issued for the same audience and claims within [`REUSE_SECONDS`].
     pub(super) fn issued(
         &self,
         audience: Audience,
         claims: &ServiceClaims,
         now_seconds: i64,
     ) -> Option<String> {
-        let issued = self.issued.get(&PurposeRef(audience, claims))?;
+        let issued = self.issued.get(&IssuedKeyRef(audience, claims))?;
         // A clock step in either direction misses the cache.
         (0..REUSE_SECONDS).contains(&(now_seconds - issued.issued_at)).then_some(issued.token)
     }
@@ -72,7 +72,7 @@ impl TokenCache {
         token: String,
         issued_at: i64,
     ) {
-        self.issued.insert(Purpose(audience, claims), Issued { token, issued_at });
+        self.issued.insert(IssuedKey(audience, claims), Issued { token, issued_at });
     }
 
     /// Claims of a token already verified for `audience`, unless it has expired.

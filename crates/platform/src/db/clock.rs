@@ -1,8 +1,8 @@
 //! Comparison of the clock of this process with that of its database, which is the same for all processes of a role.
 //!
 //! Leases, retention periods and partitions depend on times that other processes have stored. A process whose clock is off
-//! by more than five seconds does not start. One whose clock goes wrong later goes on answering requests, is degraded, and pauses
-//! what depends on stored times until the clocks agree again.
+//! by more than five seconds does not start. A process whose clock becomes wrong later still answers requests, is
+//! degraded, and pauses the work that depends on stored times until the clocks agree again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,12 +30,13 @@ pub(super) type Now = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 pub struct Clock {
     database: Database,
     now: Now,
-    /// Whether the last comparison found more than is tolerable.
-    is_off: Arc<AtomicBool>,
+    /// Whether the last comparison found a skew that is not tolerable.
+    is_wrong: Arc<AtomicBool>,
 }
 
-/// Compares the clocks from now on: the task fails if the first comparison finds more than five seconds, which ends the
-/// process; later ones make the role degraded (the check `<name> clock`). While the database cannot be reached nothing is known.
+/// Compares the clocks from now on: the task fails if the first comparison finds a skew of more than five seconds, which
+/// ends the process; later ones make the role degraded (the check `<name> clock`). While the database cannot be reached, the
+/// clock counts as right.
 pub fn watch_clock(tasks: &mut Tasks, name: &'static str, database: &Database) -> Clock {
     watch_clock_by(tasks, name, database, INTERVAL, now)
 }
@@ -48,8 +49,8 @@ pub fn watch_clock_by(
     interval: Duration,
     now: impl Fn() -> Timestamp + Send + Sync + 'static,
 ) -> Clock {
-    let clock = Clock { database: database.clone(), now: Arc::new(now), is_off: Arc::default() };
-    if database.has_a_clock() {
+    let clock = Clock { database: database.clone(), now: Arc::new(now), is_wrong: Arc::default() };
+    if database.has_server_clock() {
         let checked = clock.clone();
         tasks.readiness().register_degrading(format!("{name} clock"), move || {
             let is_trusted = checked.is_trusted();
@@ -64,7 +65,7 @@ pub fn watch_clock_by(
 impl Clock {
     /// Whether the clocks agreed when they were last compared.
     pub fn is_trusted(&self) -> bool {
-        !self.is_off.load(Ordering::Relaxed)
+        !self.is_wrong.load(Ordering::Relaxed)
     }
 
     /// Compares the clocks. To be called before maintenance, which removes what has expired.
@@ -108,8 +109,8 @@ impl Clock {
         let Some(skew) = self.database.measure_clock(self.now.clone()).await? else { return Ok(None) };
         gauge!("assay_clock_skew_seconds", "database" => self.database.name())
             .set(skew.millis() as f64 / 1_000.0);
-        let was_off = self.is_off.swap(!skew.is_tolerable(), Ordering::Relaxed);
-        if was_off && skew.is_tolerable() {
+        let was_wrong = self.is_wrong.swap(!skew.is_tolerable(), Ordering::Relaxed);
+        if was_wrong && skew.is_tolerable() {
             tracing::info!("the clock of this process agrees with the database's again");
         } else if !skew.is_negligible() {
             tracing::warn!("{skew}");

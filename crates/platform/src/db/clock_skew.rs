@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use assay_contracts::time::Timestamp;
 
-/// From here on a skew is warned of.
-const NOTED_MILLIS: i64 = 1_000;
+/// A larger skew is logged as a warning.
+const NEGLIGIBLE_MILLIS: i64 = 1_000;
 
-/// Beyond this the clock must not decide what has expired: half of the time for which an event of the outbox is claimed, and far
-/// less than the shortest lease.
+/// With a larger skew the clock must not decide what has expired. It is half of the time for which an event of the outbox is
+/// claimed, and far less than the shortest lease.
 const TOLERATED_MILLIS: i64 = 5_000;
 
 /// Both clocks at one moment.
@@ -18,7 +18,7 @@ pub struct ClockSkew {
     schema: &'static str,
     ours: Timestamp,
     theirs: Timestamp,
-    /// The moment is known to within this time.
+    /// Measurement error in either direction: half of the round trip.
     uncertain_millis: i64,
 }
 
@@ -46,10 +46,10 @@ impl ClockSkew {
     }
 
     pub(super) fn is_negligible(&self) -> bool {
-        self.certain_millis() <= NOTED_MILLIS
+        self.certain_millis() <= NEGLIGIBLE_MILLIS
     }
 
-    /// The skew that remains if the network took all of the time before or after the clock was read.
+    /// The smallest possible skew: all of the round trip may have passed before, or after, the database read its clock.
     fn certain_millis(&self) -> i64 {
         self.millis().abs() - self.uncertain_millis
     }
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn skew_is_judged_beyond_what_the_network_explains() {
+    fn skew_counts_only_beyond_the_measurement_error() {
         for (millis, round_trip, is_negligible, is_tolerable) in [
             (0, 0, true, true),
             (-1_000, 0, true, true),

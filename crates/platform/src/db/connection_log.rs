@@ -1,5 +1,5 @@
-//! The log of failed attempts to connect. The pool tries twice a second: each cause is logged once, until another one or a
-//! connection.
+//! The log of failed attempts to connect. The pool tries twice a second: a cause is logged once, and again only after
+//! another cause or a connection.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,6 +13,7 @@ use crate::runtime::LockExt as _;
 pub(super) struct ConnectionLog {
     schema: &'static str,
     password: Password,
+    /// Cause of the last failed attempt; `None` after a connection.
     last: Arc<Mutex<Option<String>>>,
 }
 
@@ -50,7 +51,7 @@ impl HandleEvent for ConnectionLog {
     }
 }
 
-/// The password of an address, as it is written there. libpq repeats parts of an address that it cannot read.
+/// The password of an address, as it is written there. libpq quotes parts of an address that it cannot parse.
 #[derive(Clone)]
 struct Password(Option<String>);
 
@@ -64,7 +65,7 @@ impl Password {
 
     fn remove_from(&self, text: &str) -> String {
         match &self.0 {
-            // What a server or the network says holds no password, but may hold a name that is the same word.
+            // Errors of a server or of the network never have the password, but may have a name that is the same word.
             Some(password) if !text.contains("connection to server at ") => text.replace(password, "***"),
             _ => text.to_owned(),
         }
@@ -82,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn password_is_removed_from_what_libpq_repeats() {
+    fn password_is_removed_from_addresses_that_libpq_quotes() {
         let log = ConnectionLog::new("postgres://assay_ingest:sec%ret@db:5432/assay", "ingest");
         assert_eq!(
             log.text(&"invalid percent-encoded token: \"sec%ret\""),
@@ -93,20 +94,20 @@ mod tests {
     }
 
     #[test]
-    fn names_like_the_password_are_kept() {
+    fn name_equal_to_the_password_is_kept() {
         let log = ConnectionLog::new("postgres://assay:assay@db/assay", "ingest");
         let refused = "connection to server at \"db\" (10.0.0.1), port 5432 failed: FATAL: database \"assay\" does not exist";
         assert_eq!(log.text(&refused), refused);
     }
 
     #[test]
-    fn cause_is_new_after_another_one_or_a_connection() {
+    fn cause_is_new_after_another_cause_or_a_connection() {
         let log = ConnectionLog::new("postgres://db/assay", "ingest");
-        let mut news = Vec::new();
+        let mut is_new = Vec::new();
         for cause in [Some("refused"), Some("refused"), Some("certificate"), None, Some("certificate")] {
             let cause = cause.map(str::to_owned);
-            news.push(log.replace_last(cause.clone()) != cause);
+            is_new.push(log.replace_last(cause.clone()) != cause);
         }
-        assert_eq!(news, [true, false, true, true, true]);
+        assert_eq!(is_new, [true, false, true, true, true]);
     }
 }

@@ -17,14 +17,14 @@ use crate::runtime::LockExt as _;
 
 type Manager = ConnectionManager<PgConnection>;
 
-/// After a failed connection attempt, callers wait only [`OUTAGE_CONNECT_TIMEOUT`] for this long.
+/// For this long after a failed connection attempt, callers wait only [`OUTAGE_CONNECT_TIMEOUT`].
 const OUTAGE_WINDOW: Duration = Duration::from_secs(1);
 
 /// Wait for a connection during an outage. The pool keeps connecting in the background.
 const OUTAGE_CONNECT_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// `statement_timeout` of PostgreSQL. It is shorter than the deadline of a call: the server cancels a slow statement and the
-/// connection stays usable, and only a server that does not respond counts as hung. Work without a deadline sets its own.
+/// connection stays usable, and only a server that does not respond counts as hung. Work without a deadline sets another one.
 pub(super) const STATEMENT_TIMEOUT: &str = "7s";
 
 /// Connections to one server, and the permits to use them.

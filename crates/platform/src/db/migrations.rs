@@ -25,7 +25,7 @@ pub struct Migrations {
     pub sqlite: EmbeddedMigrations,
 }
 
-/// Embeds a folder of migrations, for the crates that own some. The macro names `diesel_migrations`, which they depend on.
+/// Embeds a folder of migrations. A crate that calls this macro must also depend on `diesel_migrations`, which it expands to.
 pub use diesel_migrations::embed_migrations as embed;
 
 /// `lock_timeout` of a migration: it fails, and is rolled back, when a table stays locked for longer.
@@ -42,8 +42,8 @@ pub(super) fn apply_postgres(
 ) -> Result<Vec<String>, DatabaseError> {
     // A session lock: released when the session ends, also after a crash.
     let lock = format!("hashtextextended('assay migrations of {schema}', 0)");
-    // Waits for another migrating process, but not for a locked table: every request to the table would queue behind this
-    // wait.
+    // Waits for another migrating process, but only briefly for a locked table: every request to the table would queue
+    // behind this wait.
     connection.batch_execute(&format!(
         "SET statement_timeout = 0; SELECT pg_advisory_lock({lock}); SET lock_timeout = '{TABLE_LOCK_SECONDS}s'"
     ))?;
@@ -91,7 +91,7 @@ pub(super) fn apply_sqlite(
     refuse_state_before_first_release::<Sqlite, _>(connection, schema, sets.iter().map(|set| &set.sqlite))?;
     let mut applied = Vec::new();
     for set in sets {
-        // SQLite has no lock but the file's own, so the query for pending migrations is part of the transaction.
+        // SQLite has only the lock of the file, so the query for pending migrations is part of the transaction.
         while let Some(name) =
             connection.immediate_transaction(|connection| apply_next::<Sqlite, _>(connection, &set.sqlite))?
         {
@@ -126,8 +126,8 @@ pub(super) fn pending_sqlite(
         .map(|all| all.concat())
 }
 
-/// The migrations of versions before 0.1.0 were replaced by those of 0.1.0, which are later. A version later than the known
-/// ones is none of them: it belongs to a newer release, on whose schema this one works.
+/// Refuses a schema with a migration older than all known ones: it was made before 0.1.0, which replaced all migrations by later
+/// ones. An unknown later migration is accepted: it belongs to a newer release, and this release works on its schema.
 fn refuse_state_before_first_release<'s, DB, C>(
     connection: &mut C,
     schema: &'static str,
@@ -174,7 +174,7 @@ where
     Ok(pending.iter().map(|migration| migration.name().to_string()).collect())
 }
 
-/// Lets the harness, which takes its source by value, borrow it.
+/// Passes a borrowed source to the harness, which takes its source by value.
 struct Borrowed<'s>(&'s EmbeddedMigrations);
 
 impl<DB> MigrationSource<DB> for Borrowed<'_>
@@ -187,7 +187,7 @@ where
     }
 }
 
-/// Adds the migration's name, which the error of recording it as applied lacks.
+/// Adds the name of the migration, which is missing in errors of recording the migration as applied.
 fn failed_migration(name: &str, error: &BoxError) -> DatabaseError {
     let reason = error.to_string();
     let reason = reason.strip_prefix(&format!("Failed to run {name} with: ")).unwrap_or(&reason);

@@ -1,7 +1,7 @@
 //! Databases: PostgreSQL in production, SQLite for a single-command start.
 //!
-//! A store has an implementation on [`Postgres`] and one on [`Sqlite`], where possible of one text; which one is used is
-//! decided by the scheme of the configured address. Every access goes through `run`, `read` or `write`, which acquire a
+//! A store has an implementation on [`Postgres`] and one on [`Sqlite`], where possible with the same statements; the scheme
+//! of the configured address decides which one is used. Every access goes through `run`, `read` or `write`, which acquire a
 //! connection within a deadline and run the work on a blocking thread.
 
 mod clock;
@@ -99,8 +99,8 @@ impl Database {
         }
     }
 
-    /// Whether it is on a server, with a clock of its own.
-    fn has_a_clock(&self) -> bool {
+    /// Whether the database is on a server, whose clock may differ from that of this process.
+    fn has_server_clock(&self) -> bool {
         match self {
             #[cfg(feature = "distributed")]
             Self::Postgres(_) => true,
@@ -129,7 +129,7 @@ impl Database {
         }
     }
 
-    /// Applies the pending `migrations`; safe to call from several processes at once.
+    /// Applies the pending `migrations` and returns their names; safe to call from several processes at once.
     ///
     /// # Errors
     /// When the database cannot be reached or a migration fails; the next call continues after the last applied one.

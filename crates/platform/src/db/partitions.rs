@@ -5,8 +5,9 @@
 //! Rows of months without a partition (after a clock error, or a time without maintenance) go into the default partition.
 //! PostgreSQL attaches a partition only when the default partition has no row of its range, and the table cannot be read
 //! between the move of a row and the attachment. So a month with many such rows gets several partitions, one for each
-//! portion of rows: every move is a short transaction. To attach one PostgreSQL reads what is left in the default partition, under
-//! an exclusive lock: a large one is not moved, but becomes a partition itself ([`large_default`]).
+//! portion of rows: every move is a short transaction. To attach a partition, PostgreSQL reads the rest of the default partition
+//! under an exclusive lock: so the rows of a large default partition are not moved, but it becomes a partition itself
+//! ([`large_default`]).
 
 mod bounds;
 mod large_default;
@@ -25,7 +26,7 @@ use self::bounds::{IdRange, gaps};
 use self::large_default::{LargeDefault, attach_large_default, drop_abandoned_range};
 use super::{DatabaseError, Postgres};
 
-/// Most rows and bytes that one transaction moves out of the default partition: it locks the table for less than a second.
+/// Maximum rows and bytes that one transaction moves out of the default partition: it locks the table for less than a second.
 const PORTION_ROWS: i64 = 20_000;
 const PORTION_BYTES: i64 = 16 * 1024 * 1024;
 
@@ -41,8 +42,8 @@ pub struct PartitionedTable {
     pub key: &'static str,
 }
 
-/// Prepares `table` for writes at `now`: creates the partitions of the current and the next month. While there are rows in
-/// the default partition that is left to [`maintain_partitions`], and the default partition takes further rows.
+/// Prepares `table` for writes at `now`: creates the partitions of the current and the next month. While the
+/// default partition has rows, only [`maintain_partitions`] creates them, and the default partition takes further rows.
 ///
 /// # Errors
 /// As [`ensure_monthly_partitions`].
@@ -59,8 +60,8 @@ pub async fn prepare_partitions(
         .await
 }
 
-/// Creates the missing partitions of `table` from the month before `now` to `months_ahead`, after rows in the default
-/// partition were moved into partitions of their own. Safe to call at any time and from several processes at once.
+/// Creates the missing partitions of `table` from the month before `now` to `months_ahead`, after it has moved the rows of
+/// the default partition into new partitions. Safe to call at any time and from several processes at once.
 ///
 /// # Errors
 /// As [`ensure_monthly_partitions`]; portions that were moved before stay moved.
@@ -113,7 +114,7 @@ fn ensure_partition(
     table: PartitionedTable,
     month: NaiveDate,
 ) -> Result<(), DatabaseError> {
-    if missing_of(connection, table, month)?.is_empty() {
+    if missing_ranges(connection, table, month)?.is_empty() {
         return Ok(());
     }
     connection.transaction(|connection| {
@@ -121,9 +122,9 @@ fn ensure_partition(
         if lowest_in_default(connection, table)?.is_some() {
             return Ok(());
         }
-        for range in missing_of(connection, table, month)? {
+        for range in missing_ranges(connection, table, month)? {
             let partition = free_name(connection, &name_of(table, month), false)?;
-            connection.batch_execute(&creation(table, &partition, range))?;
+            connection.batch_execute(&partition_creation(table, &partition, range))?;
         }
         Ok(())
     })
@@ -139,20 +140,21 @@ pub fn move_portion(connection: &mut PgConnection, table: PartitionedTable) -> R
     connection.transaction(|connection| {
         lock_creation(connection, table)?;
         connection.batch_execute("SET LOCAL statement_timeout = '60s'")?;
-        let Some((lowest, gap)) = next_strays(connection, table)? else { return Ok(false) };
+        let Some((lowest, gap)) = gap_with_fewest_rows(connection, table)? else { return Ok(false) };
         let month = month_of(lowest);
-        let rest = gap.within(range_of(month));
+        let rest = gap.intersection(range_of(month));
         let end = end_of_portion(connection, table, rest)?;
         let partition = free_name(connection, &name_of(table, month), end.is_some())?;
         let range = end.map_or(rest, |end| IdRange(rest.0, end));
-        connection.batch_execute(&creation(table, &partition, range))?;
-        tracing::info!(partition, "rows of the default partition moved into a partition of their own");
+        connection.batch_execute(&partition_creation(table, &partition, range))?;
+        tracing::info!(partition, "rows of the default partition moved into a new partition");
         Ok(true)
     })
 }
 
-/// The lowest row of the gap with the fewest rows: those beside the rows of a large default partition, which is not moved.
-fn next_strays(
+/// The gap with the fewest rows in the default partition, and the lowest of these rows. When all rows are in one gap, a large
+/// default partition is attached instead ([`large_default`]).
+fn gap_with_fewest_rows(
     connection: &mut PgConnection,
     table: PartitionedTable,
 ) -> Result<Option<(Uuid, IdRange)>, DatabaseError> {
@@ -163,21 +165,21 @@ fn next_strays(
     );
     let mut fewest: Option<(i64, Uuid, IdRange)> = None;
     for gap in gaps(connection, table)? {
-        let strays: Strays = diesel::sql_query(&count)
+        let rows: RowsOfGap = diesel::sql_query(&count)
             .bind::<SqlUuid, _>(gap.0)
             .bind::<SqlUuid, _>(gap.1)
             .get_result(connection)?;
-        if let Some(lowest) = strays.lowest
-            && fewest.is_none_or(|(number, ..)| strays.number < number)
+        if let Some(lowest) = rows.lowest
+            && fewest.is_none_or(|(number, ..)| rows.number < number)
         {
-            fewest = Some((strays.number, lowest, gap));
+            fewest = Some((rows.number, lowest, gap));
         }
     }
     Ok(fewest.map(|(_, lowest, gap)| (lowest, gap)))
 }
 
 #[derive(QueryableByName)]
-struct Strays {
+struct RowsOfGap {
     #[diesel(sql_type = BigInt)]
     number: i64,
     #[diesel(sql_type = Nullable<SqlUuid>)]
@@ -185,24 +187,24 @@ struct Strays {
 }
 
 /// The ids of `month` that no partition covers.
-fn missing_of(
+fn missing_ranges(
     connection: &mut PgConnection,
     table: PartitionedTable,
     month: NaiveDate,
 ) -> Result<Vec<IdRange>, DatabaseError> {
     let gaps = gaps(connection, table)?;
-    let missing = gaps.into_iter().map(|gap| gap.within(range_of(month)));
+    let missing = gaps.into_iter().map(|gap| gap.intersection(range_of(month)));
     Ok(missing.filter(|range| !range.is_empty()).collect())
 }
 
-/// `own` for the rest of a range, a numbered one for a portion, or where there is such a table already.
-fn free_name(connection: &mut PgConnection, own: &str, is_portion: bool) -> Result<String, DatabaseError> {
-    if !is_portion && !exists(connection, own)? {
-        return Ok(own.to_owned());
+/// A free table name: `base` for the rest of a range, `base` with a number for a portion, or when a table `base` exists.
+fn free_name(connection: &mut PgConnection, base: &str, is_portion: bool) -> Result<String, DatabaseError> {
+    if !is_portion && !exists(connection, base)? {
+        return Ok(base.to_owned());
     }
     let mut number = 1;
     loop {
-        let numbered = format!("{own}_{number}");
+        let numbered = format!("{base}_{number}");
         if !exists(connection, &numbered)? {
             return Ok(numbered);
         }
@@ -250,7 +252,7 @@ fn end_of_portion(
     PartitionedTable { name, key }: PartitionedTable,
     IdRange(from, to): IdRange,
 ) -> QueryResult<Option<Uuid>> {
-    // A row as a whole: its size counts values that are stored outside of it.
+    // The size of the whole row, which includes values that are stored outside of it.
     let end = format!(
         "WITH candidates AS (SELECT * FROM {name}_default WHERE {key} >= $1 AND {key} < $2 \
                              ORDER BY {key} LIMIT $3 + 1), \
@@ -266,9 +268,9 @@ fn end_of_portion(
     Ok(end.get_result::<Id>(connection).optional()?.map(|end| end.id))
 }
 
-/// Attaching does not lock out readers, and a query planned before it would look for a moved row in the default partition:
-/// hence the exclusive lock on the table, for a short time.
-fn creation(table: PartitionedTable, partition: &str, IdRange(from, to): IdRange) -> String {
+/// The statements that create a partition and move its rows. Attaching does not lock out readers, and a query planned before
+/// would look for a moved row in the default partition: hence the exclusive lock on the table, for a short time.
+fn partition_creation(table: PartitionedTable, partition: &str, IdRange(from, to): IdRange) -> String {
     let PartitionedTable { name, key } = table;
     format!(
         "LOCK TABLE ONLY {name}, ONLY {name}_default IN ACCESS EXCLUSIVE MODE; \

@@ -46,11 +46,11 @@ struct Pools {
     abandoned: Vec<Arc<Connections>>,
 }
 
-/// Work on a connection, without its types: what runs it is compiled once, not for each call.
+/// Type-erased work on a connection: the code that runs it is compiled once, not for each call.
 type Work = Box<dyn FnOnce(&mut PgConnection) -> Returned + Send>;
 
 struct Returned {
-    failed: bool,
+    has_failed: bool,
     /// A `Result<T, E>` of the caller.
     result: Erased,
 }
@@ -102,8 +102,8 @@ impl Postgres {
         self.run_with_limit(Some(CALL_DEADLINE), work).await
     }
 
-    /// Reads with a connection: [`Self::run`] under the name that [`Sqlite`](super::Sqlite) has for it, so that one text of
-    /// statements serves both databases.
+    /// Reads with a connection: [`Self::run`] under the name that [`Sqlite`](super::Sqlite) has for it, so that the same
+    /// statements serve both databases.
     ///
     /// # Errors
     /// As [`Self::run`].
@@ -119,7 +119,7 @@ impl Postgres {
     /// Runs `work` in a transaction, which is rolled back when `work` fails.
     ///
     /// # Errors
-    /// As [`Self::run`], and what the database says of the commit.
+    /// As [`Self::run`], and errors of the commit.
     pub async fn write<T, E, F>(&self, work: F) -> Result<T, E>
     where
         F: FnOnce(&mut PgConnection) -> Result<T, E> + Send + 'static,
@@ -150,7 +150,7 @@ impl Postgres {
     {
         let work = move |connection: &mut PgConnection| {
             let result = work(connection);
-            Returned { failed: result.is_err(), result: Box::new(result) }
+            Returned { has_failed: result.is_err(), result: Box::new(result) }
         };
         restore(self.run_erased(limit, Box::new(work)).await?)
     }
@@ -200,7 +200,7 @@ impl Postgres {
             let _permit = permit;
             let mut connection = pool.connect(connect_by)?;
             let returned = work(&mut connection);
-            if returned.failed {
+            if returned.has_failed {
                 pool.validate(&mut connection);
             }
             Ok(returned.result)
@@ -218,7 +218,7 @@ impl Postgres {
         self.pools().current.clone()
     }
 
-    /// Replaces the pool when one of its calls is overdue, unless the hung calls already fill one pool size.
+    /// Replaces the pool when one of its calls is overdue, unless replaced pools would then have more calls than the pool size.
     fn replace_pool_if_hung(&self, hung: &Arc<Connections>) {
         if !hung.has_overdue_calls() {
             return;

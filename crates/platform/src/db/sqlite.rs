@@ -1,4 +1,4 @@
-//! SQLite: the start in one command. One file a service, write-ahead log, one writer at a time.
+//! SQLite, for the start in one command: one file per service, write-ahead log, one writer at a time.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,13 +16,13 @@ use crate::runtime::{Erased, blocking, restore, spawn_and_wait};
 
 type Manager = ConnectionManager<SqliteConnection>;
 
-/// Work without its types: what runs it is compiled once, not for each call. It returns a `Result<T, E>` of the caller.
+/// Type-erased work: the code that runs it is compiled once, not for each call. It returns a `Result<T, E>` of the caller.
 type Work = Box<dyn FnOnce() -> Erased + Send>;
 
-/// Wait for the write permit.
+/// Longest wait for the write permit.
 const WRITE_PERMIT_DEADLINE: Duration = Duration::from_secs(8);
 
-/// Wait of a migration for another one.
+/// Longest wait of a migration for the write permit, which another migration may hold.
 const MIGRATION_DEADLINE: Duration = Duration::from_secs(600);
 
 /// A connection pool for one file. Writers queue here and not in SQLite, whose busy handler is not fair. A waiting call

@@ -5,7 +5,7 @@
 //!
 //! A prepared statement belongs to a session. A pooler that shares sessions between clients (pgbouncer in transaction mode
 //! before 1.21, or later with `max_prepared_statements = 0`) breaks it. It would also break `search_path` and the other
-//! session settings, so services need sessions of their own anyway.
+//! session settings, so services need dedicated sessions anyway.
 
 use diesel::backend::Backend;
 use diesel::prelude::*;

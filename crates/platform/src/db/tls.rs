@@ -5,7 +5,7 @@ use super::DatabaseError;
 /// Whether libpq has TLS in this build.
 const IS_BUILT_IN: bool = cfg!(feature = "postgres-tls");
 
-/// Refuses an address that demands TLS in a build without it: libpq would refuse each connection, as in an outage.
+/// Refuses an address that demands TLS in a build without it: libpq would refuse each connection, which looks like an outage.
 pub(super) fn check(url: &str, schema: &'static str) -> Result<(), DatabaseError> {
     prepare();
     match demanded(url) {
@@ -14,7 +14,7 @@ pub(super) fn check(url: &str, schema: &'static str) -> Result<(), DatabaseError
     }
 }
 
-/// The parameter of `url` that demands TLS. `allow` and `prefer`, libpq's default, are satisfied by plain text.
+/// The parameter of `url` that demands TLS. `allow` and `prefer`, libpq's default, are satisfied by an unencrypted connection.
 fn demanded(url: &str) -> Option<&'static str> {
     // The last one counts, as in libpq, which reads JDBC's `ssl=true` as well.
     let parameters = url.split(['?', '&']).skip(1);
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn demands_are_found_as_libpq_reads_them() {
+    fn demand_is_read_as_libpq_reads_it() {
         for (parameters, demand) in [
             ("", None),
             ("?sslmode=disable", None),

@@ -1,6 +1,6 @@
-//! Lists the files of a store in portions, also what unfinished uploads left on a disk: `object_store` writes an upload to
-//! `KEY#N` and renames it at the end, and hides that file, so that after a crash nothing names it. What unfinished uploads left
-//! in an S3 store is not listed: a lifecycle rule of the bucket removes it.
+//! Lists the files of a store in portions. On a disk that includes the files of unfinished uploads: `object_store` writes an
+//! upload to `KEY#N`, renames it at the end, and never lists such a file, which may remain after a crash. Unfinished uploads to
+//! S3 are not listed: a lifecycle rule of the bucket removes them.
 
 use std::collections::VecDeque;
 use std::fs::{DirEntry, read_dir};
@@ -29,13 +29,13 @@ pub struct ListedObject {
 }
 
 impl ListedObject {
-    /// Whether it is what an upload has written so far: the upload goes on, or its process has died.
+    /// Whether this is the file of an upload that is still running, or whose process has died.
     pub fn is_unfinished(&self) -> bool {
         self.unfinished.is_some()
     }
 }
 
-/// The files of a store, in no particular order. What appears or disappears meanwhile may be listed or not.
+/// The files of a store, in no particular order. A file that is created or deleted meanwhile may be listed or not.
 pub struct Listing {
     source: Source,
     deadlines: Deadlines,
@@ -67,7 +67,7 @@ impl Listing {
             Source::Disk(walk) => {
                 let mut walked = std::mem::take(walk);
                 let step = move || walked.next(limit).map(|found| (walked, found));
-                let (rest, found) = blocking(step).await.map_err(interrupted)?.map_err(read_failed)?;
+                let (rest, found) = blocking(step).await.map_err(interrupted)?.map_err(disk_failed)?;
                 *walk = rest;
                 Ok(found)
             }
@@ -89,12 +89,12 @@ impl Listing {
 /// Removes the file of an unfinished upload.
 pub(super) async fn remove_unfinished(file: PathBuf) -> Result<(), ObjectError> {
     let removed = blocking(move || std::fs::remove_file(file)).await.map_err(interrupted)?;
-    unless_missing(removed).map(drop).map_err(read_failed)
+    unless_missing(removed).map(drop).map_err(disk_failed)
 }
 
 /// Removes the empty folders below `folder` that were last changed before `before`.
 pub(super) async fn remove_empty_folders(folder: PathBuf, before: Timestamp) -> Result<(), ObjectError> {
-    blocking(move || remove_empty_below(&folder, before)).await.map_err(interrupted)?.map_err(read_failed)
+    blocking(move || remove_empty_below(&folder, before)).await.map_err(interrupted)?.map_err(disk_failed)
 }
 
 fn remove_empty_below(folder: &Path, before: Timestamp) -> std::io::Result<()> {
@@ -107,7 +107,7 @@ fn remove_empty_below(folder: &Path, before: Timestamp) -> std::io::Result<()> {
         }
         let path = entry.path();
         remove_empty_below(&path, before)?;
-        // By its last change before this walk: a folder is removed together with those in it.
+        // Read before the call above, which may change the time: so nested empty folders are removed in one run.
         if timestamp(metadata.modified()?) < before {
             match std::fs::remove_dir(&path) {
                 Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {}
@@ -118,7 +118,7 @@ fn remove_empty_below(folder: &Path, before: Timestamp) -> std::io::Result<()> {
     Ok(())
 }
 
-/// `None` for what was removed meanwhile, or not written yet.
+/// `None` for a file or folder that does not exist: it was removed meanwhile, or is not created yet.
 fn unless_missing<T>(result: std::io::Result<T>) -> std::io::Result<Option<T>> {
     match result {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -131,7 +131,7 @@ fn from_store(object: ObjectMeta) -> ListedObject {
     ListedObject { key: object.location.to_string(), modified, unfinished: None }
 }
 
-fn read_failed(error: std::io::Error) -> ObjectError {
+fn disk_failed(error: std::io::Error) -> ObjectError {
     ObjectError::Store(object_store::Error::Generic { store: "LocalFileSystem", source: Box::new(error) })
 }
 
@@ -139,10 +139,11 @@ fn interrupted(error: crate::runtime::Interrupted) -> ObjectError {
     ObjectError::Store(object_store::Error::Generic { store: "LocalFileSystem", source: Box::new(error) })
 }
 
-/// Folders that are still to be read.
+/// A walk through the folders of a store on disk.
 #[derive(Default)]
 struct FolderWalk {
     root: PathBuf,
+    /// Folders that are still to be read.
     folders: VecDeque<PathBuf>,
     /// Files of the folder read last.
     files: Vec<ListedObject>,

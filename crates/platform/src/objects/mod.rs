@@ -157,7 +157,7 @@ impl Objects {
 }
 
 impl Objects {
-    /// Lists the files whose keys begin with the folder `prefix`, and what unfinished uploads left there.
+    /// Lists the files whose keys begin with the folder `prefix`; on a disk also the files of unfinished uploads.
     pub fn list(&self, prefix: &str) -> Listing {
         match &self.folder {
             Some(folder) => Listing::of_folder(folder, prefix, self.deadlines),
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn deleting_a_listed_upload_spares_its_key() {
+    async fn deleting_an_unfinished_upload_keeps_the_finished_file() {
         let folder = tempfile::tempdir().unwrap();
         let objects = open(folder.path());
         objects.create("exports/1.csv").await.unwrap().finish().await.unwrap();
@@ -302,7 +302,7 @@ mod tests {
         assert!(exists("exports/a/1") && exists("exports/b/1"), "younger");
         objects.remove_empty_folders("exports", crate::runtime::now().plus_millis(1)).await.unwrap();
         assert!(!exists("exports/a/1") && !exists("exports/b"), "empty and old");
-        assert!(exists("other/1"), "beside the prefix");
+        assert!(exists("other/1"), "outside of the prefix");
         assert_eq!(listed(&objects, "exports").await, [("exports/a/2/1.csv".to_owned(), false)]);
         objects.create("exports/b/1/1.csv").await.unwrap().finish().await.unwrap();
     }

@@ -1,5 +1,5 @@
-//! Opens an S3-compatible store with explicit timeouts and retries: a download may take as long as its reader, and a
-//! misspelled option is refused.
+//! Opens an S3-compatible store with explicit timeouts and retries: a download may take as long as its reader needs, and
+//! a misspelled option is refused.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use object_store::{BackoffConfig, ClientOptions, RetryConfig};
 use url::Url;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Longest silence of the store. It is measured from the start of a request, so a part must be uploaded within it, and
+/// Longest wait for data from the store. The timer starts with the request, so a part must be uploaded within this time, and
 /// restarts with every chunk of a download.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
 /// Retries of a request, with pauses up to [`MAX_BACKOFF`]. A retry keeps its signature, which S3 accepts for 15 minutes.

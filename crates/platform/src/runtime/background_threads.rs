@@ -1,4 +1,4 @@
-//! Threads for computations that may wait: requests have the processors first.
+//! Threads of low priority, for computations that may wait while requests need the processors.
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -9,7 +9,7 @@ use tokio::runtime::{Builder, Runtime};
 use super::{Interrupted, erased, restore};
 
 /// The nice value of background threads (setpriority(2)): beside a busy thread of normal priority, Linux gives one of them a tenth
-/// of a processor; an idle processor is theirs.
+/// of a processor; on an idle processor it runs at full speed.
 const NICE: i32 = 10;
 
 /// A pool of threads with a low priority. Work beyond the number of threads waits in order.
@@ -22,7 +22,7 @@ struct Pool(Option<Runtime>);
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        // To drop a runtime waits for its threads, which a task must not.
+        // Dropping a `Runtime` blocks until its threads end, which tokio forbids within a task.
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
         }
@@ -58,7 +58,7 @@ impl BackgroundThreads {
     }
 }
 
-/// Of the calling thread. Elsewhere than on Linux the priority is that of the process, and stays.
+/// Lowers the priority of the calling thread, on Linux only: elsewhere a priority belongs to the whole process.
 fn lower_priority() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::setpriority_process(None, NICE) {
@@ -78,9 +78,9 @@ mod tests {
     #[tokio::test]
     async fn only_background_threads_have_a_low_priority() {
         let nice = || rustix::process::getpriority_process(None).unwrap();
-        let own = nice();
-        assert_eq!(pool().run(nice).await.unwrap(), NICE.max(own));
-        assert_eq!((nice(), super::super::blocking(nice).await.unwrap()), (own, own));
+        let initial = nice();
+        assert_eq!(pool().run(nice).await.unwrap(), NICE.max(initial));
+        assert_eq!((nice(), super::super::blocking(nice).await.unwrap()), (initial, initial));
     }
 
     #[tokio::test]

@@ -1,6 +1,6 @@
-//! Work without its types. A generic function of tokio is compiled once for each type of future or closure, in the crate that
-//! calls it: a hundred database calls were a hundred copies of the task machinery, a third of the code of a service. The body of
-//! an `async fn` is compiled where it is awaited, too; a boxed future is compiled here.
+//! Type erasure of spawned work. tokio's generic functions are compiled once for each type of future or closure, in the crate
+//! that calls them: a hundred database calls were a hundred copies of the task machinery, a third of the code of a service. The
+//! body of an `async fn` is compiled where it is awaited, too; a boxed future is compiled here.
 
 use std::any::Any;
 
@@ -11,13 +11,13 @@ use tracing::Instrument;
 
 use super::Interrupted;
 
-/// A value whose type the caller knows.
+/// A value whose type only the caller knows.
 pub(crate) type Erased = Box<dyn Any + Send>;
 
-/// The value in its type.
+/// Casts a value back to its type.
 ///
 /// # Panics
-/// With another type than it was made of, which the callers, all generic over one type, rule out.
+/// When `T` is not the type of the value. Every caller erases and restores within one generic function, which rules that out.
 #[expect(clippy::panic, reason = "the types of both sides are one type parameter")]
 pub(crate) fn restore<T: 'static>(erased: Erased) -> T {
     match erased.downcast() {
@@ -36,7 +36,7 @@ pub(super) fn spawn_and_wait(
     })
 }
 
-/// On the threads of `runtime`, or else of the caller's runtime.
+/// Runs blocking `work` on the threads of `runtime`, or else of the caller's runtime.
 #[allow(clippy::disallowed_methods, reason = "the one place that may spawn")]
 pub(super) fn blocking(
     runtime: Option<&Handle>,

@@ -1,12 +1,12 @@
-//! Locks of the standard library, without their poison.
+//! Locks of the standard library that ignore poisoning.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks that go on after a panic.
+/// Locks that stay usable after a panic.
 ///
 /// A thread that panics while it holds a lock leaves it poisoned, and by default every later lock fails. Our code does not panic
-/// (`clippy` refuses it), and the panic of a dependency must not take further requests with it: what a lock of ours protects is
-/// changed in one step, or counted again.
+/// (`clippy` refuses it), and the panic of a dependency must not fail later requests, too. That is safe: a value that a lock
+/// of ours protects is changed in one step, or computed again.
 pub trait LockExt {
     /// What the lock protects.
     type Value: ?Sized;

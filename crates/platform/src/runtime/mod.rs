@@ -57,10 +57,10 @@ pub async fn timeout<F: Future>(deadline: Duration, work: F) -> Option<F::Output
 
 /// A task did not complete: it panicked, or the runtime is shutting down.
 #[derive(Debug, thiserror::Error)]
-#[error("blocking work was interrupted: {0}")]
+#[error("work was interrupted: {0}")]
 pub struct Interrupted(#[from] tokio::task::JoinError);
 
-/// Runs `work` in a task of its own and waits for it; dropping the caller aborts the task. For work that waits for a
+/// Runs `work` in a new task and waits for it; dropping the caller aborts the task. For work that waits for a
 /// semaphore permit: a permit assigned to a future that is not polled (one of several in a set) would block all waiters
 /// behind it.
 ///

@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout};
 /// Deadline of a check; a slower one counts as failed.
 const CHECK_DEADLINE: Duration = Duration::from_secs(2);
 
-/// Deadline of a degrading check: a probe with a short deadline of its own must not fail because of an optional dependency.
+/// Deadline of a degrading check: short, so that a slow optional dependency does not make the readiness probe time out.
 const DEGRADING_CHECK_DEADLINE: Duration = Duration::from_millis(300);
 
 /// How long a report is cached.
@@ -66,7 +66,7 @@ pub struct ReadinessReport {
 }
 
 impl Readiness {
-    /// Readiness of another role of the same process: checks of its own, the same shutdown latch.
+    /// Readiness of another role of the same process: separate checks, the same shutdown latch.
     #[must_use]
     pub fn sibling(&self) -> Self {
         let stopping = self.shared.stopping.clone();

@@ -42,7 +42,7 @@ pub struct Budgets {
 /// A task failure that ends the process with an error.
 #[derive(Debug, thiserror::Error)]
 pub enum TaskFailure {
-    /// A task ended before its stop token was cancelled.
+    /// A task ended before its stop token was cancelled, or failed while it stopped.
     #[error("task `{name}` ended early: {reason}")]
     EndedEarly {
         /// Name of the task.
@@ -164,7 +164,7 @@ impl Tasks {
 
     async fn end_phase(&mut self, phase: Phase, deadline: Instant) -> Option<TaskFailure> {
         let mut failure = None;
-        while self.names.values().any(|(of, _)| *of == phase) {
+        while self.names.values().any(|(task_phase, _)| *task_phase == phase) {
             match timeout_at(deadline, self.running.join_next_with_id()).await {
                 Ok(Some(end)) => {
                     let (_, name, reason) = self.describe(end);
@@ -174,16 +174,20 @@ impl Tasks {
                     }
                 }
                 Ok(None) => break,
-                Err(_) => return failure.or(self.abort_phase(phase)),
+                Err(_) => return failure.or(self.give_up_phase(phase)),
             }
         }
         failure
     }
 
-    /// Stops waiting for the tasks of a phase. They are dropped with the runtime.
-    fn abort_phase(&mut self, phase: Phase) -> Option<TaskFailure> {
-        let stuck: Vec<Id> =
-            self.names.iter().filter(|(_, (of, _))| *of == phase).map(|(id, _)| *id).collect();
+    /// Stops waiting for the tasks of a phase. They are aborted when [`Self::run`] drops the set.
+    fn give_up_phase(&mut self, phase: Phase) -> Option<TaskFailure> {
+        let stuck: Vec<Id> = self
+            .names
+            .iter()
+            .filter(|(_, (task_phase, _))| *task_phase == phase)
+            .map(|(id, _)| *id)
+            .collect();
         let names: Vec<String> =
             stuck.iter().filter_map(|id| self.names.remove(id)).map(|(_, name)| name).collect();
         for name in &names {

@@ -77,7 +77,7 @@ pub fn configuration_file() -> Option<PathBuf> {
     std::env::var(CONFIG_FILE_VARIABLE).ok().filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
-/// Reads settings of type `T`, which must deny unknown fields all the way down.
+/// Reads settings of type `T`, which must deny unknown fields at every level.
 ///
 /// # Errors
 /// When a file is missing, a setting has both a value and a file, or a key is unknown, missing or of the wrong type; the

@@ -13,7 +13,7 @@ const SUFFIX: &str = "_FILE";
 /// Options of `[objects.options]` whose names end with the suffix but whose values are paths.
 const PATHS: [&str; 2] = ["WEB_IDENTITY_TOKEN_FILE", "CONTAINER_AUTHORIZATION_TOKEN_FILE"];
 
-/// Maximum file size: far above any setting, and a mistyped path may name anything.
+/// Maximum file size: larger than any setting. A mistyped path may name a file of any size.
 const MAX_BYTES: u64 = 64 * 1024;
 
 /// Replaces each `_FILE` variable by a variable with the content of its file.
@@ -64,7 +64,7 @@ fn read(variable: &str, path: &str) -> Result<String, SettingsError> {
 mod tests {
     use super::*;
 
-    fn one(name: &str, value: &str) -> Result<BTreeMap<String, String>, SettingsError> {
+    fn resolve_one(name: &str, value: &str) -> Result<BTreeMap<String, String>, SettingsError> {
         resolve(BTreeMap::from([(name.to_owned(), value.to_owned())]))
     }
 
@@ -85,7 +85,7 @@ mod tests {
             ("", ""),
         ] {
             let file = file(content);
-            let resolved = one("ASSAY_BUS__URL_FILE", file.path().to_str().unwrap()).unwrap();
+            let resolved = resolve_one("ASSAY_BUS__URL_FILE", file.path().to_str().unwrap()).unwrap();
             assert_eq!(resolved, BTreeMap::from([("ASSAY_BUS__URL".to_owned(), value.to_owned())]));
         }
     }
@@ -100,10 +100,11 @@ mod tests {
 
     #[test]
     fn unreadable_file_is_named_without_its_content() {
-        let error = one("ASSAY_BUS__URL_FILE", "/nowhere/bus").unwrap_err().to_string();
+        let error = resolve_one("ASSAY_BUS__URL_FILE", "/nowhere/bus").unwrap_err().to_string();
         assert!(error.contains("ASSAY_BUS__URL_FILE") && error.contains("/nowhere/bus"), "{error}");
         let long = file(&"secret".repeat(20_000));
-        let error = one("ASSAY_BUS__URL_FILE", long.path().to_str().unwrap()).unwrap_err().to_string();
+        let error =
+            resolve_one("ASSAY_BUS__URL_FILE", long.path().to_str().unwrap()).unwrap_err().to_string();
         assert!(error.contains("65536 bytes") && !error.contains("secretsecret"), "{error}");
     }
 
@@ -113,7 +114,7 @@ mod tests {
             "ASSAY_OBJECTS__OPTIONS__AWS_WEB_IDENTITY_TOKEN_FILE",
             "ASSAY_OBJECTS__OPTIONS__AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
         ] {
-            let resolved = one(name, "/var/run/secrets/token").unwrap();
+            let resolved = resolve_one(name, "/var/run/secrets/token").unwrap();
             assert_eq!(resolved.get(name).map(String::as_str), Some("/var/run/secrets/token"));
         }
     }

@@ -115,7 +115,7 @@ impl Telemetry {
 }
 
 fn start_log(settings: &TelemetrySettings) -> Result<(), TelemetryError> {
-    // Levels by target: filters of fields of spans would need a regex engine, and are not used.
+    // Only levels by target: filters by the fields of spans would need a regex engine.
     let filter: Targets = settings.filter.parse().map_err(|error| TelemetryError::Filter {
         filter: settings.filter.clone(),
         reason: ToString::to_string(&error),

@@ -1,4 +1,4 @@
-//! What [`traces`](super) offers to its callers, in a build without the feature `distributed`: it records none.
+//! The interface of `traces.rs` in a build without the feature `distributed`: no trace is recorded.
 
 use super::{TelemetryError, TelemetrySettings};
 
@@ -41,7 +41,7 @@ pub fn with_own_sampling(traceparent: &str) -> String {
     format!("{kept}-00")
 }
 
-/// There is none.
+/// Without values: there is no exporter to shut down.
 pub(super) enum Provider {}
 
 pub(super) fn start(

@@ -42,8 +42,8 @@ static SAMPLE_RATIO: OnceLock<f64> = OnceLock::new();
 #[derive(Debug, Default)]
 pub struct Span(Option<opentelemetry_sdk::trace::Span>);
 
-/// Starts a span. Its parent is that of `traceparent` (W3C Trace Context), possibly of another process; without one it starts
-/// a trace. `name` is called only when tracing is on.
+/// Starts a span. Its parent is the span that `traceparent` (W3C Trace Context) names, possibly of another process; without
+/// one it starts a trace. `name` is called only when tracing is on.
 pub fn span(kind: SpanKind, traceparent: Option<&str>, name: impl FnOnce() -> String) -> Span {
     let Some(tracer) = TRACER.get() else { return Span(None) };
     let parent = traceparent.and_then(remote_parent).unwrap_or_default();
@@ -74,7 +74,7 @@ impl Span {
 }
 
 /// The `traceparent` of a caller outside of the installation, with a sampling decision of our own: otherwise callers decide how
-/// much the collector has to store. The decision is random instead of one by the trace id, which the caller has chosen.
+/// much the collector has to store. The decision is random, not derived from the trace id, which the caller has chosen.
 pub fn with_own_sampling(traceparent: &str) -> String {
     let is_sampled = is_sampled(SAMPLE_RATIO.get().copied().unwrap_or_default());
     let kept = traceparent.rsplit_once('-').map_or(traceparent, |(kept, _flags)| kept);
@@ -118,7 +118,7 @@ pub(super) fn start(
         .with_protocol(Protocol::HttpBinary)
         .with_endpoint(address)
         .with_timeout(EXPORT_DEADLINE)
-        .with_http_client(Collector::new().map_err(|error| unusable(error.to_string()))?)
+        .with_http_client(CollectorClient::new().map_err(|error| unusable(error.to_string()))?)
         .build()
         .map_err(|error| unusable(error.to_string()))?;
     let resource = Resource::builder()
@@ -153,12 +153,12 @@ pub(super) async fn shutdown(provider: Provider) {
 
 /// HTTP client of the exporter. The exporter's thread has no runtime, so requests run on that of the process.
 #[derive(Debug)]
-struct Collector {
+struct CollectorClient {
     client: reqwest::Client,
     runtime: Handle,
 }
 
-impl Collector {
+impl CollectorClient {
     fn new() -> Result<Self, reqwest::Error> {
         let client = crate::http_client::client_builder().timeout(EXPORT_DEADLINE).no_proxy().build()?;
         Ok(Self { client, runtime: Handle::current() })
@@ -166,7 +166,7 @@ impl Collector {
 }
 
 #[async_trait]
-impl HttpClient for Collector {
+impl HttpClient for CollectorClient {
     #[allow(clippy::disallowed_methods, reason = "the exporter's thread is not one of the runtime")]
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let request = reqwest::Request::try_from(request)?;

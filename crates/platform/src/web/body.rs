@@ -104,15 +104,15 @@ where
     T: Send + 'static,
 {
     if body.len() <= SMALL_BODY {
-        // At once: they must not wait for large ones.
+        // Without a permit: small bodies must not wait for large ones.
         return parse(body).map_err(body_error);
     }
     // The semaphore is never closed.
-    let permit = Arc::clone(body.parsing()).acquire_owned().await;
+    let permit = Arc::clone(body.parse_permits()).acquire_owned().await;
     let permit = permit.map_err(|error| WebError::internal(&error))?;
     let bytes = Bytes::clone(body);
     let parsed = blocking(move || {
-        // Held by the parser: it goes on when the client disconnects.
+        // Held until the parser ends: it continues when the client disconnects.
         let _permit = permit;
         parse(&bytes)
     });
@@ -184,11 +184,11 @@ mod tests {
     use super::*;
 
     static PARSING: AtomicUsize = AtomicUsize::new(0);
-    static MOST: Mutex<usize> = Mutex::new(0);
+    static MOST_AT_ONCE: Mutex<usize> = Mutex::new(0);
 
     fn parse(_: &[u8]) -> Result<(), BodyError> {
         let parsing = PARSING.fetch_add(1, Ordering::SeqCst) + 1;
-        let mut most = MOST.lock().unwrap();
+        let mut most = MOST_AT_ONCE.lock().unwrap();
         *most = parsing.max(*most);
         drop(most);
         std::thread::sleep(Duration::from_millis(20));
@@ -209,7 +209,7 @@ mod tests {
         for parsed in join_all(bodies.iter().map(|body| parse_body(body, parse))).await {
             parsed.unwrap();
         }
-        assert_eq!(*MOST.lock().unwrap(), 2);
+        assert_eq!(*MOST_AT_ONCE.lock().unwrap(), 2);
     }
 
     #[tokio::test]

@@ -11,7 +11,7 @@ use super::error::WebError;
 /// Largest buffer allocated before any byte has arrived.
 const MAX_INITIAL_CAPACITY: usize = 64 * 1024;
 
-/// Large bodies that a role parses at once, unless it says otherwise.
+/// Default number of large bodies that a role parses at once.
 const PARSED_AT_ONCE: usize = 4;
 
 /// A budget of bytes for all bodies of a role. A body counts by the bytes received, not by its declared length, so a slow or
@@ -20,14 +20,14 @@ const PARSED_AT_ONCE: usize = 4;
 #[derive(Debug, Clone)]
 pub struct BodyBudget {
     available: Arc<Semaphore>,
-    parsing: Arc<Semaphore>,
+    parse_permits: Arc<Semaphore>,
 }
 
 /// A received body. Its bytes count against the budget until it is dropped.
 #[derive(Debug)]
 pub struct BufferedBody {
     bytes: Bytes,
-    parsing: Arc<Semaphore>,
+    parse_permits: Arc<Semaphore>,
     _permit: Option<OwnedSemaphorePermit>,
 }
 
@@ -43,13 +43,13 @@ impl BodyBudget {
     /// A budget of `bytes`.
     pub fn new(bytes: usize) -> Self {
         let available = Arc::new(Semaphore::new(bytes.min(Semaphore::MAX_PERMITS)));
-        Self { available, parsing: Arc::new(Semaphore::new(PARSED_AT_ONCE)) }
+        Self { available, parse_permits: Arc::new(Semaphore::new(PARSED_AT_ONCE)) }
     }
 
     /// Parses at most `bodies` large bodies at once.
     #[must_use]
     pub fn parsing_at_once(self, bodies: usize) -> Self {
-        Self { parsing: Arc::new(Semaphore::new(bodies)), ..self }
+        Self { parse_permits: Arc::new(Semaphore::new(bodies)), ..self }
     }
 
     /// A buffer for a body of the declared length `expected`, 0 if undeclared.
@@ -93,13 +93,13 @@ impl BodyBuffer {
 
     pub(super) fn finish(self) -> BufferedBody {
         let BodyBuffer { budget, bytes, permit, .. } = self;
-        BufferedBody { bytes: bytes.freeze(), parsing: budget.parsing, _permit: permit }
+        BufferedBody { bytes: bytes.freeze(), parse_permits: budget.parse_permits, _permit: permit }
     }
 }
 
 impl BufferedBody {
-    pub(super) fn parsing(&self) -> &Arc<Semaphore> {
-        &self.parsing
+    pub(super) fn parse_permits(&self) -> &Arc<Semaphore> {
+        &self.parse_permits
     }
 }
 

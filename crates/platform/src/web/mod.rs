@@ -29,8 +29,10 @@ pub use self::page::{invalid_parameter, page_parameters};
 pub use self::page_headers::add_page_headers;
 pub use self::recorded_response::respond_with;
 pub use self::request::{REQUEST_ID_HEADER, TRACEPARENT_HEADER, request_middleware};
-pub use self::routes::{query_pairs, resource, route_not_found, without_content};
+pub use self::routes::{
+    all_query_pairs, invalid_query, query_pairs, resource, route_not_found, without_content,
+};
 pub(crate) use self::server::serve_without_readiness_metrics;
 pub use self::server::{ServerSettings, serve};
 pub use self::service_auth::{Caller, ServiceAuth, service_auth_middleware};
-pub use self::tagged::{all_query_pairs, invalid_query, json_with_etag, tagged};
+pub use self::tagged::{json_with_etag, tagged};

@@ -8,7 +8,7 @@ use assay_contracts::validation::FieldError;
 
 use super::error::WebError;
 
-/// `cursor`, at least one character, and `limit`, 1 to [`MAX_LIMIT`], of a query as [`super::query_pairs`] reads it.
+/// Takes `cursor` (not empty) and reads `limit` (1 to [`MAX_LIMIT`]) from the pairs of [`super::query_pairs`].
 ///
 /// # Errors
 /// 400 that names the parameter.

@@ -1,4 +1,4 @@
-//! Headers of every response to a browser that shows pages, also of those that only say that there is none.
+//! Security and caching headers of every response of the console, error responses included.
 
 use actix_web::http::header::{CACHE_CONTROL, HeaderMap, HeaderName, HeaderValue};
 
@@ -6,13 +6,13 @@ use actix_web::http::header::{CACHE_CONTROL, HeaderMap, HeaderName, HeaderValue}
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
      connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// Adds those that a response lacks. What may be kept of it says the response itself; otherwise it is nothing.
+/// Adds the headers that a response lacks. A response without its own `Cache-Control` may not be stored.
 pub fn add_page_headers(headers: &mut HeaderMap) {
     for (name, value) in [
         (CACHE_CONTROL, "no-store"),
         (HeaderName::from_static("content-security-policy"), CONTENT_SECURITY_POLICY),
         (HeaderName::from_static("x-content-type-options"), "nosniff"),
-        // Our own forms send their origin; others learn nothing.
+        // Our own forms send their origin; other sites get no referrer.
         (HeaderName::from_static("referrer-policy"), "same-origin"),
         (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
         (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),

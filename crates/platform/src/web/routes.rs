@@ -10,6 +10,7 @@ use actix_web::middleware::{Next, from_fn};
 use actix_web::web::Bytes;
 use actix_web::{Error, HttpRequest, Resource, Route, web};
 use assay_contracts::problem::{Problem, ProblemCode};
+use assay_contracts::validation::FieldError;
 
 use super::error::WebError;
 
@@ -40,16 +41,16 @@ pub fn resource(
         .into_iter()
         .fold(web::resource(path.to_owned()), |resource, (_, route)| resource.route(route))
         .default_service(web::route().to(refuse))
-        .wrap(from_fn(move |request, next| head_like_get(get.is_some(), request, next)))
+        .wrap(from_fn(move |request, next| answer_head_like_get(get.is_some(), request, next)))
 }
 
 /// Answers HEAD with the head of the response to GET (RFC 9110, section 9.3.2), unless the resource has a route for it.
-async fn head_like_get(
-    is_asked: bool,
+async fn answer_head_like_get(
+    has_get_without_head: bool,
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    if !is_asked || request.method() != Method::HEAD {
+    if !has_get_without_head || request.method() != Method::HEAD {
         return next.call(request).await.map(ServiceResponse::map_into_boxed_body);
     }
     request.head_mut().method = Method::GET;
@@ -78,15 +79,25 @@ pub async fn route_not_found(request: HttpRequest) -> Result<actix_web::HttpResp
 pub fn query_pairs(request: &HttpRequest, single: &[&str]) -> Result<BTreeMap<String, String>, WebError> {
     let mut pairs = BTreeMap::new();
     for (name, value) in url::form_urlencoded::parse(request.query_string().as_bytes()) {
-        let repeated = pairs.insert(name.clone().into_owned(), value.into_owned()).is_some();
-        if repeated && single.contains(&name.as_ref()) {
-            let error = assay_contracts::validation::FieldError {
-                pointer: name.clone().into_owned(),
-                detail: "must be given once".to_owned(),
-            };
+        let is_repeated = pairs.insert(name.clone().into_owned(), value.into_owned()).is_some();
+        if is_repeated && single.contains(&name.as_ref()) {
+            let error =
+                FieldError { pointer: name.clone().into_owned(), detail: "must be given once".to_owned() };
             let detail = format!("query parameter `{name}` must be given once");
             return Err(Problem::new(ProblemCode::InvalidRequest, detail).with_errors(vec![error]).into());
         }
     }
     Ok(pairs)
+}
+
+/// The decoded pairs of a query, repeated names included.
+pub fn all_query_pairs(request: &HttpRequest) -> impl Iterator<Item = (String, String)> + '_ {
+    url::form_urlencoded::parse(request.query_string().as_bytes()).into_owned()
+}
+
+/// 400 with every fault of a query.
+pub fn invalid_query(errors: Vec<FieldError>) -> WebError {
+    let names: Vec<&str> = errors.iter().map(|error| error.pointer.as_str()).collect();
+    let detail = format!("query parameters with faults: {}", names.join(", "));
+    Problem::new(ProblemCode::InvalidRequest, detail).with_errors(errors).into()
 }

@@ -28,7 +28,7 @@ pub struct ServerSettings {
     pub head_deadline: Duration,
     /// Idle time after which a connection is closed.
     pub keep_alive: Duration,
-    /// Time after which a connection is closed whose client takes nothing of a response; 0: never. Linux only.
+    /// A connection is closed when its client reads nothing of a response for this long; 0: never. Linux only.
     pub response_stall: Duration,
     /// Time for requests in flight at shutdown: more than any request may take (10 seconds for a call of the gateway), less
     /// than a shutdown phase (20 seconds).
@@ -104,8 +104,8 @@ fn build(
     readiness: Readiness,
     routes: Routes,
 ) -> std::io::Result<Server> {
-    // The kernel's timer: actix does not poll a body while the client takes nothing, so a body cannot end its connection.
-    // Accepted connections inherit it.
+    // The kernel closes the connection: actix does not poll a body while the client reads nothing, so a timer in the body
+    // would not run. Accepted connections inherit this option of the listener.
     #[cfg(target_os = "linux")]
     socket2::SockRef::from(&listener).set_tcp_user_timeout(Some(settings.response_stall))?;
     let readiness = web::Data::new(readiness);

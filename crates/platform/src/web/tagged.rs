@@ -2,18 +2,16 @@
 
 use actix_web::http::header::{CACHE_CONTROL, ContentType, ETag, EntityTag, Header, IfNoneMatch};
 use actix_web::{HttpRequest, HttpResponse};
-use assay_contracts::problem::{Problem, ProblemCode};
-use assay_contracts::validation::FieldError;
 use bytes::Bytes;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::error::WebError;
 
-/// A response may be kept, and is asked for again with every use.
+/// A client may store a response, and must revalidate it before every use.
 const CACHE_POLICY: &str = "private, no-cache";
 
-/// `value` as JSON, or 304 when `If-None-Match` names it.
+/// `value` as JSON, or 304 when `If-None-Match` has its `ETag`.
 ///
 /// # Errors
 /// When the value cannot be written as JSON.
@@ -36,16 +34,4 @@ pub fn json_with_etag(request: &HttpRequest, body: Bytes) -> HttpResponse {
         return response.finish();
     }
     response.content_type(ContentType::json()).body(body)
-}
-
-/// The decoded pairs of a query, repeated names included.
-pub fn all_query_pairs(request: &HttpRequest) -> impl Iterator<Item = (String, String)> + '_ {
-    url::form_urlencoded::parse(request.query_string().as_bytes()).into_owned()
-}
-
-/// 400 with every fault of a query.
-pub fn invalid_query(errors: Vec<FieldError>) -> WebError {
-    let names: Vec<&str> = errors.iter().map(|error| error.pointer.as_str()).collect();
-    let detail = format!("query parameters with faults: {}", names.join(", "));
-    Problem::new(ProblemCode::InvalidRequest, detail).with_errors(errors).into()
 }

@@ -21,11 +21,13 @@ const SECOND: Migrations = Migrations {
     sqlite: embed!("tests/migrations/sets/second/sqlite"),
 };
 
-/// A release, its successor, and a successor with a faulty migration.
+/// A release.
 static RELEASE: [Migrations; 1] = [FIRST];
+/// Its successor.
 static NEXT: [Migrations; 2] = [FIRST, SECOND];
 /// A release that no longer knows the first migration.
 static REPLACED: [Migrations; 1] = [SECOND];
+/// A successor with a faulty migration.
 static FAILING: [Migrations; 2] = [
     FIRST,
     Migrations {
@@ -38,7 +40,7 @@ const SECOND_NAME: &str = "2026-01-02-000000_second";
 
 /// A database that [`RELEASE`] works on.
 struct Fixture {
-    place: ServiceDatabase,
+    service_database: ServiceDatabase,
     database: Database,
 }
 
@@ -51,8 +53,8 @@ impl Fixture {
         Self::at(ServiceDatabase::postgres(SCHEMA, &RELEASE).await?)
     }
 
-    fn at(place: ServiceDatabase) -> Result<Self> {
-        Ok(Self { database: place.open(SCHEMA)?, place })
+    fn at(service_database: ServiceDatabase) -> Result<Self> {
+        Ok(Self { database: service_database.open(SCHEMA)?, service_database })
     }
 
     async fn has_table(&self, name: &str) -> Result<bool> {
@@ -122,7 +124,7 @@ async fn state_before_the_first_release_is_refused(fixture: Fixture) -> Result<(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn migration_fails_when_a_table_stays_locked() -> Result<()> {
     let fixture = Fixture::on_postgres().await?;
-    let url = fixture.place.on_postgres().context("no PostgreSQL")?.url().to_owned();
+    let url = fixture.service_database.on_postgres().context("no PostgreSQL")?.url().to_owned();
     let mut reader = PgConnection::establish(&url)?;
     reader.batch_execute(&format!("BEGIN; LOCK TABLE {SCHEMA}.first IN ACCESS SHARE MODE"))?;
     let error = fixture.database.migrate(&NEXT).await.unwrap_err().to_string();

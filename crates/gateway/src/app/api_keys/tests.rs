@@ -1,4 +1,4 @@
-//! Lifetimes, sharing and places of look-ups, in paused time.
+//! Lifetimes of grants, sharing of look-ups and their permits, in paused time.
 
 use std::future::{pending, ready};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,12 +13,12 @@ type Answer = Result<Option<KeyGrant>, ClientError>;
 
 const LIFETIME: Duration = Duration::from_secs(15);
 
-const PLACES: usize = 4;
+const PERMITS: usize = 4;
 
 const MOMENT: Duration = Duration::from_millis(1);
 
 fn keys() -> ResolvedKeys {
-    ResolvedKeys::new(LIFETIME, PLACES)
+    ResolvedKeys::new(LIFETIME, PERMITS)
 }
 
 fn hash(number: usize) -> ApiKeyHash {
@@ -33,7 +33,7 @@ fn failure() -> ClientError {
     ClientError::Unreachable { service: "agent-registry", reason: "down".to_owned() }
 }
 
-/// Resolves the key, and returns whether that took a call.
+/// Resolves the key, and returns whether that called the registry.
 async fn is_called(keys: &ResolvedKeys, hash: ApiKeyHash, answer: Answer) -> bool {
     let calls = AtomicUsize::new(0);
     let call = async {
@@ -88,7 +88,7 @@ async fn result_is_cached_for_the_lifetime_of_its_kind() {
 
 #[tokio::test(start_paused = true)]
 async fn lifetime_counts_from_before_the_look_up() {
-    let keys = ResolvedKeys::new(MAX_LIFETIME * 2, PLACES);
+    let keys = ResolvedKeys::new(MAX_LIFETIME * 2, PERMITS);
     let slow = Duration::from_secs(8);
     let answer = async {
         sleep(slow).await;
@@ -103,12 +103,12 @@ async fn lifetime_counts_from_before_the_look_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn known_grant_is_used_while_the_registry_is_away() {
+async fn known_grant_is_used_while_the_registry_fails() {
     let keys = keys();
     let known = grant();
     is_called(&keys, hash(1), Ok(Some(known.clone()))).await;
     advance(LIFETIME).await;
-    let end = Instant::now() + MAX_OVERTIME;
+    let end = Instant::now() + GRACE_PERIOD;
     let mut calls = 0;
     while Instant::now() < end {
         let used = keys.get_or_resolve(hash(1), async { Err(failure()) }).await;
@@ -133,15 +133,15 @@ async fn known_grant_is_used_while_the_registry_is_slow() {
     assert_eq!(began.elapsed(), RENEWAL_DEADLINE);
     assert_eq!(keys.get_or_resolve(hash(1), pending()).await.unwrap(), Some(known));
     assert_eq!(began.elapsed(), RENEWAL_DEADLINE, "no second wait");
-    // Never longer than the overtime, however a look-up ends.
-    advance(MAX_OVERTIME - 2 * RENEWAL_DEADLINE - RENEWAL_PAUSE).await;
+    // Never longer than the grace period, however a look-up ends.
+    advance(GRACE_PERIOD - 2 * RENEWAL_DEADLINE - RENEWAL_PAUSE).await;
     assert!(keys.get_or_resolve(hash(1), pending()).await.is_ok());
     advance(RENEWAL_PAUSE).await;
     assert!(keys.get_or_resolve(hash(1), pending()).await.is_err());
 }
 
 #[tokio::test(start_paused = true)]
-async fn revoked_key_is_not_used_while_the_registry_is_away() {
+async fn revoked_key_is_not_used_while_the_registry_fails() {
     let keys = keys();
     is_called(&keys, hash(1), Ok(Some(grant()))).await;
     advance(LIFETIME).await;
@@ -165,28 +165,28 @@ async fn abandoned_renewal_keeps_the_known_grant() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unknown_keys_take_no_places_of_known_ones() {
+async fn unknown_keys_do_not_delay_known_ones() {
     let keys = keys();
     let known = hash(0);
     is_called(&keys, known, Ok(Some(grant()))).await;
     advance(LIFETIME).await;
     let mut made_up: Vec<_> =
-        (1..=PLACES).map(|number| Box::pin(keys.get_or_resolve(hash(number), pending()))).collect();
+        (1..=PERMITS).map(|number| Box::pin(keys.get_or_resolve(hash(number), pending()))).collect();
     for look_up in &mut made_up {
         assert!(futures_util::poll!(look_up).is_pending());
     }
     let began = Instant::now();
-    let refused = keys.get_or_resolve(hash(PLACES + 1), async { panic!("a call without a place") }).await;
+    let refused = keys.get_or_resolve(hash(PERMITS + 1), async { panic!("a call without a permit") }).await;
     assert!(matches!(refused.unwrap_err().as_ref(), LookUpError::Busy));
-    assert_eq!(began.elapsed(), PLACE_DEADLINE);
+    assert_eq!(began.elapsed(), PERMIT_DEADLINE);
     assert!(is_called(&keys, known, Ok(Some(grant()))).await, "a known key is renewed");
-    // Also when nothing of its grant is left.
-    advance(LIFETIME + MAX_OVERTIME).await;
+    // Also after the grace period of its grant.
+    advance(LIFETIME + GRACE_PERIOD).await;
     assert!(is_called(&keys, known, Err(failure())).await);
     advance(MOMENT).await;
     assert!(is_called(&keys, known, Ok(Some(grant()))).await);
     drop(made_up);
-    assert!(is_called(&keys, hash(PLACES + 1), Ok(None)).await, "places are free again");
+    assert!(is_called(&keys, hash(PERMITS + 1), Ok(None)).await, "permits are free again");
 }
 
 #[tokio::test(start_paused = true)]
@@ -217,7 +217,7 @@ async fn made_up_keys_do_not_displace_known_grants() {
         let hash = hash(number);
         let _ = tokio::join!(keys.get_or_resolve(hash, answer()), keys.get_or_resolve(hash, answer()));
     }
-    advance(LIFETIME + MAX_OVERTIME - MOMENT).await;
+    advance(LIFETIME + GRACE_PERIOD - MOMENT).await;
     for number in 0..KNOWN {
         let used = keys.get_or_resolve(hash(number), async { Err(failure()) }).await;
         assert!(used.is_ok_and(|grant| grant.is_some()), "known key {number}");
@@ -225,7 +225,7 @@ async fn made_up_keys_do_not_displace_known_grants() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn outage_is_logged_as_a_warning_now_and_then() {
+async fn outage_is_logged_as_a_warning_every_ten_seconds() {
     let keys = keys();
     let mut warnings = 0;
     for _ in 0..30 {

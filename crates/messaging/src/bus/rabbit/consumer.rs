@@ -173,11 +173,8 @@ impl Consumer {
         let added = InFlightEvents::of(&events);
         self.in_flight.events += added.events;
         self.in_flight.bytes += added.bytes;
-        let call = HandlerCall {
-            handler: self.handler.clone(),
-            events,
-            settlement: self.settlement(buffer, stop),
-        };
+        let call =
+            HandlerCall { handler: self.handler.clone(), events, settlement: self.settlement(buffer, stop) };
         self.calls.push(Box::pin(call.run()));
     }
 

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::PartitionedTable;
 
-/// Ids from the first up to and without the second.
+/// Ids from the first (inclusive) to the second (exclusive).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct IdRange(pub(super) Uuid, pub(super) Uuid);
 
@@ -20,8 +20,8 @@ impl IdRange {
         self.0 <= id && id < self.1
     }
 
-    /// What both ranges have; it may be empty.
-    pub(super) fn within(self, other: Self) -> Self {
+    /// The ids that are in both ranges; may be empty.
+    pub(super) fn intersection(self, other: Self) -> Self {
         Self(self.0.max(other.0), self.1.min(other.1))
     }
 }
@@ -34,9 +34,9 @@ struct Bounds {
     after: Option<Uuid>,
 }
 
-/// The ranges of ids, in their order, that no partition of `table` covers: the default partition takes them.
+/// The ranges of ids that no partition of `table` covers, in ascending order: the default partition takes these ids.
 pub(super) fn gaps(connection: &mut PgConnection, table: PartitionedTable) -> QueryResult<Vec<IdRange>> {
-    // Without a bound: MINVALUE or MAXVALUE.
+    // NULL stands for MINVALUE or MAXVALUE.
     const BOUNDS: &str = "
         SELECT substring(bound FROM 'FROM \\(''([0-9a-f-]+)''\\)')::uuid AS first,
                substring(bound FROM 'TO \\(''([0-9a-f-]+)''\\)')::uuid AS after
@@ -51,11 +51,11 @@ pub(super) fn gaps(connection: &mut PgConnection, table: PartitionedTable) -> Qu
     let covered = partitions
         .into_iter()
         .map(|Bounds { first, after }| IdRange(first.unwrap_or(Uuid::nil()), after.unwrap_or(Uuid::max())));
-    Ok(between(covered))
+    Ok(uncovered(covered))
 }
 
-/// What is left beside `covered`, which is in order.
-fn between(covered: impl Iterator<Item = IdRange>) -> Vec<IdRange> {
+/// The ranges that are not in `covered`, which is in ascending order.
+fn uncovered(covered: impl Iterator<Item = IdRange>) -> Vec<IdRange> {
     let mut from = Uuid::nil();
     let mut gaps = Vec::new();
     for range in covered {
@@ -76,9 +76,9 @@ mod tests {
     }
 
     #[test]
-    fn gaps_are_what_no_partition_covers() {
+    fn gaps_are_the_ranges_that_no_partition_covers() {
         const MAX: u128 = u128::MAX;
-        let gaps = |covered: &[(u128, u128)]| between(covered.iter().map(|(from, to)| range(*from, *to)));
+        let gaps = |covered: &[(u128, u128)]| uncovered(covered.iter().map(|(from, to)| range(*from, *to)));
         assert_eq!(gaps(&[]), [range(0, MAX)]);
         assert_eq!(gaps(&[(3, 5), (5, 8), (10, 11)]), [range(0, 3), range(8, 10), range(11, MAX)]);
         assert_eq!(gaps(&[(0, 5), (7, MAX)]), [range(5, 7)]);

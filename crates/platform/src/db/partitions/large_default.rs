@@ -2,10 +2,11 @@
 //! nothing is read under an exclusive lock.
 //!
 //! PostgreSQL attaches a table without reading it if a validated constraint says that its rows are in the range of the
-//! partition. Validating reads all rows beside writers. Meanwhile the default partition refuses rows outside of the range,
-//! which reaches a month beyond the present and beyond every row: those of a clock that is wrong in another way.
+//! partition. Validating reads all rows beside writers. Meanwhile the default partition refuses rows outside of the range.
+//! The range reaches a month beyond the present and beyond every row, so only rows of a clock that is wrong in another way are
+//! refused.
 //!
-//! It needs all rows in one gap between partitions. Rows in other gaps are moved first, in portions.
+//! All rows must be in one gap between partitions. Rows in other gaps are moved first, in portions.
 
 use assay_contracts::time::Timestamp;
 use chrono::{DateTime, Months, Utc};
@@ -23,6 +24,7 @@ use super::{
 /// A smaller default partition is read within a tenth of a second, and its rows are moved into the partitions of their months.
 const LARGE_BYTES: i64 = 128 * 1024 * 1024;
 
+/// Outcome of [`attach_large_default`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LargeDefault {
     /// It is an ordinary partition now.
@@ -45,20 +47,21 @@ pub(super) fn attach_large_default(
     if default_of(connection, table)?.bytes < LARGE_BYTES {
         return Ok(LargeDefault::Kept);
     }
-    let outcome = with_turn(connection, table, |connection| match range_of_rows(connection, table, now)? {
-        Some(range) => {
-            let attached = attach(connection, table, range);
-            if attached.is_err() {
-                drop_range(connection, table)?;
+    let outcome =
+        with_session_lock(connection, table, |connection| match range_of_rows(connection, table, now)? {
+            Some(range) => {
+                let attached = attach(connection, table, range);
+                if attached.is_err() {
+                    drop_range(connection, table)?;
+                }
+                attached
             }
-            attached
-        }
-        None => Ok(LargeDefault::Kept),
-    })?;
+            None => Ok(LargeDefault::Kept),
+        })?;
     Ok(outcome.unwrap_or(LargeDefault::Busy))
 }
 
-/// Drops the constraint that a process left which ended while it attached the default partition.
+/// Drops the constraint of [`attach`] if a process has ended without dropping it.
 ///
 /// # Errors
 /// As [`attach_large_default`].
@@ -67,13 +70,13 @@ pub(super) fn drop_abandoned_range(
     table: PartitionedTable,
 ) -> Result<(), DatabaseError> {
     if default_of(connection, table)?.has_range {
-        with_turn(connection, table, |connection| drop_range(connection, table))?;
+        with_session_lock(connection, table, |connection| drop_range(connection, table))?;
     }
     Ok(())
 }
 
-/// Runs `work` unless another session is at it; that lock ends with the session, and spans transactions.
-fn with_turn<T>(
+/// Runs `work` under an advisory lock of the session, which spans transactions; `None` when another session holds the lock.
+fn with_session_lock<T>(
     connection: &mut PgConnection,
     table: PartitionedTable,
     work: impl FnOnce(&mut PgConnection) -> Result<T, DatabaseError>,
@@ -88,7 +91,7 @@ fn with_turn<T>(
     outcome.map(Some)
 }
 
-/// The range for the rows of the default partition; `None` if there are none, or in several gaps.
+/// The range of the new partition; `None` when the default partition has no rows, or has rows in several gaps.
 fn range_of_rows(
     connection: &mut PgConnection,
     table: PartitionedTable,
@@ -109,7 +112,7 @@ fn range_of_rows(
     let latest = month_of(highest).max(first_day(present));
     let around =
         IdRange(lowest_id_of(month_of(lowest) - Months::new(1)), lowest_id_of(latest + Months::new(2)));
-    Ok(gap.map(|gap| gap.within(around)))
+    Ok(gap.map(|gap| gap.intersection(around)))
 }
 
 fn attach(
