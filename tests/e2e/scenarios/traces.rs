@@ -18,6 +18,8 @@ use crate::harness::{Api, Kind, PrivateStack, conversation, until};
 /// The trace of the caller.
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const CALLER: &str = "00f067aa0ba902b7";
+/// The gateway's span of the requests of [`traced`].
+const TRACED_REQUEST: &str = "GET /v1/evaluations/exports";
 
 /// Every span from the gateway to the read model belongs to the caller's trace; so do the logs.
 pub async fn run(stack: &mut PrivateStack) -> Result<()> {
@@ -80,7 +82,7 @@ async fn callers_do_not_decide_about_sampling(api: &Api, collector: &Collector) 
         for number in first..first + REQUESTS {
             traced(api, number, flags).await?;
         }
-        // Spans are sent in their order: when one of a later request has arrived, those before it have.
+        // The gateway sends its spans in their order: when one of a later request has arrived, those before it have.
         let mut later = first + REQUESTS;
         until("a later trace", async || {
             traced(api, later, flags).await?;
@@ -132,9 +134,13 @@ impl Collector {
         Ok(Self { url, received })
     }
 
+    /// Whether the gateway's span of a traced request has arrived. Each process sends its own spans in their order, so spans of
+    /// other services say nothing about those of the gateway.
     fn has(&self, trace: u32) -> bool {
         let trace = format!("{trace:032x}");
-        self.all_spans().iter().any(|span| hex::encode(&span.trace_id) == trace)
+        self.all_spans()
+            .iter()
+            .any(|span| hex::encode(&span.trace_id) == trace && span.name == TRACED_REQUEST)
     }
 
     /// Name, id and parent of the spans of a trace.

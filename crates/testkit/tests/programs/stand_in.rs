@@ -40,6 +40,7 @@ fn main() -> Result<ExitCode> {
         ("export-worker", []) => serve(name, "ASSAY_EXPORT_WORKER__LISTEN")?,
         ("webhooks", []) => serve(name, "ASSAY_WEBHOOKS__LISTEN")?,
         ("gateway", []) => serve(name, "ASSAY_GATEWAY__LISTEN")?,
+        ("console", []) => serve(name, "ASSAY_CONSOLE__LISTEN")?,
         _ => bail!("no such subcommand: {words:?}"),
     }
     Ok(ExitCode::SUCCESS)
