@@ -24,6 +24,14 @@ pub enum ClientError {
         /// Problem object of the response, if any.
         problem: Option<Box<Problem>>,
     },
+    /// The call cannot be made: its URL, body or service token cannot be built.
+    #[error("the call of {service} cannot be made: {reason}")]
+    Unsendable {
+        /// Name of the service.
+        service: &'static str,
+        /// Cause.
+        reason: String,
+    },
     /// The response cannot be decoded: caller and service disagree about its schema.
     #[error("the response of {service} cannot be read: {reason}")]
     Unreadable {
@@ -41,7 +49,7 @@ impl ClientError {
             Self::Unreachable { .. } => true,
             // 401 refers to our service token: clock skew, which is temporary.
             Self::Refused { status, .. } => matches!(status, 401 | 408 | 429 | 500..=599),
-            Self::Unreadable { .. } => false,
+            Self::Unsendable { .. } | Self::Unreadable { .. } => false,
         }
     }
 }

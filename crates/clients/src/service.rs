@@ -146,7 +146,7 @@ impl ServiceClient {
     ) -> Result<RequestBuilder, ClientError> {
         let url = self.url(call.path)?;
         let token =
-            self.tokens.issue(self.audience, claims, now()).map_err(|error| self.unreadable(&error))?;
+            self.tokens.issue(self.audience, claims, now()).map_err(|error| self.unsendable(&error))?;
         let has_content_type = call.headers.contains_key(CONTENT_TYPE);
         let mut request = self.http.for_current_thread()?.request(call.method, url).headers(call.headers);
         request = request.header(AUTHORIZATION, format!("Bearer {token}"));
@@ -211,7 +211,7 @@ impl ServiceClient {
         path: &str,
         body: &impl Serialize,
     ) -> Result<T, ClientError> {
-        let body = serde_json::to_vec(body).map_err(|error| self.unreadable(&JsonFault::of(&error)))?;
+        let body = serde_json::to_vec(body).map_err(|error| self.unsendable(&JsonFault::of(&error)))?;
         let call = Call { method: Method::POST, path, headers: HeaderMap::new(), body: Some(body.into()) };
         self.decode(&self.send_and_read(claims, call).await?)
     }
@@ -308,7 +308,7 @@ impl ServiceClient {
     fn url(&self, path: &str) -> Result<Url, ClientError> {
         // Not `join`: a path that starts with `//` would change the host.
         let text = format!("{}{path}", self.address.as_str().trim_end_matches('/'));
-        Url::parse(&text).map_err(|error| self.unreadable(&error))
+        Url::parse(&text).map_err(|error| self.unsendable(&error))
     }
 
     /// The error without its URL: the text is logged, and the query may have a signature.
@@ -321,6 +321,10 @@ impl ServiceClient {
 
     fn unreachable_because(&self, reason: &str) -> ClientError {
         ClientError::Unreachable { service: self.name(), reason: reason.to_owned() }
+    }
+
+    fn unsendable(&self, error: &dyn std::fmt::Display) -> ClientError {
+        ClientError::Unsendable { service: self.name(), reason: error.to_string() }
     }
 
     fn unreadable(&self, error: &dyn std::fmt::Display) -> ClientError {

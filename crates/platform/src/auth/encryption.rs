@@ -10,7 +10,8 @@ use super::signature::SigningKeys;
 /// Encryption or decryption failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the secret cannot be decrypted with the keys of security.signing_keys, or belongs to another record"
+    "the secret cannot be encrypted, or it cannot be decrypted: its key is not among security.signing_keys, \
+     or it belongs to another record"
 )]
 pub struct UnreadableSecret;
 

@@ -42,9 +42,17 @@ pub struct Budgets {
 /// A task failure that ends the process with an error.
 #[derive(Debug, thiserror::Error)]
 pub enum TaskFailure {
-    /// A task ended before its stop token was cancelled, or failed while it stopped.
+    /// A task ended before its stop token was cancelled.
     #[error("task `{name}` ended early: {reason}")]
     EndedEarly {
+        /// Name of the task.
+        name: String,
+        /// Its error.
+        reason: String,
+    },
+    /// A task failed after its stop token was cancelled.
+    #[error("task `{name}` failed while it stopped: {reason}")]
+    FailedToStop {
         /// Name of the task.
         name: String,
         /// Its error.
@@ -170,7 +178,7 @@ impl Tasks {
                     let (_, name, reason) = self.describe(end);
                     if let Some(reason) = reason {
                         tracing::error!(task = name, reason, "task failed while stopping");
-                        failure = failure.or(Some(TaskFailure::EndedEarly { name, reason }));
+                        failure = failure.or(Some(TaskFailure::FailedToStop { name, reason }));
                     }
                 }
                 Ok(None) => break,
@@ -241,6 +249,17 @@ mod tests {
         tasks.spawn(Phase::Consume, "consumer", |_| async { Err::<(), BoxError>("connection lost".into()) });
         let failure = tasks.run(std::future::pending(), BUDGETS).await.unwrap_err();
         assert_eq!(failure.to_string(), "task `consumer` ended early: connection lost");
+    }
+
+    #[tokio::test]
+    async fn failure_while_stopping_fails_the_process() {
+        let mut tasks = Tasks::new(Readiness::default());
+        tasks.spawn(Phase::Relay, "relay", |stop| async move {
+            stop.cancelled().await;
+            Err::<(), BoxError>("connection lost".into())
+        });
+        let failure = tasks.run(async {}, BUDGETS).await.unwrap_err();
+        assert_eq!(failure.to_string(), "task `relay` failed while it stopped: connection lost");
     }
 
     #[tokio::test]
