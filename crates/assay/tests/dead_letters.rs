@@ -6,9 +6,9 @@ use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use assay_contracts::event::{ConversationAccepted, Event as _};
 use assay_contracts::ids::OrganizationId;
 use assay_messaging::outbox::{self, FastPathClaim, Outbox, relay};
@@ -17,16 +17,22 @@ use assay_platform::db::{Database, DatabaseSettings, Migrations};
 use assay_platform::runtime::{new_id, now};
 use assay_testkit::eventually;
 use async_trait::async_trait;
-use lapin::options::{BasicGetOptions, BasicNackOptions, BasicPublishOptions};
-use lapin::types::ShortString;
+use lapin::message::BasicGetMessage;
+use lapin::options::{
+    BasicAckOptions, BasicGetOptions, BasicNackOptions, BasicPublishOptions, QueueDeclareOptions,
+};
+use lapin::types::{AMQPValue, FieldTable, ShortString};
 use lapin::{BasicProperties, Channel, Connection, ConnectionProperties};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-/// Time for one attempt of a wait.
+/// Time for opening a connection and its first request.
 const ATTEMPT: Duration = Duration::from_secs(5);
+
+/// Time for a message to arrive in a queue.
+const DEADLINE: Duration = Duration::from_secs(20);
 
 const ACCEPTED: Subscription = Subscription {
     queue: assay_scoring_worker::QUEUE,
@@ -165,7 +171,8 @@ impl Broker {
         let consumer = consume(&broker.bus, Arc::new(Recorder::answering(rejection())));
         let event = std::slice::from_ref(&event);
         eventually("a queue", || async { Ok(broker.bus.publish(event).await == [Ok(())]) }).await?;
-        let (_connection, channel, queue) = broker.channel().await?;
+        let (_connection, channel) = broker.channel().await?;
+        let queue = broker.queue_name();
         let (options, properties) = (BasicPublishOptions::default(), BasicProperties::default());
         channel.basic_publish("".into(), queue, options, NO_EVENT.as_bytes(), properties).await?;
         let both_are_dead = || async { Ok(broker.list().contains(": 2 dead letters\n")) };
@@ -174,7 +181,8 @@ impl Broker {
         Ok(broker)
     }
 
-    /// Events of one message that killed every consumer.
+    /// Events of one message that reached its delivery limit. The limit of the subscription's queue takes a hundred
+    /// redeliveries, each of which the broker writes to its disk: the message is moved to a queue with a limit of one.
     async fn with_dead_batch(events: usize) -> Result<Self> {
         let events: Vec<OutgoingEvent> = (0..events).map(|_| accepted(new_id())).collect::<Result<_>>()?;
         let broker = Self::of_events(&events)?;
@@ -182,18 +190,39 @@ impl Broker {
         let are_published = || async { Ok(broker.bus.publish(&events).await.iter().all(Result::is_ok)) };
         eventually("a queue", are_published).await?;
         drop(consumer);
-        let requeue_until_empty = || async {
-            let (_connection, channel, queue) = broker.channel().await?;
-            let give_back = BasicNackOptions { requeue: true, ..BasicNackOptions::default() };
-            while let Some(message) = channel.basic_get(queue.clone(), BasicGetOptions::default()).await? {
-                message.acker.nack(give_back).await?;
-            }
-            Ok(broker.list().contains("scoring-worker.conversation-accepted: 3 dead letters\n"))
-        };
         // A connection of the client may hang at its first request: the next attempt opens another one.
-        let attempt = || async { timeout(ATTEMPT, requeue_until_empty()).await.unwrap_or(Ok(false)) };
-        eventually("the broker to give it up", attempt).await?;
+        let (_connection, channel, limited) = loop {
+            if let Ok(opened) = timeout(ATTEMPT, broker.open_limited_queue()).await {
+                break opened?;
+            }
+        };
+        let queue = broker.queue_name();
+        let batch = next_message(&channel, &queue).await?;
+        let options = BasicPublishOptions::default();
+        channel.basic_publish("".into(), limited.clone(), options, &batch.data, batch.properties.clone()).await?;
+        batch.acker.ack(BasicAckOptions::default()).await?;
+        let requeue = BasicNackOptions { requeue: true, ..BasicNackOptions::default() };
+        for _ in 0..2 {
+            next_message(&channel, &limited).await?.acker.nack(requeue).await?;
+        }
+        let are_dead =
+            || async { Ok(broker.list().contains("scoring-worker.conversation-accepted: 3 dead letters\n")) };
+        eventually("the dead letters", are_dead).await?;
         Ok(broker)
+    }
+
+    /// A channel, and a queue that dead-letters like that of the subscription, but after one redelivery.
+    async fn open_limited_queue(&self) -> Result<(Connection, Channel, ShortString)> {
+        let (connection, channel) = self.channel().await?;
+        let dead_letters = format!("{}.{}.dead", self.namespace, ACCEPTED.queue);
+        let mut arguments = FieldTable::default();
+        arguments.insert("x-queue-type".into(), AMQPValue::LongString("quorum".into()));
+        arguments.insert("x-delivery-limit".into(), AMQPValue::LongLongInt(1));
+        arguments.insert("x-dead-letter-exchange".into(), AMQPValue::LongString("".into()));
+        arguments.insert("x-dead-letter-routing-key".into(), AMQPValue::LongString(dead_letters.into()));
+        let name = ShortString::from(format!("{}.limited", self.namespace));
+        channel.queue_declare(name.clone(), QueueDeclareOptions::durable(), arguments).await?;
+        Ok((connection, channel, name))
     }
 
     fn of_events(events: &[OutgoingEvent]) -> Result<Self> {
@@ -205,11 +234,16 @@ impl Broker {
     }
 
     /// A channel for direct access to the queue.
-    async fn channel(&self) -> Result<(Connection, Channel, ShortString)> {
+    async fn channel(&self) -> Result<(Connection, Channel)> {
         let url = assay_testkit::services::rabbit()?;
         let connection = Connection::connect(url, ConnectionProperties::default()).await?;
         let channel = connection.create_channel().await?;
-        Ok((connection, channel, format!("{}.{}", self.namespace, ACCEPTED.queue).into()))
+        Ok((connection, channel))
+    }
+
+    /// The queue of the subscription.
+    fn queue_name(&self) -> ShortString {
+        format!("{}.{}", self.namespace, ACCEPTED.queue).into()
     }
 
     /// The standard output of a command that must succeed.
@@ -297,6 +331,18 @@ async fn migrated(
     let database = Database::open(&DatabaseSettings { database_url, database_pool_size: 2 }, schema)?;
     database.migrate(migrations).await?;
     Ok(database)
+}
+
+/// The next message of a queue, once there is one.
+async fn next_message(channel: &Channel, queue: &ShortString) -> Result<BasicGetMessage> {
+    let deadline = Instant::now() + DEADLINE;
+    loop {
+        ensure!(Instant::now() < deadline, "no message in {queue}");
+        if let Some(message) = channel.basic_get(queue.clone(), BasicGetOptions::default()).await? {
+            return Ok(message);
+        }
+        sleep(Duration::from_millis(10)).await;
+    }
 }
 
 /// A consumer that stops when the returned value is dropped.
