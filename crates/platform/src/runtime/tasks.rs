@@ -52,7 +52,7 @@ pub enum TaskFailure {
     },
     /// A task failed after its stop token was cancelled.
     #[error("task `{name}` failed while it stopped: {reason}")]
-    FailedToStop {
+    FailedWhileStopping {
         /// Name of the task.
         name: String,
         /// Its error.
@@ -178,7 +178,7 @@ impl Tasks {
                     let (_, name, reason) = self.describe(end);
                     if let Some(reason) = reason {
                         tracing::error!(task = name, reason, "task failed while stopping");
-                        failure = failure.or(Some(TaskFailure::FailedToStop { name, reason }));
+                        failure = failure.or(Some(TaskFailure::FailedWhileStopping { name, reason }));
                     }
                 }
                 Ok(None) => break,
