@@ -1,4 +1,4 @@
-//! Rule 6: axe-core finds nothing serious or critical on any page, in both themes, at 360 and 1440 pixels.
+//! Axe-core finds nothing serious or critical on any page, in both themes, at 360 and 1440 pixels.
 
 use anyhow::{Result, ensure};
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! Rule 10: a chart has its table, and the two agree.
+//! A chart has its table, and the two agree.
 
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! Rule 8: transcripts are untrusted text. They are shown as sent, never run, cannot reverse the text around them, and fit
+//! Transcripts are untrusted text. They are shown as sent, never run, cannot reverse the text around them, and fit
 //! the page.
 
 use anyhow::{Context, Result, ensure};

@@ -1,4 +1,4 @@
-//! Rule 5: keyboard shortcuts, which have no effect while the user types.
+//! Keyboard shortcuts, which have no effect while the user types.
 
 use anyhow::{Context, Result, ensure};
 

@@ -1,4 +1,4 @@
-//! The rules of the console's design, one test in each module.
+//! What holds for every page of the console, one statement in each module.
 
 pub mod accessibility;
 pub mod charts;

@@ -1,4 +1,4 @@
-//! Rule 3: next and previous follow the filter and the order of the list.
+//! Next and previous follow the filter and the order of the list.
 
 use anyhow::{Context, Result, ensure};
 

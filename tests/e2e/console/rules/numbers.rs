@@ -1,4 +1,4 @@
-//! Rule 2: every number opens the rows that add up to it.
+//! Every number opens the rows that add up to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;

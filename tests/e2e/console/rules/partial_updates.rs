@@ -1,4 +1,4 @@
-//! Rule 4, with scripts: focus stays where it was after a partial update, and a status says what changed.
+//! With scripts, focus stays where it was after a partial update, and a status says what changed.
 
 use anyhow::{Context, Result, ensure};
 

@@ -1,4 +1,4 @@
-//! Rule 9: times are in the viewer's zone, with UTC in the title; a legend explains the bands of scores.
+//! Times are in the viewer's zone, with UTC in the title; a legend explains the bands of scores.
 
 use anyhow::{Result, ensure};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Rule 1: the URL is the state of a page; reload, back and share show the same.
+//! The URL is the state of a page; reload, back and share show the same.
 
 use anyhow::{Context, Result, ensure};
 

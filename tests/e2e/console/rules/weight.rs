@@ -1,4 +1,4 @@
-//! Rule 7: a page weighs at most 100 kB on the first visit and 30 kB after it, as bytes on the wire.
+//! A page weighs at most 100 kB on the first visit and 30 kB after it, as bytes on the wire.
 
 use anyhow::{Context, Result, ensure};
 use std::io::Write;
