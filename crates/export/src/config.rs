@@ -22,17 +22,17 @@ pub struct Config {
     pub database_pool_size: u32,
     /// Maximum number of evaluations stored in one transaction.
     pub batch_size: usize,
-    /// Maximum number of unacknowledged evaluations.
+    /// Maximum number of evaluations in flight.
     pub max_in_flight: usize,
     /// Degraded while an unpublished event is older than this, in seconds.
     pub outbox_age_limit_seconds: u64,
-    /// Open (pending and running) exports of an organization.
+    /// Maximum number of open (pending and running) exports of an organization.
     pub max_open_exports: u32,
-    /// Simultaneous downloads of one file.
+    /// Maximum number of simultaneous downloads of one file.
     pub max_downloads_per_export: u32,
-    /// Simultaneous downloads of this process; one organization has at most half of them.
+    /// Maximum number of simultaneous downloads of this process; one organization has at most half of them.
     pub max_downloads: u32,
-    /// Connections whose client takes nothing of a response for this long end, in seconds; 0: never.
+    /// A connection is closed when its client reads nothing of a response for this many seconds; 0: never.
     pub response_stall_seconds: u64,
     /// Memory for the columns of days that lists and summaries read, in bytes.
     pub day_cache_bytes: u64,

@@ -16,7 +16,7 @@ use assay_platform::web::{ServiceAuth, serve};
 use tokio::sync::Mutex;
 use url::Url;
 
-use crate::app::reading_places::ReadingPlaces;
+use crate::app::read_permits::ReadPermits;
 use crate::app::refresh_days::{FailedDays, refresh_days};
 use crate::app::run_maintenance::run_maintenance;
 use crate::app::set_target_sequences::set_target_sequences;
@@ -33,7 +33,7 @@ const SCORING_DEADLINE: Duration = Duration::from_secs(3);
 /// Interval of setting targets of jobs that were created while scoring-worker was unreachable.
 const TARGET_UPDATE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Interval of putting changed days into columns.
+/// Interval of refreshing the columns of stale days.
 const DAY_REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Deadline for a page of retention periods.
@@ -92,18 +92,18 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     let handler = Arc::new(ConversationEvaluatedHandler { store: store.clone() });
     let subscription = subscription(config.batch_size, config.max_in_flight);
     assay_messaging::register_handling_readiness(tasks.readiness(), SCHEMA, &bus, subscription.queue);
-    let consumed = bus.clone();
+    let consumer_bus = bus.clone();
     tasks.spawn(Phase::Consume, "export consumer", move |stop| async move {
-        consumed.consume(subscription, handler, stop).await
+        consumer_bus.consume(subscription, handler, stop).await
     });
     let handler = Arc::new(EvaluationDeletedHandler { store: store.clone() });
     let deletions = deletions_subscription(config.batch_size, config.max_in_flight);
-    let consumed = bus.clone();
+    let consumer_bus = bus.clone();
     tasks.spawn(Phase::Consume, "export consumer of deletions", move |stop| async move {
-        consumed.consume(deletions, handler, stop).await
+        consumer_bus.consume(deletions, handler, stop).await
     });
-    let relayed = outbox.clone();
-    tasks.spawn(Phase::Relay, "export outbox", move |stop| outbox::relay(relayed, bus, stop));
+    let relay_outbox = outbox.clone();
+    tasks.spawn(Phase::Relay, "export outbox", move |stop| outbox::relay(relay_outbox, bus, stop));
 
     let http = http_client(HttpSettings::default())?;
     let registry = ServiceClient::new(
@@ -122,8 +122,8 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
         RegistryClient::new(registry),
     );
     let scoring = ServiceClient::new(http, scoring_url, Audience::Scoring, tokens.clone(), SCORING_DEADLINE);
-    let watched = scoring.clone();
-    tasks.spawn(Phase::Relay, "export circuit of scoring-worker", move |stop| watched.watch(stop));
+    let watched_client = scoring.clone();
+    tasks.spawn(Phase::Relay, "export circuit of scoring-worker", move |stop| watched_client.watch(stop));
     let scoring = ScoringClient::new(scoring);
     spawn_target_updates(tasks, store.clone(), scoring.clone());
     let evaluations = evaluation_store(&database);
@@ -134,7 +134,7 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
         store,
         evaluations,
         days,
-        reading_places: ReadingPlaces::default(),
+        read_permits: ReadPermits::default(),
         outbox,
         keys: signing_keys,
         objects,

@@ -12,7 +12,7 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Address to listen on, for our other services.
+    /// Address to listen on, for calls of other roles.
     pub listen: SocketAddr,
     /// `postgres://…` or `sqlite:PATH`.
     pub database_url: SecretString,
@@ -34,13 +34,13 @@ pub struct Config {
     pub max_body_bytes: usize,
     /// Maximum bytes of all buffered bodies together.
     pub body_memory_bytes: usize,
-    /// The role is degraded while an event waits longer to be published, in seconds.
+    /// Maximum age of an unpublished event, in seconds; the role is degraded while one is older.
     pub outbox_age_limit_seconds: u64,
     /// Interval of maintenance, in seconds.
     pub maintenance_interval_seconds: u64,
-    /// Imports are refused while an event waits longer to be published, in seconds.
+    /// Age of an unpublished event above which imports are refused, in seconds.
     pub outbox_refusal_age_seconds: u64,
-    /// Imports are refused while this many events wait to be published.
+    /// Number of unpublished events at which imports are refused.
     pub outbox_refusal_events: u64,
 }
 

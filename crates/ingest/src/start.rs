@@ -27,7 +27,7 @@ pub struct Dependencies {
     pub listener: TcpListener,
     /// Issues and verifies service tokens.
     pub tokens: ServiceTokens,
-    /// Publishes its events.
+    /// Publishes the role's events.
     pub bus: Bus,
     /// Base URL of agent-registry.
     pub registry_url: Url,

@@ -26,7 +26,7 @@ async fn expired_key_claimed_again_during_maintenance_is_kept() -> Result<()> {
     let record = record()?;
     store(&postgres, record.clone(), now().plus_millis(-RETENTION_MILLIS)).await?;
 
-    let mut request = PgConnection::establish(database.on_postgres().context("no PostgreSQL")?.url())?;
+    let mut request = PgConnection::establish(database.postgres_database().context("no PostgreSQL")?.url())?;
     request.batch_execute(&format!("SET search_path TO {SCHEMA}"))?;
     AnsiTransactionManager::begin_transaction(&mut request)?;
     assert_eq!(idempotency::store(&mut request, std::slice::from_ref(&record), now())?, [None]);

@@ -94,7 +94,7 @@ async fn warm_up(postgres: &Postgres) -> Result<()> {
 }
 
 async fn terminate_all_sessions(database: &ServiceDatabase) -> Result<()> {
-    let url = database.on_postgres().context("no PostgreSQL")?.admin_url();
+    let url = database.postgres_database().context("no PostgreSQL")?.admin_url();
     let administrator = std::sync::Mutex::new(PgConnection::establish(&url)?);
     let count = |sql: String| -> Result<i64> {
         let mut administrator = administrator.lock().map_err(|_| anyhow::anyhow!("poisoned"))?;

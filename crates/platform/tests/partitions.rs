@@ -26,7 +26,7 @@ const DEFINITION: &str = "CREATE TABLE things (id uuid PRIMARY KEY) PARTITION BY
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn partition_created_concurrently_is_found() -> Result<()> {
     let database = ServiceDatabase::postgres(SCHEMA, &NO_MIGRATIONS).await?;
-    let mut other = PgConnection::establish(database.on_postgres().context("no PostgreSQL")?.url())?;
+    let mut other = PgConnection::establish(database.postgres_database().context("no PostgreSQL")?.url())?;
     other.batch_execute(&format!("SET search_path TO {SCHEMA}; {DEFINITION}"))?;
     let lock = "BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('assay partitions of things', 0))";
     other.batch_execute(lock)?;
@@ -54,7 +54,7 @@ async fn partition_created_concurrently_is_found() -> Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn row_moved_into_its_partition_is_always_found() -> Result<()> {
     let database = ServiceDatabase::postgres(SCHEMA, &NO_MIGRATIONS).await?;
-    let mut mover = PgConnection::establish(database.on_postgres().context("no PostgreSQL")?.url())?;
+    let mut mover = PgConnection::establish(database.postgres_database().context("no PostgreSQL")?.url())?;
     mover.batch_execute(&format!("SET search_path TO {SCHEMA}; {DEFINITION}"))?;
     let id: Uuid = new_id();
     sql_query("INSERT INTO things VALUES ($1)").bind::<diesel::sql_types::Uuid, _>(id).execute(&mut mover)?;

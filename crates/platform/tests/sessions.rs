@@ -24,7 +24,7 @@ fn synchronous_commit(connection: &mut PgConnection) -> Result<String, DatabaseE
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn commits_are_durable_whatever_the_server_defaults_to() -> Result<()> {
     let database = ServiceDatabase::postgres(SCHEMA, &NO_MIGRATIONS).await?;
-    let url = database.on_postgres().context("no PostgreSQL")?.url().to_owned();
+    let url = database.postgres_database().context("no PostgreSQL")?.url().to_owned();
     let Database::Postgres(postgres) = database.open(SCHEMA)? else { anyhow::bail!("not PostgreSQL") };
     assert_eq!(synchronous_commit(&mut PgConnection::establish(&url)?)?, "off", "the server's default");
     assert_eq!(postgres.run(synchronous_commit).await?, "on");

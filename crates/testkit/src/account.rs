@@ -37,7 +37,7 @@ impl Account {
         )
     }
 
-    /// The account that owns existing data, which is the one that must serve it. `None` when we are not root.
+    /// The account that owns existing data, as which the server must run. `None` when we are not root.
     pub(crate) fn owner_of(path: &Path) -> Result<Option<Self>> {
         if !Uid::effective().is_root() {
             return Ok(None);

@@ -21,7 +21,7 @@ pub(crate) fn write_private(path: &Path, text: &str) -> Result<()> {
 
 fn write_new(path: &Path, text: &str) -> Result<()> {
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    // A file left by an interrupted run may have been opened to others since.
+    // An existing file, left by an interrupted run, may have another mode.
     file.set_permissions(fs::Permissions::from_mode(0o600))?;
     file.write_all(text.as_bytes())?;
     Ok(())

@@ -9,7 +9,7 @@ use std::{
 /// A service that does not respond within this time counts as not ready.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The status and the rest of the response to `GET path` (RFC 9112, section 4); `None` when nothing answers in HTTP in time.
+/// The status and the rest of the response to `GET path` (RFC 9112, section 4); `None` without an HTTP response in time.
 pub(crate) fn get(address: SocketAddr, path: &str) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect_timeout(&address, TIMEOUT).ok()?;
     stream.set_read_timeout(Some(TIMEOUT)).ok()?;

@@ -28,7 +28,7 @@ pub struct Role {
     pub name: &'static str,
     /// The setting of the address on which it listens.
     pub listen: &'static str,
-    /// The setting by which others find it, if they call it.
+    /// The setting with its URL for the roles that call it, if any.
     pub url: Option<&'static str>,
     /// Its database, if it has one.
     pub database: Option<RoleDatabase>,
@@ -114,7 +114,7 @@ pub fn owners() -> Vec<ServiceRole> {
 /// Settings of the executable as environment variables.
 pub type Settings = BTreeMap<String, String>;
 
-/// Gives every role a free loopback port: the settings of its address and those by which others find it.
+/// Gives every role a free loopback port: sets the settings of the address and of the URL for other roles.
 ///
 /// # Errors
 /// When there is no free port.
@@ -168,7 +168,7 @@ impl Launcher {
         ROLES.iter().map(instance).collect()
     }
 
-    /// A command of the executable. It dies with the value that is returned.
+    /// A command of the executable; dropping the handle of its process kills it.
     #[must_use]
     pub fn command(&self, arguments: &[&str]) -> tokio::process::Command {
         let mut command = tokio::process::Command::new(&self.program);
@@ -223,7 +223,7 @@ impl Instance {
         }
     }
 
-    /// One process with everything in it, on a free port, with its data in this folder.
+    /// A process with all roles in it (`standalone`), on a free port, with its data in this folder.
     ///
     /// # Errors
     /// When there is no free port.
@@ -234,7 +234,7 @@ impl Instance {
         Ok(Self::new("standalone", "standalone", address, arguments))
     }
 
-    /// Adds settings of this process alone.
+    /// Adds settings for this process only.
     #[must_use]
     pub fn variables(mut self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
         self.variables.extend(variables);

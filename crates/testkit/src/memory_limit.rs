@@ -18,28 +18,28 @@ pub struct MemoryLimit {
 }
 
 impl MemoryLimit {
-    /// A group with a limit; `None` where this user may not make control groups with one.
+    /// Creates a group with a limit; `None` when this user may not create control groups with a memory limit.
     ///
     /// # Errors
-    /// When the limit cannot be set in a group that was made.
+    /// When the limit of the created group cannot be set.
     pub fn create(bytes: u64) -> Result<Option<Self>> {
         let groups = fs::read_to_string("/proc/self/cgroup").context("cannot read our control group")?;
         let name = random_name("assay-memory")?;
-        for (parent, limit) in parents(&groups) {
+        for (parent, limit_file) in parents(&groups) {
             let folder = parent.join(&name);
             if fs::create_dir(&folder).is_err() {
                 continue;
             }
             let group = Self { folder, bytes };
-            if group.folder.join(limit).exists() {
-                group.write(limit, &bytes.to_string())?;
+            if group.folder.join(limit_file).exists() {
+                group.write(limit_file, &bytes.to_string())?;
                 return Ok(Some(group));
             }
         }
         Ok(None)
     }
 
-    /// The file that takes the id of a process.
+    /// The file into which a process writes its id to join the group.
     pub(crate) fn processes(&self) -> PathBuf {
         self.folder.join("cgroup.procs")
     }
@@ -50,7 +50,7 @@ impl MemoryLimit {
         self.bytes
     }
 
-    /// How often the kernel killed a process for its memory.
+    /// How often the kernel has killed a process of the group because of the limit.
     ///
     /// # Errors
     /// When the group cannot be read.
@@ -75,8 +75,8 @@ impl Drop for MemoryLimit {
     }
 }
 
-/// Groups in which we may make one, each with the name of its limit: our own; beside our own, because version 2 allows no
-/// limits below a group with processes.
+/// Groups in which a new one may be created, each with the file name of the limit. In version 1 this is our own group, in
+/// version 2 its parent: a group with processes cannot have groups with limits.
 fn parents(groups: &str) -> Vec<(PathBuf, &'static str)> {
     let mut parents = Vec::new();
     for line in groups.lines() {

@@ -13,7 +13,7 @@ use assay_platform::runtime::LockExt as _;
 
 use crate::random;
 
-/// Well-known ports lie below.
+/// The lowest port returned; the well-known ones are lower.
 const LOWEST_PORT: u16 = 20_000;
 
 /// How many random candidates are tried before the kernel is asked to choose.
@@ -30,7 +30,7 @@ static HANDED_OUT: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
 /// # Errors
 /// When no port can be bound at all.
 pub fn free_port() -> Result<u16> {
-    let candidates = range_of_servers();
+    let candidates = range_below_ephemeral();
     let mut handed_out = HANDED_OUT.locked();
     for attempt in 0..2 * ATTEMPTS {
         let candidate = match &candidates {
@@ -49,7 +49,7 @@ pub fn free_port() -> Result<u16> {
 }
 
 /// The ports between the well-known ones and the kernel's ephemeral range.
-fn range_of_servers() -> Option<Range<u16>> {
+fn range_below_ephemeral() -> Option<Range<u16>> {
     let outgoing = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
     let first_outgoing: u16 = outgoing.split_whitespace().next()?.parse().ok()?;
     (first_outgoing > LOWEST_PORT + 1000).then_some(LOWEST_PORT..first_outgoing)

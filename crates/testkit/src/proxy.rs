@@ -44,7 +44,7 @@ impl Proxy {
     /// Listens on a free loopback port and forwards connections to `server`, `HOST:PORT`.
     ///
     /// # Errors
-    /// When no port can be had.
+    /// When there is no free port.
     pub async fn to(server: impl Into<String>) -> Result<Self> {
         Self::among(vec![server.into()]).await
     }
@@ -52,7 +52,7 @@ impl Proxy {
     /// The same for several servers: each connection goes to the next one that accepts it.
     ///
     /// # Errors
-    /// When no port can be had.
+    /// When there is no free port.
     pub async fn among(servers: Vec<String>) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;

@@ -44,7 +44,7 @@ pub(crate) fn connect(url: &str) -> Result<PgConnection> {
 
 /// Creates the role, or sets the password of the existing one.
 pub(crate) fn ensure_role(administrator: &mut PgConnection, role: &str, password: &str) -> Result<()> {
-    let (name, word) = (quote_name(role), quote_text(password));
+    let (name, password) = (quote_name(role), quote_text(password));
     administrator
         .transaction(|connection| {
             // Roles are global to the server: serialise concurrent creation.
@@ -53,7 +53,7 @@ pub(crate) fn ensure_role(administrator: &mut PgConnection, role: &str, password
                 .bind::<diesel::sql_types::Text, _>(role)
                 .execute(connection)?;
             let verb = if found == 0 { "CREATE" } else { "ALTER" };
-            connection.batch_execute(&format!("{verb} ROLE {name} LOGIN PASSWORD {word}"))?;
+            connection.batch_execute(&format!("{verb} ROLE {name} LOGIN PASSWORD {password}"))?;
             // An administrator without superuser rights can give a schema only to a role it is a member of.
             connection.batch_execute(&format!("GRANT {name} TO CURRENT_USER"))
         })

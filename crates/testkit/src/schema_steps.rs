@@ -169,7 +169,7 @@ fn dump_postgres(url: &str, schema: &str) -> Result<String> {
     let reason = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "pg_dump of the schema {schema}: {reason}");
     let text = String::from_utf8(output.stdout)?;
-    // Newer minor versions guard a dump with a random word.
+    // Newer minor versions put a random key into the dump, which differs each time.
     let lines =
         text.lines().filter(|line| !line.starts_with("\\restrict") && !line.starts_with("\\unrestrict"));
     Ok(lines.collect::<Vec<_>>().join("\n"))

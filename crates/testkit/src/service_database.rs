@@ -44,9 +44,10 @@ impl ServiceDatabase {
 
     /// On PostgreSQL, as the service's own role `assay_<schema>`, cloned from a template that is migrated once.
     pub async fn postgres(schema: &'static str, migrations: &'static [Migrations]) -> Result<Self> {
-        // The list of migrations is the fingerprint of the template.
-        let pending = Self::empty_sqlite(schema)?.open(schema)?.pending_migrations(migrations).await?;
-        let template = Template::new(schema, pending.join(" ")).owned_by(role_of(schema)?);
+        // On an empty database every migration is pending. Both databases have the same ones, so the names, read from
+        // SQLite, identify the template.
+        let migration_names = Self::empty_sqlite(schema)?.open(schema)?.pending_migrations(migrations).await?;
+        let template = Template::new(schema, migration_names.join(" ")).owned_by(owner_of(schema)?);
         let runtime = tokio::runtime::Handle::current();
         let migrate = move |url: &str| {
             let settings = DatabaseSettings { database_url: url.to_owned().into(), database_pool_size: 1 };
@@ -59,26 +60,26 @@ impl ServiceDatabase {
         Ok(Self { settings, storage: Storage::Postgres(database) })
     }
 
-    /// The settings for opening it.
+    /// The settings with which a service opens the database.
     pub fn settings(&self) -> DatabaseSettings {
         self.settings.clone()
     }
 
-    /// The PostgreSQL database, for administrative access.
-    pub fn on_postgres(&self) -> Option<&TestDatabase> {
+    /// The PostgreSQL database, for administrative access; `None` on SQLite.
+    pub fn postgres_database(&self) -> Option<&TestDatabase> {
         match &self.storage {
             Storage::Postgres(database) => Some(database),
             Storage::Sqlite(_) => None,
         }
     }
 
-    /// Opens it.
+    /// Opens the database as the service does.
     pub fn open(&self, schema: &'static str) -> Result<Database> {
         Ok(Database::open(&self.settings, schema)?)
     }
 }
 
-fn role_of(schema: &'static str) -> Result<ServiceRole> {
+fn owner_of(schema: &'static str) -> Result<ServiceRole> {
     let owner = launcher::owners().into_iter().find(|owner| owner.schema == schema);
     owner.with_context(|| format!("there is no service with the schema `{schema}`"))
 }

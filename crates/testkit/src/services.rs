@@ -10,13 +10,13 @@ use anyhow::{Context as _, Result, anyhow};
 
 use crate::{PostgresOptions, PrivatePostgres, PrivateRabbit, RabbitOptions};
 
-/// Names the administrator's URL of the PostgreSQL server that tests share.
+/// The environment variable with the administrator's URL of the PostgreSQL server that tests share.
 pub const POSTGRES_URL_VARIABLE: &str = "ASSAY_TEST_POSTGRES_URL";
 
-/// Names the AMQP URL of the broker that tests share.
+/// The environment variable with the AMQP URL of the broker that tests share.
 pub const AMQP_URL_VARIABLE: &str = "ASSAY_TEST_AMQP_URL";
 
-/// A server's URL and, when it is ours, the server; or why there is none.
+/// The URL of a server and, if this process started it, the server; or the message of the failed start.
 type Service<Server> = OnceLock<Result<(String, Option<Server>), String>>;
 
 static POSTGRES: Service<PrivatePostgres> = OnceLock::new();
@@ -25,7 +25,7 @@ static RABBIT: Service<PrivateRabbit> = OnceLock::new();
 /// The administrator's URL of a PostgreSQL server for tests. Use [`crate::TestDatabase`] for a database.
 ///
 /// # Errors
-/// When no server is named and none can be started.
+/// When the environment names no server and none can be started.
 pub fn postgres() -> Result<&'static str> {
     url_of(&POSTGRES, POSTGRES_URL_VARIABLE, || {
         let server = PrivatePostgres::start(&PostgresOptions::for_tests())?;
@@ -33,10 +33,10 @@ pub fn postgres() -> Result<&'static str> {
     })
 }
 
-/// The AMQP URL of a broker for tests. It is shared: use names of your own, see [`crate::random_name`].
+/// The AMQP URL of a broker for tests. It is shared: use unique names, see [`crate::random_name`].
 ///
 /// # Errors
-/// When no broker is named and none can be started.
+/// When the environment names no broker and none can be started.
 pub fn rabbit() -> Result<&'static str> {
     url_of(&RABBIT, AMQP_URL_VARIABLE, || {
         let broker = PrivateRabbit::start(&RabbitOptions::for_tests())?;
@@ -49,7 +49,7 @@ fn url_of<Server>(
     variable: &str,
     start: impl FnOnce() -> Result<(String, Server)>,
 ) -> Result<&'static str> {
-    let started = service.get_or_init(|| match named(variable) {
+    let started = service.get_or_init(|| match url_from_environment(variable) {
         Ok(Some(url)) => Ok((url, None)),
         Ok(None) => start().map(|(url, server)| (url, Some(server))).map_err(|error| format!("{error:#}")),
         Err(error) => Err(format!("{error:#}")),
@@ -60,7 +60,7 @@ fn url_of<Server>(
     }
 }
 
-fn named(variable: &str) -> Result<Option<String>> {
+fn url_from_environment(variable: &str) -> Result<Option<String>> {
     let value = env::var_os(variable).filter(|value| value.as_os_str() != OsStr::new(""));
     let text = value.map(|value| value.into_string());
     text.transpose().map_err(|_bytes| anyhow!("not text")).with_context(|| format!("cannot read {variable}"))

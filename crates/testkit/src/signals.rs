@@ -1,4 +1,4 @@
-//! Delivers SIGINT, SIGTERM and SIGHUP as values.
+//! Reports SIGINT, SIGTERM and SIGHUP to a callback.
 
 use std::thread;
 
@@ -22,8 +22,8 @@ pub struct Interruption {
 
 /// Calls `deliver`, from a separate thread, for every stop signal. The signals no longer end the process.
 ///
-/// Call it in `main` before any other thread exists: threads inherit the signal mask of the one that starts them,
-/// and a thread without it would take the signal and end the process.
+/// Call it in `main` before any other thread exists: threads inherit the signal mask of the thread that starts them, and a
+/// signal that is delivered to a thread without this mask would end the process.
 ///
 /// # Errors
 /// When the system refuses a signal file descriptor or a thread.

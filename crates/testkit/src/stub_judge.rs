@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result};
 use assay_platform::runtime::LockExt as _;
 use serde_json::{Value, json};
 
-/// Poll interval of a held connection for the end of the stub.
+/// How often a held connection checks whether the stub has stopped.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A running endpoint. Dropping it stops it.
@@ -32,7 +32,7 @@ type Answer = dyn Fn(&Question) -> Reply + Send + Sync;
 /// One request.
 #[derive(Debug, Clone)]
 pub struct Question {
-    /// How many came before it.
+    /// The number of requests before it.
     pub index: usize,
     /// When it was complete.
     pub at: Instant,
@@ -55,9 +55,9 @@ pub struct Findings<'f> {
     pub status: &'f str,
     /// `resolution.basis`.
     pub basis: &'f str,
-    /// `resolution.resolved_by`; `None` leaves it open.
+    /// `resolution.resolved_by`; `None` is `null`.
     pub resolved_by: Option<&'f str>,
-    /// `resolution.charge`; `None` leaves it open.
+    /// `resolution.charge`; `None` is `null`.
     pub charge: Option<&'f str>,
 }
 
@@ -97,14 +97,14 @@ impl StubJudge {
                     break;
                 }
                 let shared = accepting.clone();
-                // A client that goes away in the middle is what many tests are about.
+                // Errors are expected: in many tests the client disconnects early.
                 thread::spawn(move || drop(shared.serve(connection)));
             }
         })?;
         Ok(Self { address, shared, listener: Some(listener) })
     }
 
-    /// Where it listens, as `scoring.judge.url` wants it.
+    /// Its URL, for the setting `scoring.judge.url`.
     pub fn url(&self) -> String {
         format!("http://{}/v1", self.address)
     }
@@ -146,9 +146,9 @@ impl Shared {
                     "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}],
                     "usage": {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100},
                 });
-                write_answer(&mut connection, 200, "", &completion.to_string())?;
+                write_response(&mut connection, 200, "", &completion.to_string())?;
             }
-            Reply::Raw(status, headers, body) => write_answer(&mut connection, status, &headers, &body)?,
+            Reply::Raw(status, headers, body) => write_response(&mut connection, status, &headers, &body)?,
             Reply::Cut => {
                 write!(connection, "HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n{{\"choices\": [")?;
             }
@@ -182,7 +182,7 @@ impl Shared {
 }
 
 impl Question {
-    /// The number of the case, which an answer must carry.
+    /// The number of the case, which an answer must repeat.
     pub fn case(&self) -> &str {
         let text = self.transcript_message();
         text.split_once("<<<CONVERSATION ")
@@ -196,12 +196,12 @@ impl Question {
         serde_json::from_str(data).unwrap_or_default()
     }
 
-    /// Whether a faulty answer was sent back with it.
+    /// Whether it asks to repair a faulty answer, which it contains.
     pub fn is_repair(&self) -> bool {
         self.body["messages"].as_array().is_some_and(|messages| messages.len() > 2)
     }
 
-    /// A good answer with these findings, which quotes the customer's last message.
+    /// A valid answer with these findings, which quotes the customer's last message.
     pub fn answer(&self, accuracy: f64, effort: f64, status: &str, basis: &str) -> Value {
         let conversation = self.conversation();
         let messages = conversation["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -215,7 +215,7 @@ impl Question {
         })
     }
 
-    /// A whole answer with these findings, handoff, solver and charge among them. Quotes as in [`Question::answer`].
+    /// A valid answer with all findings. Quotes as in [`Question::answer`].
     pub fn whole_answer(&self, findings: &Findings<'_>) -> Value {
         let Findings { accuracy, effort, handoff, status, basis, resolved_by, charge } = *findings;
         let mut answer = self.answer(accuracy, effort, status, basis);
@@ -237,7 +237,7 @@ fn read_request(connection: &TcpStream) -> Result<(String, Value)> {
     let mut reader = BufReader::new(connection);
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
-        anyhow::ensure!(reader.read_line(&mut head)? > 0, "the client went away");
+        anyhow::ensure!(reader.read_line(&mut head)? > 0, "the client has disconnected");
     }
     let length = head.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
@@ -248,7 +248,7 @@ fn read_request(connection: &TcpStream) -> Result<(String, Value)> {
     Ok((head, serde_json::from_slice(&body)?))
 }
 
-fn write_answer(connection: &mut TcpStream, status: u16, headers: &str, body: &str) -> Result<()> {
+fn write_response(connection: &mut TcpStream, status: u16, headers: &str, body: &str) -> Result<()> {
     write!(
         connection,
         "HTTP/1.1 {status} Stub\r\n{headers}Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",

@@ -34,15 +34,15 @@ impl Template {
         Self { name: name.into(), fingerprint: fingerprint.into(), services: Vec::new() }
     }
 
-    /// Makes the role, and its schema in the template; migration and tests then connect as that role. With several
-    /// roles they connect as the first one; [`TestDatabase::url_as`] is for the others.
+    /// Adds a role with its schema in the template. The migration and the tests connect as this role; with several
+    /// roles, as the first one, and as the others by [`TestDatabase::url_as`].
     #[must_use]
     pub fn owned_by(mut self, service: ServiceRole) -> Self {
         self.services.push(service);
         self
     }
 
-    fn database(&self) -> String {
+    fn database_name(&self) -> String {
         let mut hasher = DefaultHasher::new();
         (&self.name, &self.fingerprint).hash(&mut hasher);
         for service in &self.services {
@@ -65,7 +65,7 @@ pub struct TestDatabase {
 impl TestDatabase {
     /// Clones a database from the template on the server of [`services::postgres`].
     ///
-    /// The first caller on a server makes the template: an empty database that `migrate` fills. `migrate` gets the
+    /// The first caller on a server creates the template: an empty database that `migrate` fills. `migrate` gets the
     /// same kind of URL that [`TestDatabase::url`] returns, and must leave no connection open. When it fails the
     /// template is not kept.
     ///
@@ -86,10 +86,10 @@ impl TestDatabase {
     ) -> Result<Self> {
         let server = DatabaseUrl::parse(administrator_url)?;
         let mut administrator = roles::connect(server.as_str())?;
-        let source = template.database();
+        let source = template.database_name();
         if !exists(&mut administrator, &source)? {
-            make_template(&server, &mut administrator, template, &source, migrate)
-                .with_context(|| format!("cannot make the template database of {}", template.name))?;
+            create_template(&server, &mut administrator, template, &source, migrate)
+                .with_context(|| format!("cannot create the template database of {}", template.name))?;
         }
         let name = format!("test_{}", hex_secret(8)?);
         administrator
@@ -102,7 +102,7 @@ impl TestDatabase {
     /// Updates the address after the server was restarted on another port.
     ///
     /// # Errors
-    /// When the URL is none.
+    /// When the URL is invalid.
     pub fn server_moved_to(&mut self, administrator_url: &str) -> Result<()> {
         self.server = DatabaseUrl::parse(administrator_url)?;
         self.url = self.url.on_server(&self.server)?;
@@ -145,14 +145,14 @@ impl Drop for TestDatabase {
 }
 
 /// Builds the template under a temporary name and renames it, so a template is complete or absent.
-fn make_template(
+fn create_template(
     server: &DatabaseUrl,
     administrator: &mut PgConnection,
     template: &Template,
     name: &str,
     migrate: impl FnOnce(&str) -> Result<()>,
 ) -> Result<()> {
-    // Held by this session until its end, or that of the process.
+    // Held until the session ends.
     sql_query("SELECT pg_advisory_lock(hashtextextended($1, 0))")
         .bind::<Text, _>(name)
         .execute(administrator)?;

@@ -13,18 +13,18 @@ use assay_testkit::{Location, PostgresOptions, PrivatePostgres, ProcessIdentity,
 use diesel::{Connection as _, PgConnection, QueryableByName, RunQueryDsl as _, sql_query, sql_types::Text};
 
 #[derive(QueryableByName)]
-struct Answer {
+struct Row {
     #[diesel(sql_type = Text)]
     value: String,
 }
 
-fn ask(url: &str, query: &str) -> Result<String> {
+fn query_text(url: &str, query: &str) -> Result<String> {
     let mut connection = PgConnection::establish(url)?;
-    Ok(sql_query(query).get_result::<Answer>(&mut connection)?.value)
+    Ok(sql_query(query).get_result::<Row>(&mut connection)?.value)
 }
 
 fn setting(url: &str, name: &str) -> Result<String> {
-    ask(url, &format!("SELECT current_setting('{name}') AS value"))
+    query_text(url, &format!("SELECT current_setting('{name}') AS value"))
 }
 
 fn exists(pid: u32) -> bool {
@@ -100,11 +100,10 @@ fn persistent_data_is_found_by_the_next_server() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let options = PostgresOptions::durable_in(folder.path().join("postgres"));
     let first = PrivatePostgres::start(&options)?;
-    ask(&first.url(), "WITH made AS (SELECT 1) SELECT 'x' AS value FROM made")?;
     sql_query("CREATE TABLE kept (word text)").execute(&mut PgConnection::establish(&first.url())?)?;
     first.stop();
     let second = PrivatePostgres::start(&options)?;
-    let table = ask(&second.url(), "SELECT relname::text AS value FROM pg_class WHERE relname = 'kept'")?;
+    let table = query_text(&second.url(), "SELECT relname::text AS value FROM pg_class WHERE relname = 'kept'")?;
     ensure!(table == "kept");
     Ok(())
 }

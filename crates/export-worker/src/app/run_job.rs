@@ -97,7 +97,7 @@ impl Worker {
             }
             let sent_at = Instant::now();
             let now = now();
-            let heartbeat = self.store.heartbeat(claim, now, now.plus_millis(millis(lease)));
+            let heartbeat = self.store.renew(claim, now, now.plus_millis(millis(lease)));
             let Some(response) = stop.run_until_cancelled(timeout(interval, heartbeat)).await else {
                 return Interruption::Stopping;
             };

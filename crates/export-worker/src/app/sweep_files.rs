@@ -105,7 +105,7 @@ async fn ours(
     if organizations.is_empty() {
         return Ok(BTreeSet::new());
     }
-    store.with_jobs(organizations).await
+    store.organizations_with_jobs(organizations).await
 }
 
 async fn remove(objects: &Objects, object: ListedObject, reason: SweptFile) -> Result<(), SweepError> {

@@ -1,5 +1,5 @@
-//! Permits of downloads: each holds connections and a file for as long as its reader takes. A permit lasts until the body was
-//! sent or its connection ended.
+//! Permits for downloads: a download keeps connections and a file open until its client has read it. A permit lasts until the
+//! body is sent or the connection ends.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use assay_contracts::ids::{ExportId, OrganizationId};
 use assay_platform::runtime::LockExt as _;
 
-/// An organization's share of all downloads.
-const ORGANIZATION_SHARE: usize = 2;
+/// One organization may have at most `DownloadLimits::all` divided by this number.
+const ORGANIZATION_DIVISOR: usize = 2;
 
-/// Numbers of simultaneous downloads.
+/// Maximum numbers of simultaneous downloads.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DownloadLimits {
     /// Of this process; one organization has at most half of them.
@@ -26,7 +26,7 @@ pub(crate) struct FileOwner {
     pub(crate) organization_id: OrganizationId,
 }
 
-/// Which limit is reached, and what it is.
+/// The limit that is reached, and its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum DownloadsBusy {
     #[error("the file is downloaded {0} times at once")]
@@ -64,7 +64,7 @@ impl DownloadPermits {
     /// At a limit; nothing waits.
     pub(crate) fn acquire(&self, owner: FileOwner) -> Result<DownloadPermit, DownloadsBusy> {
         let DownloadLimits { all, per_export } = self.limits;
-        let per_organization = (all / ORGANIZATION_SHARE).max(1);
+        let per_organization = (all / ORGANIZATION_DIVISOR).max(1);
         let mut running = lock(&self.running);
         if running.per_export.get(&owner.export_id).is_some_and(|count| *count >= per_export) {
             return Err(DownloadsBusy::File(per_export));

@@ -1,9 +1,9 @@
-//! The place of a ticket in a list: `GET /v1/tickets/{id}/neighbours`.
+//! The position of a ticket in a list: `GET /v1/tickets/{id}/neighbours`.
 
 use assay_contracts::evaluations::{MAX_COUNTED, Neighbours, NeighboursQuery, Total};
 use assay_contracts::ids::TicketId;
 
-use super::list_evaluations::{ListEvaluationsError, Reading, count_list, list, position};
+use super::list_evaluations::{ListEvaluationsError, ReadContext, count_list, list, position};
 use crate::store::ListSelection;
 
 #[derive(Debug, thiserror::Error)]
@@ -16,17 +16,17 @@ pub(crate) enum FindNeighboursError {
 
 /// The tickets before and after it, also when the filters do not select the ticket itself.
 pub(crate) async fn find_neighbours(
-    reading: Reading<'_>,
+    context: ReadContext<'_>,
     id: &str,
     query: NeighboursQuery,
 ) -> Result<Neighbours, FindNeighboursError> {
     let id: TicketId = id.parse().map_err(|_| FindNeighboursError::NotFound)?;
     let NeighboursQuery { filters, sort } = query;
-    let found = reading.store.find(reading.organization_id, id, filters.clone()).await;
+    let found = context.store.find(context.organization_id, id, filters.clone()).await;
     let found = found.map_err(ListEvaluationsError::from)?;
     let (facts, included) = found.ok_or(FindNeighboursError::NotFound)?;
     let forwards = ListSelection {
-        organization_id: reading.organization_id,
+        organization_id: context.organization_id,
         filters,
         sort,
         after: Some(position(&facts, sort)),
@@ -34,11 +34,11 @@ pub(crate) async fn find_neighbours(
         ranks: None,
     };
     let backwards = ListSelection { backwards: true, ..forwards.clone() };
-    let total = count_list(&reading, &forwards.filters).await?;
+    let total = count_list(&context, &forwards.filters).await?;
     let (next, previous, before) = tokio::try_join!(
-        nearest(&reading, forwards, total),
-        nearest(&reading, backwards.clone(), total),
-        async { Ok::<_, ListEvaluationsError>(reading.store.count(backwards, MAX_COUNTED).await?) },
+        nearest(&context, forwards, total),
+        nearest(&context, backwards.clone(), total),
+        async { Ok::<_, ListEvaluationsError>(context.store.count(backwards, MAX_COUNTED).await?) },
     )?;
     Ok(Neighbours {
         previous,
@@ -49,12 +49,12 @@ pub(crate) async fn find_neighbours(
     })
 }
 
-/// The first ticket of a part of the list.
+/// The first ticket of a part of the list, if any.
 async fn nearest(
-    reading: &Reading<'_>,
+    context: &ReadContext<'_>,
     selection: ListSelection,
     total: Total,
 ) -> Result<Option<TicketId>, ListEvaluationsError> {
-    let (_, found) = list(reading, selection, Some(total), 1).await?;
+    let (_, found) = list(context, selection, Some(total), 1).await?;
     Ok(found.first().map(|facts| facts.ticket.ticket_id))
 }

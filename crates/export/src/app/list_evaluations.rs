@@ -14,7 +14,7 @@ use assay_platform::runtime::{Interrupted, blocking};
 use assay_platform::web::cursor::InvalidCursor;
 
 use super::list_cursor::{ListCursor, ListCursors};
-use super::reading_places::{ReadingPlace, ReadingPlaces};
+use super::read_permits::{ReadPermit, ReadPermits};
 use crate::domain::day::{Day, PackedScores, day_of};
 use crate::domain::evaluation_facts::EvaluationFacts;
 use crate::domain::matcher::needs_rows;
@@ -23,20 +23,20 @@ use crate::domain::sort_value::sort_value;
 use crate::domain::summary::{count, lack_texts};
 use crate::store::{DayCache, EvaluationStore, FoundDays, ListPosition, ListSelection, RankRange};
 
-/// Rows of days that changed which a list reads for its total: some ten milliseconds. During an import of years there are many
-/// more.
-const MAX_CHANGED_ROWS: u64 = 20_000;
+/// Maximum number of rows of stale days that a list reads for its total: some ten milliseconds. While conversations of several
+/// years are imported, there are many more.
+const MAX_STALE_ROWS: u64 = 20_000;
 
-/// So many rows are sorted in some milliseconds, whatever their values.
+/// The database sorts this many rows in some milliseconds, whatever their values.
 const FEW_ROWS: u64 = 1_000;
 
-/// Rows that are read for each wanted one at first, where columns lack the texts that filters compare; and how many times as many
-/// where these were too few.
-const ROWS_FOR_TEXTS: usize = 16;
-const MORE_ROWS: usize = 8;
+/// For filters on texts that columns lack: the number of candidates for each wanted row, and the factor by which it grows while too
+/// few candidates match.
+const CANDIDATES_PER_ROW: usize = 16;
+const CANDIDATE_GROWTH: usize = 8;
 
-/// Rows beyond which the database finds a page sooner.
-const MAX_RANKED: usize = 20_000;
+/// Maximum number of candidates: with more the database alone finds a page sooner.
+const MAX_CANDIDATES: usize = 20_000;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ListEvaluationsError {
@@ -52,37 +52,37 @@ impl From<Interrupted> for ListEvaluationsError {
     }
 }
 
-/// Where evaluations are read.
+/// What the use cases need to read the evaluations of an organization.
 #[derive(Clone)]
-pub(crate) struct Reading<'s> {
+pub(crate) struct ReadContext<'s> {
     pub(crate) store: &'s dyn EvaluationStore,
     pub(crate) days: &'s Arc<DayCache>,
-    pub(crate) places: &'s ReadingPlaces,
+    pub(crate) permits: &'s ReadPermits,
     pub(crate) organization_id: OrganizationId,
 }
 
 /// A page of the list.
 pub(crate) async fn list_evaluations(
-    reading: Reading<'_>,
+    context: ReadContext<'_>,
     keys: &SigningKeys,
     query: ListQuery,
 ) -> Result<EvaluationPage, ListEvaluationsError> {
-    let cursors = ListCursors::new(keys, reading.organization_id, &query.filters, query.sort);
+    let cursors = ListCursors::new(keys, context.organization_id, &query.filters, query.sort);
     let cursor = query.cursor.as_deref().map(|cursor| cursors.open(cursor)).transpose()?;
     let after = cursor.map(|cursor| cursor.after);
     let wanted = query.limit.saturating_add(1);
     let sort = query.sort;
     let selection = ListSelection {
-        organization_id: reading.organization_id,
+        organization_id: context.organization_id,
         filters: query.filters,
         sort,
         after,
         backwards: false,
         ranks: None,
     };
-    // The first page has counted: later pages say the same number.
+    // Only the first page counts; later pages repeat its number.
     let known = cursor.map(|cursor| cursor.total);
-    let (total, mut found) = list(&reading, selection, known, wanted).await?;
+    let (total, mut found) = list(&context, selection, known, wanted).await?;
     let has_next_page = found.len() > query.limit as usize;
     found.truncate(query.limit as usize);
     let last = found.last().filter(|_| has_next_page);
@@ -93,11 +93,11 @@ pub(crate) async fn list_evaluations(
 
 /// The first `wanted` rows of a part of a list, and the number of rows of the whole list.
 ///
-/// The columns of days say where these rows are: the database would sort all rows that share a value of the sort key. Where columns lack
-/// the texts that filters compare, the first rows of any text are read, until enough of them have it. The database alone finds rows by
-/// date where the filters say nothing else or compare texts, those of lists with few rows, and those of incomplete columns.
+/// The columns of days give the ranks of these rows; without them the database would sort all rows that share a value of the sort key.
+/// If the filters compare texts that columns lack, more rows (candidates) are ranked and read until enough of them match. The
+/// database alone finds lists by date that are filtered by texts or only by period, short lists, and lists with incomplete columns.
 pub(crate) async fn list(
-    reading: &Reading<'_>,
+    context: &ReadContext<'_>,
     selection: ListSelection,
     known: Option<Total>,
     wanted: u32,
@@ -106,112 +106,110 @@ pub(crate) async fn list(
     if selection.sort.key == SortKey::StartedAt && (by_text || selection.filters.is_period_only()) {
         let total = match known {
             Some(known) => known,
-            None => count_list(reading, &selection.filters).await?,
+            None => count_list(context, &selection.filters).await?,
         };
-        return Ok((total, reading.store.list(selection, wanted).await?));
+        return Ok((total, context.store.list(selection, wanted).await?));
     }
     let known = match known {
-        None if by_text => Some(count_rows(reading, &selection.filters).await?),
+        None if by_text => Some(count_rows(context, &selection.filters).await?),
         known => known,
     };
-    let mut rows = wanted as usize * if by_text { ROWS_FOR_TEXTS } else { 1 };
-    while rows <= MAX_RANKED && known.is_none_or(|known| known.count > FEW_ROWS) {
-        let Some(Ranking { total, ranks, is_end }) = rank_columns(reading, &selection, rows).await? else {
-            break;
-        };
+    let mut candidates = wanted as usize * if by_text { CANDIDATES_PER_ROW } else { 1 };
+    while candidates <= MAX_CANDIDATES && known.is_none_or(|known| known.count > FEW_ROWS) {
+        let ranking = rank_columns(context, &selection, candidates).await?;
+        let Some(Ranking { total, ranks, is_end }) = ranking else { break };
         let total = known.unwrap_or(Total { count: total, exact: true });
         let Some(ranks) = RankRange::of(&ranks) else { return Ok((total, Vec::new())) };
         let part = ListSelection { ranks: Some(Arc::new(ranks)), ..selection.clone() };
-        let found = reading.store.list(part, wanted).await?;
-        // Too few: the others have other texts, or were removed since the columns were read.
+        let found = context.store.list(part, wanted).await?;
+        // Other candidates have other texts, or were removed after the columns were read.
         if is_end || found.len() >= wanted as usize {
             return Ok((total, found));
         }
-        rows *= MORE_ROWS;
+        candidates *= CANDIDATE_GROWTH;
     }
     let total = match known {
         Some(known) => known,
-        None => count_rows(reading, &selection.filters).await?,
+        None => count_rows(context, &selection.filters).await?,
     };
-    Ok((total, reading.store.list(selection, wanted).await?))
+    Ok((total, context.store.list(selection, wanted).await?))
 }
 
-/// The ranks of the first `rows` behind the beginning of a page; `None` where the columns of days are not complete.
+/// The ranks of the first `wanted` rows from the start of a page on; `None` if the columns of days are incomplete.
 async fn rank_columns(
-    reading: &Reading<'_>,
+    context: &ReadContext<'_>,
     selection: &ListSelection,
-    rows: usize,
+    wanted: usize,
 ) -> Result<Option<Ranking>, ListEvaluationsError> {
-    let Some((days, place)) = read_columns(reading, &selection.filters).await? else { return Ok(None) };
+    let Some((days, permit)) = read_columns(context, &selection.filters).await? else { return Ok(None) };
     let ListSelection { filters, sort, backwards, .. } = selection.clone();
     let after = selection.after.map(|after| after.rank(sort));
     // Up to millions of rows: too long for an async worker thread.
     let ranking = blocking(move || {
-        let ranking = rank(&days, &filters, sort, after, backwards, rows);
-        drop((days, place));
+        let ranking = rank(&days, &filters, sort, after, backwards, wanted);
+        drop((days, permit));
         ranking
     });
     Ok(Some(ranking.await?))
 }
 
-/// Rows of a list: all of them, counted in the columns of days; or up to [`MAX_COUNTED`] where columns do not say it, for filters that
-/// compare texts which these lack, and while days with many rows change.
+/// Number of rows of a list, counted in the columns of days; or in rows, up to [`MAX_COUNTED`], if the filters compare texts that
+/// columns lack, or while too many rows are in stale days.
 pub(crate) async fn count_list(
-    reading: &Reading<'_>,
+    context: &ReadContext<'_>,
     filters: &EvaluationFilters,
 ) -> Result<Total, ListEvaluationsError> {
-    let columns = if needs_rows(filters) { None } else { read_columns(reading, filters).await? };
-    let Some((days, place)) = columns else { return Ok(count_rows(reading, filters).await?) };
+    let columns = if needs_rows(filters) { None } else { read_columns(context, filters).await? };
+    let Some((days, permit)) = columns else { return Ok(count_rows(context, filters).await?) };
     let filters = filters.clone();
     let count = blocking(move || {
         let count = count(&filters, &days);
-        drop((days, place));
+        drop((days, permit));
         count
     });
     Ok(Total { count: count.await?, exact: true })
 }
 
-/// The columns of the days of a filter's period; `None` where they lack days that change, or texts that the filters compare.
+/// The columns of the days of a filter's period; `None` if they lack stale days, or texts that the filters compare.
 async fn read_columns(
-    reading: &Reading<'_>,
+    context: &ReadContext<'_>,
     filters: &EvaluationFilters,
-) -> Result<Option<(Vec<(i64, Arc<Day>)>, ReadingPlace)>, ListEvaluationsError> {
-    let place = reading.places.take(reading.organization_id).await?;
-    let FoundDays { days, is_complete } = reading
+) -> Result<Option<(Vec<(i64, Arc<Day>)>, ReadPermit)>, ListEvaluationsError> {
+    let permit = context.permits.acquire(context.organization_id).await?;
+    let FoundDays { days, is_complete } = context
         .store
-        .days(reading.organization_id, period(filters), Some(MAX_CHANGED_ROWS), reading.days.clone())
+        .days(context.organization_id, period(filters), Some(MAX_STALE_ROWS), context.days.clone())
         .await?;
-    Ok((is_complete && !lack_texts(&days, filters)).then_some((days, place)))
+    Ok((is_complete && !lack_texts(&days, filters)).then_some((days, permit)))
 }
 
-/// Up to [`MAX_COUNTED`] rows.
-async fn count_rows(reading: &Reading<'_>, filters: &EvaluationFilters) -> Result<Total, DatabaseError> {
+/// Number of rows, up to [`MAX_COUNTED`].
+async fn count_rows(context: &ReadContext<'_>, filters: &EvaluationFilters) -> Result<Total, DatabaseError> {
     let selection = ListSelection {
-        organization_id: reading.organization_id,
+        organization_id: context.organization_id,
         filters: filters.clone(),
         sort: Sort::default(),
         after: None,
         backwards: false,
         ranks: None,
     };
-    let count = reading.store.count(selection, MAX_COUNTED + 1).await?;
+    let count = context.store.count(selection, MAX_COUNTED + 1).await?;
     Ok(Total { count: count.min(MAX_COUNTED), exact: count <= MAX_COUNTED })
 }
 
-/// The days that a filter's period touches, with all of their evaluations, or those that the filters select. The caller holds a
-/// place.
+/// The days of a filter's period, with all of their evaluations or only those that the filters select. The caller holds a permit.
 pub(crate) async fn read_days(
-    reading: &Reading<'_>,
+    context: &ReadContext<'_>,
     filters: &EvaluationFilters,
 ) -> Result<Vec<(i64, Arc<Day>)>, DatabaseError> {
-    let organization_id = reading.organization_id;
+    let organization_id = context.organization_id;
     if !needs_rows(filters) {
-        let found = reading.store.days(organization_id, period(filters), None, reading.days.clone()).await?;
+        let found = context.store.days(organization_id, period(filters), None, context.days.clone()).await?;
         if !lack_texts(&found.days, filters) {
             return Ok(found.days);
         }
     }
-    reading.store.selected_days(organization_id, filters.clone()).await
+    context.store.selected_days(organization_id, filters.clone()).await
 }
 
 /// The first and the last day of a filter's period.

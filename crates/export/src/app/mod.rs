@@ -8,7 +8,7 @@ pub(crate) mod list_evaluations;
 pub(crate) mod list_exports;
 pub(crate) mod open_file;
 pub(crate) mod read_export;
-pub(crate) mod reading_places;
+pub(crate) mod read_permits;
 pub(crate) mod record_evaluations;
 pub(crate) mod refresh_days;
 pub(crate) mod run_maintenance;

@@ -1,4 +1,4 @@
-//! Puts the days that changed into columns.
+//! Refreshes the columns of stale days.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -6,25 +6,25 @@ use std::time::{Duration, Instant};
 use assay_contracts::time::Timestamp;
 use assay_platform::db::DatabaseError;
 
-use crate::store::{EvaluationStore, MarkedDay};
+use crate::store::{EvaluationStore, StaleDay};
 
-/// A day is made at most once in this time: until then its readers read rows.
+/// A day is refreshed at most once in this time: until then readers use its rows.
 const INTERVAL_MILLIS: i64 = 10_000;
 
-/// A run ends after this time, so that imports of many days leave the processors to others.
+/// A run ends after this time, so that refreshing many days leaves the processors to other tasks.
 const BUDGET: Duration = Duration::from_millis(50);
 
-/// A day that failed is left alone for this long: it may have cost all the time of a call, and the others wait.
+/// Cooldown of a day that failed: the attempt may have used up the deadline of a call, and other days wait.
 const PAUSE_MILLIS: i64 = 60_000;
 
-/// Beyond this number the days are not what fails.
+/// Maximum number of failed days; with more, the cause is not in the days, and the run fails.
 const MAX_FAILED: usize = 100;
 
-/// The days that could not be made, each with the time of its next attempt.
+/// Days whose refresh failed, each with the time of its next attempt.
 #[derive(Debug, Default)]
-pub(crate) struct FailedDays(BTreeMap<MarkedDay, Timestamp>);
+pub(crate) struct FailedDays(BTreeMap<StaleDay, Timestamp>);
 
-/// Safe to run in several processes at once. A day that fails is logged and does not keep the others from being made.
+/// Safe to run in several processes at once. A day that fails is logged and does not prevent the refresh of others.
 pub(crate) async fn refresh_days(
     store: &dyn EvaluationStore,
     failed: &mut FailedDays,
@@ -34,16 +34,16 @@ pub(crate) async fn refresh_days(
     failed.0.retain(|_, due| *due > now);
     while began.elapsed() < BUDGET {
         let except = failed.0.keys().copied().collect();
-        let Some(marked) = store.next_marked_day(now.plus_millis(-INTERVAL_MILLIS), except).await? else {
+        let Some(stale_day) = store.next_stale_day(now.plus_millis(-INTERVAL_MILLIS), except).await? else {
             break;
         };
-        if let Err(error) = store.refresh_day(marked, now).await {
+        if let Err(error) = store.refresh_day(stale_day, now).await {
             if failed.0.len() >= MAX_FAILED {
                 return Err(error);
             }
-            let MarkedDay { organization_id, day } = marked;
+            let StaleDay { organization_id, day } = stale_day;
             tracing::warn!(%organization_id, day, cause = %error, "a day of evaluations cannot be put into columns");
-            failed.0.insert(marked, now.plus_millis(PAUSE_MILLIS));
+            failed.0.insert(stale_day, now.plus_millis(PAUSE_MILLIS));
         }
     }
     Ok(())

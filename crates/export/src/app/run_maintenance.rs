@@ -10,10 +10,10 @@ use assay_platform::objects::{ObjectError, Objects};
 use crate::store::ExportStore;
 
 /// Expired files for each query.
-const BATCH: u32 = 100;
+const FILES_PER_QUERY: u32 = 100;
 
 /// Rows removed in one transaction.
-const ROWS: u32 = 500;
+const ROWS_PER_TRANSACTION: u32 = 500;
 
 /// How long exports wait for a missing sequence after later ones have arrived: a day, far longer than all delivery attempts
 /// of an event.
@@ -64,12 +64,12 @@ async fn prune(store: &dyn ExportStore, now: Timestamp) -> Result<(), DatabaseEr
 
 async fn prune_tombstones(store: &dyn ExportStore, now: Timestamp) -> Result<(), DatabaseError> {
     let before = now.plus_millis(-TOMBSTONE_RETENTION_MILLIS);
-    while store.prune_tombstones(before, ROWS).await? == ROWS as usize {}
+    while store.prune_tombstones(before, ROWS_PER_TRANSACTION).await? == ROWS_PER_TRANSACTION as usize {}
     Ok(())
 }
 
-/// Exports must not wait forever for an evaluation whose event is a dead letter. While that can be retried, it counts as missing;
-/// later its event is refused, and nothing can be done about the count.
+/// Exports must not wait forever for an evaluation whose event is a dead letter. It counts as missing while the dead letter can be
+/// retried. Later the consumer refuses the event as too old, and the skipped sequence is deleted.
 async fn skip_missing_sequences(store: &dyn ExportStore, now: Timestamp) -> Result<(), DatabaseError> {
     for skipped in store.skip_missing_sequences(now.plus_millis(-SEQUENCE_GAP_TIMEOUT_MILLIS)).await? {
         let (organization_id, (first, last)) = (skipped.organization_id, skipped.sequences);
@@ -90,9 +90,9 @@ async fn remove_expired_rows(
         store.prune_skipped_sequences(Some(organization_id), kept_since).await?;
         let mut count = 0;
         loop {
-            let removed = store.remove_rows_older_than(organization_id, before, ROWS).await?;
+            let removed = store.remove_rows_older_than(organization_id, before, ROWS_PER_TRANSACTION).await?;
             count += removed;
-            if removed < ROWS as usize {
+            if removed < ROWS_PER_TRANSACTION as usize {
                 break;
             }
         }
@@ -104,7 +104,7 @@ async fn remove_expired_rows(
 }
 
 /// Deletes the file before marking the job: after an interruption the next run deletes it again, which is idempotent. A file that
-/// cannot be deleted does not keep the others.
+/// cannot be deleted does not prevent the removal of others.
 async fn remove_expired_files(
     store: &dyn ExportStore,
     objects: &Objects,
@@ -113,7 +113,7 @@ async fn remove_expired_files(
     loop {
         let mut failure = None;
         let mut is_any_removed = false;
-        for file in store.expired_files(now, BATCH).await? {
+        for file in store.expired_files(now, FILES_PER_QUERY).await? {
             if let Err(source) = objects.delete(&file.object_key).await {
                 failure = Some(MaintenanceError::File { object_key: file.object_key, source });
                 continue;

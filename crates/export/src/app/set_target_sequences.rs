@@ -16,8 +16,8 @@ pub(crate) enum SetTargetsError {
     Scoring(#[from] ClientError),
 }
 
-/// Uses the current sequence of scoring-worker, which is at least the one at the creation of the job. Targets set before an
-/// error are kept.
+/// Uses the current sequence of scoring-worker, which is not below the one at the creation of the job. Targets set before an error
+/// remain.
 pub(crate) async fn set_target_sequences(
     store: &dyn ExportStore,
     scoring: &ScoringClient,

@@ -7,7 +7,7 @@ use assay_contracts::ids::TicketId;
 use assay_platform::db::DatabaseError;
 use assay_platform::runtime::{Interrupted, blocking};
 
-use super::list_evaluations::{Reading, read_days};
+use super::list_evaluations::{ReadContext, read_days};
 use crate::domain::summary::{Days, TooManyParts, summarize};
 
 #[derive(Debug, thiserror::Error)]
@@ -26,14 +26,14 @@ impl From<Interrupted> for SummarizeError {
 
 /// The coverage has no pending imports: only ingest knows them.
 pub(crate) async fn summarize_evaluations(
-    reading: Reading<'_>,
+    context: ReadContext<'_>,
     query: SummaryQuery,
 ) -> Result<Summary, SummarizeError> {
     let compared = query.compared_filters();
-    let place = reading.places.take(reading.organization_id).await?;
-    let days = read_days(&reading, &query.filters).await?;
+    let permit = context.permits.acquire(context.organization_id).await?;
+    let days = read_days(&context, &query.filters).await?;
     let compared_days = match &compared {
-        Some(filters) => Some(read_days(&reading, filters).await?),
+        Some(filters) => Some(read_days(&context, filters).await?),
         None => None,
     };
     // Up to millions of rows: too long for an async worker thread.
@@ -43,7 +43,7 @@ pub(crate) async fn summarize_evaluations(
             summary.compared = Some(summarize_compared(&query, filters, &days)?);
         }
         summary.coverage = query.filters.is_period_only().then(|| coverage(&summary.totals));
-        drop((days, place));
+        drop((days, permit));
         Ok(summary)
     })
     .await?
@@ -51,11 +51,11 @@ pub(crate) async fn summarize_evaluations(
 
 /// Evaluations of the period whose tickets were imported with this id or later.
 pub(crate) async fn count_evaluations(
-    reading: Reading<'_>,
+    context: ReadContext<'_>,
     filters: EvaluationFilters,
     since: TicketId,
 ) -> Result<u64, DatabaseError> {
-    reading.store.count_since(reading.organization_id, filters, since).await
+    context.store.count_since(context.organization_id, filters, since).await
 }
 
 fn summarize_compared(

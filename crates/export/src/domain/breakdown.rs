@@ -15,42 +15,44 @@ use super::facets::{self, CodeField, SetField, bit_of, value_of};
 use super::tally::Tally;
 
 /// The groups within a group, by value.
-type Inner = HashMap<Option<String>, Tally>;
+type InnerGroups = HashMap<Option<String>, Tally>;
 
-/// Most groups of a level.
+/// Maximum number of groups on a level.
 const MAX_GROUPS: usize = 200;
-/// Most groups of a breakdown, those within groups included.
+/// Maximum number of groups of a breakdown, those within groups included.
 const MAX_ALL_GROUPS: usize = 2_000;
-/// Most different values, or pairs of them, that are counted. With more a breakdown has no groups: which are the largest is not
-/// known.
-const MAX_COUNTED: usize = 20_000;
+/// Maximum number of distinct values, or pairs of values, to count. With more, a breakdown has no groups, because the largest ones
+/// are not known.
+const MAX_DISTINCT_VALUES: usize = 20_000;
 
-/// Where a dimension's value is in a row.
+/// The field of a row that has the value of a dimension.
 #[derive(Debug, Clone, Copy)]
-enum Place {
+enum RowField {
     Code(CodeField),
     Set(SetField),
-    /// In the texts of the row.
+    /// The texts of the row.
     Texts,
 }
 
-/// Texts of one dimension, each with a number.
+/// Lists of texts of one dimension, each with a number.
 #[derive(Debug, Default)]
-struct Interned {
+struct InternedTexts {
     numbers: HashMap<Vec<String>, u64>,
     lists: Vec<Vec<String>>,
-    /// By place in the texts of the day.
+    /// The numbers of the current day's lists, by index of its texts.
     of_day: Vec<u64>,
 }
 
-/// Counts by raw value: a code, a set or the number of a text.
+/// Counts by raw value: a code, a set or the number of a list of texts.
 #[derive(Debug)]
 pub struct Groups {
-    dimensions: Vec<(Dimension, Place, Interned)>,
-    numbers: HashMap<[u64; 2], usize>,
+    dimensions: Vec<(Dimension, RowField, InternedTexts)>,
+    /// Indexes of the tallies, by key.
+    tally_indices: HashMap<[u64; 2], usize>,
+    /// The key of the previous row and the index of its tally.
     last: Option<([u64; 2], usize)>,
     tallies: Vec<([u64; 2], Tally)>,
-    /// There are more values than are counted, or some that days lack.
+    /// There are too many distinct values, or a day lacks texts.
     is_incomplete: bool,
     /// The latest display names of agents by id.
     names: HashMap<String, String>,
@@ -58,11 +60,13 @@ pub struct Groups {
 
 impl Groups {
     pub fn new(by: &[Dimension]) -> Self {
-        let dimensions =
-            by.iter().map(|dimension| (*dimension, place_of(*dimension), Interned::default())).collect();
+        let dimensions = by
+            .iter()
+            .map(|dimension| (*dimension, row_field(*dimension), InternedTexts::default()))
+            .collect();
         Self {
             dimensions,
-            numbers: HashMap::new(),
+            tally_indices: HashMap::new(),
             last: None,
             tallies: Vec::new(),
             is_incomplete: false,
@@ -72,8 +76,8 @@ impl Groups {
 
     /// Must be called before the rows of a day are added; days come in ascending order.
     pub fn begin_day(&mut self, day: &Day) {
-        for (dimension, place, interned) in &mut self.dimensions {
-            if !matches!(place, Place::Texts) {
+        for (dimension, field, interned) in &mut self.dimensions {
+            if !matches!(field, RowField::Texts) {
                 continue;
             }
             self.is_incomplete |= *dimension != Dimension::Language && day.lacks_texts();
@@ -91,28 +95,28 @@ impl Groups {
             return;
         }
         let mut key = [0; 2];
-        for ((_, place, interned), key) in self.dimensions.iter().zip(&mut key) {
-            *key = match place {
-                Place::Code(field) => u64::from(row.facets.code(*field)),
+        for ((_, field, interned), key) in self.dimensions.iter().zip(&mut key) {
+            *key = match field {
+                RowField::Code(field) => u64::from(row.facets.code(*field)),
                 // Failed evaluations have no sets, which differs from an empty set.
-                Place::Set(field) if row.facets.code(facets::INVOLVEMENT) == 0 => 1 << field.bits,
-                Place::Set(field) => row.facets.set(*field),
-                Place::Texts => interned.of_day.get(row.texts as usize).copied().unwrap_or_default(),
+                RowField::Set(field) if row.facets.code(facets::INVOLVEMENT) == 0 => 1 << field.bits,
+                RowField::Set(field) => row.facets.set(*field),
+                RowField::Texts => interned.of_day.get(row.text_index as usize).copied().unwrap_or_default(),
             };
         }
-        let number = match self.last {
-            Some((last, number)) if last == key => number,
-            _ => *self.numbers.entry(key).or_insert_with(|| {
+        let index = match self.last {
+            Some((last, index)) if last == key => index,
+            _ => *self.tally_indices.entry(key).or_insert_with(|| {
                 self.tallies.push((key, Tally::default()));
                 self.tallies.len() - 1
             }),
         };
-        if self.tallies.len() > MAX_COUNTED {
+        if self.tallies.len() > MAX_DISTINCT_VALUES {
             self.is_incomplete = true;
             return;
         }
-        self.last = Some((key, number));
-        self.tallies[number].1.add(row);
+        self.last = Some((key, index));
+        self.tallies[index].1.add(row);
     }
 
     /// `None` without dimensions.
@@ -124,7 +128,7 @@ impl Groups {
         if self.is_incomplete {
             return Some(Breakdown { by, groups: Vec::new(), truncated: true });
         }
-        let mut outer: HashMap<Option<String>, (Tally, Inner)> = HashMap::new();
+        let mut outer: HashMap<Option<String>, (Tally, InnerGroups)> = HashMap::new();
         for (key, tally) in &self.tallies {
             for value in self.values(0, key[0]) {
                 let group = outer.entry(value).or_default();
@@ -159,7 +163,7 @@ impl Groups {
         Group { value, label, measures: tally.measures(), groups }
     }
 
-    /// The values of a filter that select a raw value.
+    /// The filter values that select rows with a raw value.
     fn values(&self, level: usize, raw: u64) -> Vec<Option<String>> {
         let (dimension, _, interned) = &self.dimensions[level];
         let or_none = |values: Vec<Option<String>>, none: Option<&str>| {
@@ -185,7 +189,7 @@ impl Groups {
     }
 }
 
-impl Interned {
+impl InternedTexts {
     fn begin_day(&mut self, lists: impl Iterator<Item = Vec<String>>) {
         self.of_day.clear();
         for list in lists {
@@ -203,21 +207,21 @@ impl Interned {
     }
 }
 
-fn place_of(dimension: Dimension) -> Place {
+fn row_field(dimension: Dimension) -> RowField {
     match dimension {
-        Dimension::AiTool => Place::Set(facets::AI_TOOLS),
-        Dimension::ChargeReason => Place::Set(facets::CHARGE_REASONS),
-        Dimension::Flag => Place::Set(facets::FLAGS),
-        Dimension::Agent | Dimension::Source | Dimension::Language => Place::Texts,
-        Dimension::Involvement => Place::Code(facets::INVOLVEMENT),
-        Dimension::Resolution => Place::Code(facets::RESOLUTION),
-        Dimension::ResolvedBy => Place::Code(facets::RESOLVED_BY),
-        Dimension::Basis => Place::Code(facets::BASIS),
-        Dimension::Charge => Place::Code(facets::CHARGE),
-        Dimension::Handoff => Place::Code(facets::HANDOFF),
-        Dimension::Band => Place::Code(facets::BAND),
-        Dimension::Scorer => Place::Code(facets::SCORER),
-        Dimension::Status => Place::Code(facets::STATUS),
+        Dimension::AiTool => RowField::Set(facets::AI_TOOLS),
+        Dimension::ChargeReason => RowField::Set(facets::CHARGE_REASONS),
+        Dimension::Flag => RowField::Set(facets::FLAGS),
+        Dimension::Agent | Dimension::Source | Dimension::Language => RowField::Texts,
+        Dimension::Involvement => RowField::Code(facets::INVOLVEMENT),
+        Dimension::Resolution => RowField::Code(facets::RESOLUTION),
+        Dimension::ResolvedBy => RowField::Code(facets::RESOLVED_BY),
+        Dimension::Basis => RowField::Code(facets::BASIS),
+        Dimension::Charge => RowField::Code(facets::CHARGE),
+        Dimension::Handoff => RowField::Code(facets::HANDOFF),
+        Dimension::Band => RowField::Code(facets::BAND),
+        Dimension::Scorer => RowField::Code(facets::SCORER),
+        Dimension::Status => RowField::Code(facets::STATUS),
     }
 }
 
@@ -240,7 +244,7 @@ fn code_name<T: Named>(raw: u64) -> Vec<Option<String>> {
     vec![value.map(|value| value.name().to_owned())]
 }
 
-/// Most evaluations first, then by value.
+/// The groups with most evaluations, in that order, then by value.
 fn largest(mut groups: Vec<Group>, truncated: &mut bool) -> Vec<Group> {
     groups.sort_by(|one, other| {
         (Reverse(one.measures.count), &one.value).cmp(&(Reverse(other.measures.count), &other.value))
@@ -261,7 +265,7 @@ mod tests {
     /// The breakdown of one row for each pair of a source and a language.
     fn breakdown(sources: u32, languages: u32, by: &[Dimension]) -> Breakdown {
         let mut groups = Groups::new(by);
-        // Few sources a day, so that each day has room for its texts.
+        // Few sources a day, so that no day has too many texts.
         for first in (0..sources).step_by(100) {
             let mut day = DayBuilder::default();
             for source in first..(first + 100).min(sources) {

@@ -1,4 +1,5 @@
-//! The evaluations of one day in columns: what summaries read instead of rows. A day is one of UTC, by the conversation's date.
+//! The evaluations of one day in columns, which lists and summaries read instead of rows. A day is a UTC day, by the start of the
+//! conversation.
 
 use std::collections::HashMap;
 
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::evaluation_facts::Scores;
 use super::facets::Facets;
 
-/// Layout of [`Day::to_bytes`].
+/// Version of the layout of [`Day::to_bytes`].
 const VERSION: u8 = 1;
 /// Bytes of one evaluation in it.
 const ROW_BYTES: usize = 4 + 8 + 4 + 4 + 4;
@@ -26,8 +27,8 @@ pub fn start_of(day: i64) -> i64 {
     day.saturating_mul(DAY_MILLIS)
 }
 
-/// Bytes of different texts that any day may have, and the further ones for each of its evaluations: sources are the callers'
-/// texts, and a day whose evaluations all had their own would need much more memory than its columns.
+/// Maximum size of the distinct texts of a day: a fixed part, and a part for each evaluation. Sources are texts of callers: a day
+/// with a different one for each evaluation would need much more memory than its columns.
 const FREE_TEXT_BYTES: usize = 256 * 1_024;
 const TEXT_BYTES_PER_ROW: usize = 64;
 
@@ -35,7 +36,7 @@ const TEXT_BYTES_PER_ROW: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Texts {
     pub language: Option<String>,
-    /// `None` where the day has too many different ones: see [`Day::lacks_texts`].
+    /// `None` when the day has too many distinct texts: see [`Day::lacks_texts`].
     #[serde(flatten)]
     pub origin: Option<Origin>,
 }
@@ -62,8 +63,8 @@ pub struct Row {
     pub offset: u32,
     pub facets: Facets,
     pub scores: PackedScores,
-    /// Place in [`Day::texts`].
-    pub texts: u32,
+    /// Index into [`Day::texts`].
+    pub text_index: u32,
 }
 
 /// Scores and confidence in one integer; 0 without scores.
@@ -77,7 +78,7 @@ pub struct Day {
     sets: Vec<u64>,
     scores: Vec<u32>,
     offsets: Vec<u32>,
-    places: Vec<u32>,
+    text_indices: Vec<u32>,
     pub texts: Vec<Texts>,
 }
 
@@ -99,11 +100,12 @@ impl PackedScores {
         self.0 != 0
     }
 
-    /// AXIS, resolution accuracy, interaction effort and handoff smoothness by number; 0 without scores.
+    /// A score by number: AXIS, resolution accuracy, interaction effort, handoff smoothness; 0 without scores.
     pub const fn tenths(self, number: u32) -> u32 {
         self.0 >> (6 * number) & 63
     }
 
+    /// The confidence.
     pub const fn hundredths(self) -> u32 {
         self.0 >> 24
     }
@@ -129,12 +131,12 @@ impl Texts {
         Self { language, origin: Some(Origin { source, agents }) }
     }
 
-    /// The registered agents, as far as they are known.
+    /// The registered agents; none when the origin is not known.
     pub fn agents(&self) -> &[Agent] {
         self.origin.as_ref().map_or(&[], |origin| &origin.agents)
     }
 
-    /// Bytes in memory, about.
+    /// Approximate size in memory, in bytes.
     fn weight(&self) -> usize {
         let source = self.origin.as_ref().map_or(0, |origin| origin.source.len());
         let agents = self.agents().iter().map(|agent| 64 + agent.id.len() + agent.name.len());
@@ -154,22 +156,22 @@ impl Day {
     pub fn rows(&self) -> impl Iterator<Item = Row> + '_ {
         let facets =
             self.codes.iter().zip(&self.sets).map(|(codes, sets)| Facets { codes: *codes, sets: *sets });
-        let rest = self.scores.iter().zip(&self.offsets).zip(&self.places);
-        facets.zip(rest).map(|(facets, ((scores, offset), texts))| Row {
+        let rest = self.scores.iter().zip(&self.offsets).zip(&self.text_indices);
+        facets.zip(rest).map(|(facets, ((scores, offset), text_index))| Row {
             offset: *offset,
             facets,
             scores: PackedScores(*scores),
-            texts: *texts,
+            text_index: *text_index,
         })
     }
 
-    /// Whether sources and agents of some evaluations are not known: the day has too many different ones. Filters by them need
-    /// rows.
+    /// Whether sources and agents of some evaluations are not known, because the day has too many distinct texts. Filters by them
+    /// need rows.
     pub fn lacks_texts(&self) -> bool {
         self.texts.iter().any(|texts| texts.origin.is_none())
     }
 
-    /// Bytes in memory, about.
+    /// Approximate size in memory, in bytes.
     pub fn weight(&self) -> u64 {
         let texts: usize = self.texts.iter().map(Texts::weight).sum();
         u64::try_from(256 + self.len() * ROW_BYTES + texts).unwrap_or(u64::MAX)
@@ -187,7 +189,7 @@ impl Day {
         bytes.extend(u32::try_from(texts.len()).unwrap_or(u32::MAX).to_le_bytes());
         bytes.extend(texts);
         bytes.extend(self.sets.iter().flat_map(|set| set.to_le_bytes()));
-        for column in [&self.codes, &self.scores, &self.offsets, &self.places] {
+        for column in [&self.codes, &self.scores, &self.offsets, &self.text_indices] {
             bytes.extend(column.iter().flat_map(|value| value.to_le_bytes()));
         }
         Ok(bytes)
@@ -214,13 +216,13 @@ impl Day {
             rest = others;
             column.as_chunks::<4>().0.iter().map(|value| u32::from_le_bytes(*value)).collect::<Vec<_>>()
         };
-        let (codes, scores, offsets, places) = (next(), next(), next(), next());
+        let (codes, scores, offsets, text_indices) = (next(), next(), next(), next());
         let sets = sets.as_chunks::<8>().0.iter().map(|set| u64::from_le_bytes(*set)).collect();
-        let known = u32::try_from(texts.len()).map_err(|_| UnknownLayout)?;
-        if places.iter().any(|place| *place >= known) {
+        let text_count = u32::try_from(texts.len()).map_err(|_| UnknownLayout)?;
+        if text_indices.iter().any(|index| *index >= text_count) {
             return Err(UnknownLayout);
         }
-        Ok(Self { codes, sets, scores, offsets, places, texts })
+        Ok(Self { codes, sets, scores, offsets, text_indices, texts })
     }
 }
 
@@ -228,36 +230,37 @@ impl Day {
 #[derive(Debug, Default)]
 pub struct DayBuilder {
     day: Day,
-    places: HashMap<Texts, u32>,
+    /// Indexes of the texts that the day has already.
+    text_indices: HashMap<Texts, u32>,
     text_bytes: usize,
 }
 
 impl DayBuilder {
     pub fn push(&mut self, started_at: Timestamp, facets: Facets, scores: PackedScores, texts: &Texts) {
-        let place = self.place_of(texts);
+        let text_index = self.index_of(texts);
         let offset = started_at.as_millis().rem_euclid(DAY_MILLIS);
         self.day.offsets.push(u32::try_from(offset).unwrap_or_default());
         self.day.codes.push(facets.codes);
         self.day.sets.push(facets.sets);
         self.day.scores.push(scores.0);
-        self.day.places.push(place);
+        self.day.text_indices.push(text_index);
     }
 
-    /// The place of texts; those that would need too much memory become texts without an origin.
-    fn place_of(&mut self, texts: &Texts) -> u32 {
-        if let Some(place) = self.places.get(texts) {
-            return *place;
+    /// The index of these texts, which are added if the day lacks them; without their origin if they would exceed the maximum size.
+    fn index_of(&mut self, texts: &Texts) -> u32 {
+        if let Some(index) = self.text_indices.get(texts) {
+            return *index;
         }
         let allowed = FREE_TEXT_BYTES + TEXT_BYTES_PER_ROW * self.day.len();
         let weight = texts.weight();
         if texts.origin.is_some() && self.text_bytes + weight > allowed {
-            return self.place_of(&Texts { language: texts.language.clone(), origin: None });
+            return self.index_of(&Texts { language: texts.language.clone(), origin: None });
         }
-        let place = u32::try_from(self.day.texts.len()).unwrap_or(u32::MAX);
+        let index = u32::try_from(self.day.texts.len()).unwrap_or(u32::MAX);
         self.text_bytes += weight;
         self.day.texts.push(texts.clone());
-        self.places.insert(texts.clone(), place);
-        place
+        self.text_indices.insert(texts.clone(), index);
+        index
     }
 
     pub fn finish(self) -> Day {
@@ -317,11 +320,11 @@ mod tests {
         for length in 0..bytes.len() {
             assert_eq!(Day::from_bytes(&bytes[..length]), Err(UnknownLayout), "{length}");
         }
-        let mut other = bytes.clone();
-        other[0] = VERSION + 1;
-        assert_eq!(Day::from_bytes(&other), Err(UnknownLayout));
-        let mut place = bytes;
-        *place.last_mut().unwrap() = 9;
-        assert_eq!(Day::from_bytes(&place), Err(UnknownLayout));
+        let mut other_version = bytes.clone();
+        other_version[0] = VERSION + 1;
+        assert_eq!(Day::from_bytes(&other_version), Err(UnknownLayout));
+        let mut invalid_index = bytes;
+        *invalid_index.last_mut().unwrap() = 9;
+        assert_eq!(Day::from_bytes(&invalid_index), Err(UnknownLayout));
     }
 }

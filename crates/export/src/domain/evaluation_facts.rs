@@ -1,4 +1,4 @@
-//! What lists filter, sort and show of a ticket and of the evaluation that is shown of it.
+//! Facts: what lists filter, sort and show of a ticket and its latest evaluation.
 
 use assay_contracts::evaluation::{Confidence, Score};
 use assay_contracts::evaluations::{
@@ -12,7 +12,7 @@ use assay_contracts::time::Timestamp;
 use super::csv::Facts;
 use super::facets::{self, Facets};
 
-/// The ticket: stays as it is, whichever evaluation is shown.
+/// Facts of the ticket: the same for all of its evaluations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TicketColumns {
     pub organization_id: OrganizationId,
@@ -27,7 +27,7 @@ pub struct TicketColumns {
     pub agents: Vec<ItemAgent>,
 }
 
-/// The evaluation that is shown.
+/// Facts of the latest evaluation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvaluationColumns {
     pub evaluation_id: EvaluationId,
@@ -99,7 +99,7 @@ impl EvaluationFacts {
         ids
     }
 
-    /// The words of the subject between spaces, so that ` word ` occurs in it exactly if the subject has the word.
+    /// The words of the subject, each between spaces: the text contains ` word ` exactly if the subject has the word.
     pub fn subject_words(&self) -> String {
         let mut text = String::from(" ");
         for word in words_of(&self.ticket.subject) {
@@ -109,7 +109,7 @@ impl EvaluationFacts {
         text
     }
 
-    /// The public form.
+    /// The public representation.
     pub fn into_item(self) -> EvaluationItem {
         let Self { ticket, evaluation } = self;
         let facets = evaluation.facets;

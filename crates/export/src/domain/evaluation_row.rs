@@ -12,7 +12,7 @@ use super::evaluation_facts::EvaluationFacts;
 /// One row for each ticket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvaluationRow {
-    /// The event that brought it, for the inbox; not stored.
+    /// The event with the evaluation, for the inbox; not stored in the row.
     pub event_id: EventId,
     pub organization_id: OrganizationId,
     pub ticket_id: TicketId,

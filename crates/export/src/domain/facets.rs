@@ -1,6 +1,6 @@
-//! The closed lists of an evaluation, packed into two integers: few bytes in rows and days' columns, compared with shifts and
-//! masks on both databases. A stored code is the value's place in its list from 1, 0 where there is none: lists are only ever
-//! appended to.
+//! The enumerated fields of an evaluation, packed into two integers: they take few bytes in rows and columns, and both databases
+//! compare them with shifts and masks. A stored code is the position of the value in its enumeration, from 1; 0: no value. New
+//! values are only ever appended to an enumeration.
 
 use assay_contracts::evaluation::{Evaluation, Named};
 use assay_contracts::evaluations::ResultStatus;
@@ -44,7 +44,7 @@ pub const FLAGS: SetField = SetField { shift: 44, bits: 19, number: 12 };
 /// Every field of sets.
 pub const SET_FIELDS: [SetField; 3] = [AI_TOOLS, CHARGE_REASONS, FLAGS];
 
-/// The packed lists of one evaluation.
+/// The packed fields of one evaluation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Facets {
     /// 31 bits.
@@ -74,12 +74,12 @@ impl Facets {
         facets
     }
 
-    /// As stored; a negative number is no set of this release.
+    /// From the stored numbers, which are never negative.
     pub fn from_stored(codes: i32, sets: i64) -> Self {
         Self { codes: codes.unsigned_abs(), sets: sets.unsigned_abs() }
     }
 
-    /// The value of a field; `None` where there is none, or one of a newer release.
+    /// The value of a field; `None` without a value, or with one of a newer release.
     pub fn value<T: Named>(self, field: CodeField) -> Option<T> {
         value_of(self.code(field))
     }
@@ -92,7 +92,7 @@ impl Facets {
         (self.sets >> field.shift) & ((1 << field.bits) - 1)
     }
 
-    /// The values of a field in the order of documentation.
+    /// The values of a field, in the order of their enumeration.
     pub fn values<T: Named>(self, field: SetField) -> Vec<T> {
         let set = self.set(field);
         T::ALL.iter().copied().filter(|value| set & bit_of(*value) != 0).collect()
@@ -109,10 +109,10 @@ impl Facets {
     }
 }
 
-/// The place of a value in its list, from 1.
+/// The position of a value in its enumeration, from 1.
 pub fn code_of<T: Named>(value: T) -> u32 {
-    let place = T::ALL.iter().position(|other| *other == value).unwrap_or_default();
-    u32::try_from(place).unwrap_or_default() + 1
+    let index = T::ALL.iter().position(|other| *other == value).unwrap_or_default();
+    u32::try_from(index).unwrap_or_default() + 1
 }
 
 /// The value with a code.

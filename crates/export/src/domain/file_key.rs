@@ -2,7 +2,7 @@
 
 use assay_contracts::ids::{ExportId, OrganizationId};
 
-/// Beginning of all keys.
+/// First segment of all keys.
 pub const PREFIX: &str = "exports";
 
 /// The key of the file of one attempt.
@@ -15,7 +15,7 @@ pub struct FileKey {
 }
 
 impl FileKey {
-    /// The key that `text` is, or `None` for a file that is none of ours.
+    /// Parses a key; `None` for a file that this service did not write.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('/');
         let key = match (parts.next(), parts.next(), parts.next(), parts.next(), parts.next()) {

@@ -15,7 +15,7 @@ pub struct Job {
     pub kind: ExportKind,
     pub filters: ExportFilters,
     pub created_at: Timestamp,
-    /// Last state change or heartbeat.
+    /// Last state change or renewal of the lease.
     pub updated_at: Timestamp,
     pub state: JobState,
 }

@@ -58,14 +58,14 @@ impl Claim {
 pub struct ClaimTerms {
     pub owner: LeaseOwner,
     pub now: Timestamp,
-    /// Duration of the lease without a heartbeat.
+    /// Duration of the lease unless it is renewed.
     pub lease_millis: i64,
     /// Pending jobs created after this moment are left to the worker that receives their event; [`Timestamp::MAX`] claims
     /// all.
     pub pending_before: Timestamp,
     /// Jobs with this many counted attempts are not claimed.
     pub max_attempts: u32,
-    /// An organization whose jobs are left to others: it has all the places of this worker that it may have.
+    /// Jobs of this organization are not claimed: it has as many jobs in this worker as it may have.
     pub except: Option<OrganizationId>,
 }
 

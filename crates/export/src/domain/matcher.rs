@@ -1,4 +1,4 @@
-//! Filters over the columns of days. They mean the same as the conditions of the stores.
+//! Applies filters to the columns of days. They select the same rows as the conditions of the stores.
 
 use assay_contracts::evaluation::{Named, Score};
 use assay_contracts::evaluations::{EvaluationFilters, OrNone, ScoreFilter};
@@ -6,10 +6,12 @@ use assay_contracts::evaluations::{EvaluationFilters, OrNone, ScoreFilter};
 use super::day::{Origin, Row, Texts, start_of};
 use super::facets::{self, CodeField, SetField, bit_of, code_of};
 
-/// Filters, compiled. Those of external ids and of words need rows: see [`needs_rows`].
+/// Compiled filters, except those by external id and by words, which need rows: see [`needs_rows`].
 #[derive(Debug)]
 pub struct Matcher {
+    /// One bit for each accepted code of a field.
     codes: Vec<(CodeField, u32)>,
+    /// The accepted bits of a field, and whether the empty set is accepted.
     sets: Vec<(SetField, u64, bool)>,
     /// Allowed tenths of each score, one bit each.
     scores: Vec<(u32, u64)>,
@@ -18,6 +20,7 @@ pub struct Matcher {
     languages: Vec<String>,
     agents: Vec<String>,
     without_agents: bool,
+    /// The period, in milliseconds.
     bounds: (i64, i64),
 }
 
@@ -25,8 +28,9 @@ pub struct Matcher {
 #[derive(Debug)]
 pub struct DayMatcher<'m> {
     matcher: &'m Matcher,
-    /// By place in the texts of the day.
+    /// Whether they match, by index of the day's texts.
     texts: Vec<bool>,
+    /// The period, in milliseconds since the beginning of the day.
     offsets: (i64, i64),
 }
 
@@ -35,8 +39,8 @@ pub fn needs_rows(filters: &EvaluationFilters) -> bool {
     !filters.external_id.is_empty() || !filters.subject.is_empty() || filters.search.is_some()
 }
 
-/// Whether the filters compare what days with too many different texts lack: see [`super::day::Day::lacks_texts`].
-pub fn filters_origin(filters: &EvaluationFilters) -> bool {
+/// Whether the filters compare origins, which days with too many distinct texts lack: see [`super::day::Day::lacks_texts`].
+pub fn has_origin_filter(filters: &EvaluationFilters) -> bool {
     !filters.source.is_empty() || !filters.agent.is_empty()
 }
 
@@ -117,8 +121,8 @@ impl Matcher {
         }
     }
 
-    /// A row without an origin matches filters by it: days with such rows are read for these filters row by row, with the
-    /// conditions of the store (see [`filters_origin`]).
+    /// Texts without an origin match every filter by origin. It is not used there: if a day lacks origins, such filters are applied
+    /// to rows, with the conditions of the store (see [`has_origin_filter`]).
     fn matches_texts(&self, texts: &Texts) -> bool {
         let by_origin = texts.origin.as_ref().is_none_or(|Origin { source, agents }| {
             let by_agent = (self.agents.is_empty() && !self.without_agents)
@@ -149,15 +153,15 @@ impl DayMatcher<'_> {
             })
             && offset >= self.offsets.0
             && offset < self.offsets.1
-            && usize::try_from(row.texts)
+            && usize::try_from(row.text_index)
                 .ok()
-                .and_then(|place| self.texts.get(place))
+                .and_then(|index| self.texts.get(index))
                 .copied()
                 .unwrap_or(false)
     }
 }
 
-/// One bit for each score in tenths that satisfies a filter; `None` without a filter.
+/// One bit for each score, in tenths, that satisfies a filter; `None` without a filter.
 pub fn allowed_tenths(filter: ScoreFilter<'_>) -> Option<u64> {
     if filter.bands.is_empty() && filter.min.is_none() && filter.max.is_none() {
         return None;

@@ -1,5 +1,5 @@
-//! The rows of a page, found in columns of days: which moments its conversations started at. The page is then read by the index of
-//! dates, however many rows the filters select or share a value of the sort key.
+//! Finds the ranks of a page's rows in the columns of days. The page is then read by the start times of these rows, with the index
+//! of dates, however many rows the filters select or share a value of the sort key.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,22 +11,22 @@ use super::matcher::Matcher;
 use super::sort_value::sort_value;
 use super::summary::Days;
 
-/// The place of a row in a list: the smaller, the earlier; the other way round in the list by date from the oldest on. Rows without a
-/// value come last, those of one value by date, the newest first. Conversations that started in the same millisecond share a rank.
+/// The rank of a row: rows are listed in ascending order of ranks, in the list by date from the oldest on in descending order. Rows
+/// without a value come last; those with the same value are ordered by date, the newest first. Rows may share a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
     value: u8,
     date: Reverse<i64>,
 }
 
-/// The first rows of a list behind a rank.
+/// The first rows of a list after a rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ranking {
     /// Rows of the whole list.
     pub total: u64,
     /// The ranks in order, one for each row.
     pub ranks: Vec<Rank>,
-    /// There are no rows behind these.
+    /// There are no rows after these.
     pub is_end: bool,
 }
 
@@ -37,18 +37,18 @@ const WITHOUT_VALUE: u8 = u8::MAX;
 const MAX_VALUE: u8 = 127;
 
 impl Rank {
-    /// Of a row with this value of the sort key.
+    /// The rank of a row with this value of the sort key.
     pub fn new(sort: Sort, value: Option<u8>, started_at: i64) -> Self {
-        let value = value.map_or(WITHOUT_VALUE, |value| compared(sort, value));
+        let value = value.map_or(WITHOUT_VALUE, |value| directed(sort, value));
         Self { value, date: Reverse(started_at) }
     }
 
     /// The value of the sort key.
     pub fn value(self, sort: Sort) -> Option<u8> {
-        (self.value != WITHOUT_VALUE).then(|| compared(sort, self.value))
+        (self.value != WITHOUT_VALUE).then(|| directed(sort, self.value))
     }
 
-    /// The rank in the list from its end.
+    /// The rank in the reversed list.
     fn mirrored(self) -> Self {
         Self { value: u8::MAX - self.value, date: Reverse(self.date.0.saturating_neg()) }
     }
@@ -59,13 +59,13 @@ impl Rank {
     }
 }
 
-/// A value as it is compared, and the other way round.
-fn compared(sort: Sort, value: u8) -> u8 {
+/// The value, mirrored if the order is descending. Its own inverse.
+fn directed(sort: Sort, value: u8) -> u8 {
     if sort.descending { MAX_VALUE.saturating_sub(value) } else { value }
 }
 
 /// Counts the rows that the filters select, and finds the first `wanted` of them from `after` on; `backwards`, those before it, the
-/// nearest first. Rows with the rank of `after` come beside these, because its ticket decides on which side of it they lie.
+/// nearest first. Rows with the rank of `after` are added to these: only their ticket ids tell whether they come before or after it.
 ///
 /// Filters that compare texts which columns lack are not applied.
 pub fn rank(
@@ -78,19 +78,20 @@ pub fn rank(
 ) -> Ranking {
     // By date, ranks are newest first.
     let oldest_first = sort.key == SortKey::StartedAt && !sort.descending;
-    let directed = |rank: Rank| if backwards != oldest_first { rank.mirrored() } else { rank };
-    let after = after.map(directed);
+    let is_reversed = backwards != oldest_first;
+    let in_direction = |rank: Rank| if is_reversed { rank.mirrored() } else { rank };
+    let after = after.map(in_direction);
     let matcher = Matcher::new(filters);
     let (mut total, mut equal) = (0, Vec::new());
-    // The last of the best rows on top.
+    // The last of these rows is on top.
     let mut best: BinaryHeap<Rank> = BinaryHeap::with_capacity(wanted + 1);
-    // The newest day first: of the rows of one value only the newest are kept.
+    // The newest day first: later rows with the same value rarely replace others.
     for (day, columns) in days.iter().rev() {
         let (rows, start) = (matcher.for_day(*day, &columns.texts), start_of(*day));
         for row in columns.rows().filter(|row| rows.matches(row)) {
             total += 1;
             let value = sort_value(sort.key, row.facets, row.scores);
-            let rank = directed(Rank::new(sort, value, start + i64::from(row.offset)));
+            let rank = in_direction(Rank::new(sort, value, start + i64::from(row.offset)));
             if after.is_some_and(|after| rank <= after) {
                 equal.extend(after.filter(|after| *after == rank));
             } else if best.len() < wanted {
@@ -105,7 +106,7 @@ pub fn rank(
     let is_end = best.len() < wanted;
     let mut ranks = equal;
     ranks.extend(best.into_sorted_vec());
-    ranks.iter_mut().for_each(|rank| *rank = directed(*rank));
+    ranks.iter_mut().for_each(|rank| *rank = in_direction(*rank));
     Ranking { total, ranks, is_end }
 }
 
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_with_the_rank_of_the_place_are_added_to_those_behind_it() {
+    fn rows_with_the_rank_of_the_position_are_added_to_those_after_it() {
         let days = [day(0, &[(5, Some(20)), (5, Some(20)), (4, Some(20)), (9, Some(20)), (1, Some(30))])];
         let after = Some(Rank::new(AXIS, Some(20), 5));
         assert_eq!(ranked(&days, AXIS, after, 1), [(20, 5), (20, 5), (20, 4)]);
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn backwards_the_nearest_rows_before_the_place_come_first() {
+    fn nearest_rows_before_the_position_come_first_backwards() {
         let days = [day(0, &[(5, Some(20)), (7, None), (6, Some(10))]), day(1, &[(3, Some(20)), (1, None)])];
         let before = |value, started_at, wanted| {
             let after = Some(Rank::new(AXIS, value, started_at));

@@ -52,19 +52,19 @@ impl SequenceTracker {
         {
             (first, range.since) = (first_before, range_before.since);
         }
-        if let Some(behind) = self.out_of_order.remove(&(number + 1)) {
-            range = OutOfOrderRange { last: behind.last, since: range.since.min(behind.since) };
+        if let Some(next) = self.out_of_order.remove(&(number + 1)) {
+            range = OutOfOrderRange { last: next.last, since: range.since.min(next.since) };
         }
         self.out_of_order.insert(first, range);
         self.advance();
     }
 
-    /// Skips the first gap if the range after it arrived before `limit`; returns the skipped sequences, inclusive. A late
+    /// Skips the first gap if the range after it arrived before `cutoff`; returns the skipped sequences, inclusive. A late
     /// arrival of a skipped sequence is ignored.
-    pub fn skip_gap(&mut self, limit: Timestamp) -> Option<(i64, i64)> {
+    pub fn skip_gap(&mut self, cutoff: Timestamp) -> Option<(i64, i64)> {
         let (first, range) = self.out_of_order.first_key_value()?;
         let skipped = (self.watermark + 1, first - 1);
-        if range.since >= limit {
+        if range.since >= cutoff {
             return None;
         }
         self.watermark = first - 1;
@@ -137,15 +137,15 @@ mod tests {
     #[test]
     fn gap_is_skipped_when_the_range_after_it_is_old() {
         let mut tracker = SequenceTracker::default();
-        for (number, moment) in [(3, 10), (4, 30), (7, 40)] {
-            tracker.record(number, Timestamp::saturating_from_millis(moment));
+        for (number, millis) in [(3, 10), (4, 30), (7, 40)] {
+            tracker.record(number, Timestamp::saturating_from_millis(millis));
         }
-        let limit = Timestamp::saturating_from_millis;
-        assert_eq!(tracker.skip_gap(limit(10)), None);
-        assert_eq!(tracker.skip_gap(limit(11)), Some((1, 2)));
-        assert_eq!((tracker.watermark(), tracker.skip_gap(limit(11))), (4, None));
-        tracker.record(2, limit(99));
-        assert_eq!((tracker.watermark(), tracker.skip_gap(limit(99))), (4, Some((5, 6))));
+        let moment = Timestamp::saturating_from_millis;
+        assert_eq!(tracker.skip_gap(moment(10)), None);
+        assert_eq!(tracker.skip_gap(moment(11)), Some((1, 2)));
+        assert_eq!((tracker.watermark(), tracker.skip_gap(moment(11))), (4, None));
+        tracker.record(2, moment(99));
+        assert_eq!((tracker.watermark(), tracker.skip_gap(moment(99))), (4, Some((5, 6))));
         assert_eq!(tracker, SequenceTracker::new(7, []));
     }
 

@@ -1,12 +1,12 @@
-//! What lists are ordered by.
+//! The values that lists are ordered by.
 
 use assay_contracts::evaluations::SortKey;
 
 use super::day::PackedScores;
 use super::facets::{self, Facets};
 
-/// The value of a sort key, below 128: a score in tenths, the confidence in hundredths or the code of a charge. `None` where there
-/// is none, and for the date, which every row has.
+/// The value of a sort key, below 128: a score in tenths, the confidence in hundredths or the code of a charge. `None` without
+/// a value, and for the date.
 pub fn sort_value(key: SortKey, facets: Facets, scores: PackedScores) -> Option<u8> {
     let score = |value: u32| scores.is_scored().then_some(value);
     let value = match key {

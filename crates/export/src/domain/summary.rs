@@ -12,16 +12,16 @@ use assay_contracts::time::Timestamp;
 use super::breakdown::Groups;
 use super::day::{Day, Row, day_of, start_of};
 use super::facets::{self, bit_of};
-use super::matcher::{Matcher, filters_origin};
+use super::matcher::{Matcher, has_origin_filter};
 use super::tally::Tally;
 
 /// A day's number and its evaluations, in ascending order.
 pub type Days = [(i64, Arc<Day>)];
 
-/// Whether the filters compare texts that one of the days lacks: they need rows, as those of
+/// Whether the filters compare texts that one of the days lacks, so that they need rows. Those of
 /// [`needs_rows`](super::matcher::needs_rows) always do.
 pub fn lack_texts(days: &Days, filters: &EvaluationFilters) -> bool {
-    filters_origin(filters) && days.iter().any(|(_, day)| day.lacks_texts())
+    has_origin_filter(filters) && days.iter().any(|(_, day)| day.lacks_texts())
 }
 
 /// The caller's period has more parts than [`MAX_POINTS`].
@@ -40,7 +40,7 @@ struct Counts {
     parts: Vec<Tally>,
 }
 
-/// The summary of the days' evaluations that match, without the period beside it and the coverage.
+/// The summary of the days' evaluations that match, without the compared period and the coverage.
 ///
 /// # Errors
 /// [`TooManyParts`].
@@ -94,20 +94,24 @@ pub fn count(filters: &EvaluationFilters, days: &Days) -> u64 {
     u64::try_from(days.iter().map(of_day).sum::<usize>()).unwrap_or(u64::MAX)
 }
 
-/// Days of a part. A period of the caller has the parts that were asked for; one that is open at an end, and as long as the
-/// evaluations make it, has longer parts, of whole weeks, where there would be too many.
+/// Length of a part, in days. A period with both ends has parts of the requested step. A period that is open at an end is as long
+/// as its evaluations make it: if it has too many parts, they are lengthened to whole weeks.
 fn part_days(period: Period, step: Step, is_open: bool) -> Result<i64, TooManyParts> {
     let first = start_of(day_of(period.from));
     let length = period.to.as_millis() - first;
-    let asked = if step == Step::Week { 7 } else { 1 };
+    let requested = if step == Step::Week { 7 } else { 1 };
     let fits = |days: &i64| length <= MAX_POINTS * days * DAY_MILLIS;
     if is_open {
-        return Ok([asked].into_iter().chain((1..).map(|weeks| 7 * weeks)).find(fits).unwrap_or(asked));
+        return Ok([requested]
+            .into_iter()
+            .chain((1..).map(|weeks| 7 * weeks))
+            .find(fits)
+            .unwrap_or(requested));
     }
-    if fits(&asked) { Ok(asked) } else { Err(TooManyParts) }
+    if fits(&requested) { Ok(requested) } else { Err(TooManyParts) }
 }
 
-/// The period of the filter; an open end is that of the days.
+/// The period of the filter; an open end is the first or last day with evaluations.
 fn period_of(query: &SummaryQuery, days: &Days) -> Period {
     let (from, to) = (query.filters.from, query.filters.to);
     let moment = |day: i64| Timestamp::saturating_from_millis(start_of(day));
@@ -116,7 +120,7 @@ fn period_of(query: &SummaryQuery, days: &Days) -> Period {
     Period { from, to }
 }
 
-/// The parts of a period, from its first day of UTC, cut at its ends.
+/// The parts of a period, counted from the start of its first UTC day. The first and the last are cut at its ends.
 fn parts_of(period: Period, days: i64) -> Vec<Period> {
     let length = days * DAY_MILLIS;
     let first = start_of(day_of(period.from));
@@ -180,7 +184,7 @@ impl Counts {
     }
 }
 
-/// Eight steps of half a point; the last one with 5.0.
+/// Eight steps of half a point; the last one includes 5.0.
 fn distribution(tenths: &[u64; 64]) -> Vec<DistributionStep> {
     let step = |number: u8| {
         let (min, max) = (10 + 5 * number, if number == 7 { 50 } else { 14 + 5 * number });
@@ -210,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn open_period_has_longer_parts_where_there_would_be_too_many() {
+    fn open_period_with_too_many_parts_has_longer_ones() {
         // One conversation of 1970, and one of 2026.
         let days = days(&[0, 20_500]);
         for (step, from) in [(Step::Day, None), (Step::Week, None), (Step::Week, Some(Timestamp::MIN))] {
@@ -231,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn period_of_the_caller_keeps_its_parts() {
+    fn period_with_both_ends_has_parts_of_the_requested_step() {
         let of = |days: i64, step| {
             let to = Some(Timestamp::saturating_from_millis(start_of(days)));
             let filters = EvaluationFilters { from: Some(Timestamp::MIN), to, ..Default::default() };

@@ -1,6 +1,6 @@
-//! Terms: small integers that stand for the values of a row, so that one inverted index of PostgreSQL finds the rows of any
-//! filter. A closed value's term is exact. A text's term is a hash of its organization and the text: conditions with one also
-//! compare the text.
+//! Terms: integers that stand for the values of a row, so that one inverted index of PostgreSQL finds the rows of any filter. The
+//! term of an enumerated value or a score is exact. The term of a text is a hash of organization, kind and text: conditions
+//! with one also compare the text.
 
 use assay_contracts::evaluations::words_of;
 use assay_contracts::ids::{AgentId, OrganizationId};
@@ -8,15 +8,15 @@ use assay_contracts::ids::{AgentId, OrganizationId};
 use super::evaluation_facts::EvaluationFacts;
 use super::facets::{CODE_FIELDS, CodeField, INVOLVEMENT, SET_FIELDS, SetField};
 
-/// Values of one field.
+/// Number of terms that each field may have.
 const STRIDE: i32 = 256;
 
-/// Fields of scores, in terms of tenths.
+/// Fields of scores; their terms are the tenths.
 pub const AXIS: i32 = 20;
 pub const RESOLUTION_ACCURACY: i32 = 21;
 pub const INTERACTION_EFFORT: i32 = 22;
 pub const HANDOFF_SMOOTHNESS: i32 = 23;
-/// Confidence in steps of five hundredths: all of a step must be compared, too.
+/// Confidence in steps of five hundredths: conditions also compare the exact confidence.
 pub const CONFIDENCE: i32 = 24;
 pub const CONFIDENCE_STEP: u8 = 5;
 
@@ -78,7 +78,7 @@ pub fn bit_term(field: SetField, bit: u32) -> i32 {
     field.number * STRIDE + i32::try_from(bit).unwrap_or_default() + 1
 }
 
-/// The term of evaluations without any value of a set; failed ones have none.
+/// The term of evaluations with an empty set; failed evaluations have no sets and no such term.
 pub fn empty_term(field: SetField) -> i32 {
     field.number * STRIDE
 }
@@ -95,7 +95,7 @@ pub fn agent_term(organization: OrganizationId, agent: AgentId) -> i32 {
     text_term(organization, TextKind::Agent, &agent.to_string())
 }
 
-/// FNV-1a, above all terms of closed values. The hash is stored: it never changes.
+/// FNV-1a, folded to 30 bits, above all other terms. It is stored, so it must never change.
 pub fn text_term(organization: OrganizationId, kind: TextKind, text: &str) -> i32 {
     let kind = [kind as u8];
     let organization = organization.as_uuid();

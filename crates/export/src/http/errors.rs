@@ -15,7 +15,7 @@ use crate::app::read_export::ReadExportError;
 /// Suggested polling interval of a pending export, in seconds.
 const RETRY_AFTER_SECONDS: &str = "2";
 
-/// Suggested pause of a client whose organization has too many open exports, or downloads under way, in seconds.
+/// Suggested pause of a client whose organization has too many open exports or simultaneous downloads, in seconds.
 const OPEN_EXPORTS_RETRY_AFTER_SECONDS: &str = "10";
 const DOWNLOAD_RETRY_AFTER_SECONDS: &str = "10";
 

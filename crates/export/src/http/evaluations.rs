@@ -11,7 +11,7 @@ use assay_platform::web::{Caller, WebError, all_query_pairs, invalid_parameter, 
 
 use super::Services;
 use crate::app::find_neighbours::{FindNeighboursError, find_neighbours as find};
-use crate::app::list_evaluations::{ListEvaluationsError, Reading, list_evaluations};
+use crate::app::list_evaluations::{ListEvaluationsError, ReadContext, list_evaluations};
 use crate::app::summarize_evaluations::{SummarizeError, count_evaluations, summarize_evaluations};
 
 pub(super) async fn list(
@@ -21,7 +21,7 @@ pub(super) async fn list(
 ) -> Result<HttpResponse, WebError> {
     let organization_id = caller.tenant(Scope::EvaluationsRead)?.organization_id;
     let query = ListQuery::parse(all_query_pairs(&request)).map_err(invalid_query)?;
-    let page = list_evaluations(reading(&services, organization_id), &services.keys, query).await?;
+    let page = list_evaluations(read_context(&services, organization_id), &services.keys, query).await?;
     tagged(&request, &page)
 }
 
@@ -32,7 +32,7 @@ pub(super) async fn summarize(
 ) -> Result<HttpResponse, WebError> {
     let organization_id = caller.tenant(Scope::EvaluationsRead)?.organization_id;
     let query = SummaryQuery::parse(all_query_pairs(&request)).map_err(invalid_query)?;
-    tagged(&request, &summarize_evaluations(reading(&services, organization_id), query).await?)
+    tagged(&request, &summarize_evaluations(read_context(&services, organization_id), query).await?)
 }
 
 /// Evaluations of a period whose tickets have the id `since` or a later one.
@@ -43,7 +43,7 @@ pub(super) async fn count(
 ) -> Result<Json<TicketCount>, WebError> {
     let organization_id = caller.tenant(Scope::EvaluationsRead)?.organization_id;
     let CountQuery { period, since } = CountQuery::parse(all_query_pairs(&request)).map_err(invalid_query)?;
-    let count = count_evaluations(reading(&services, organization_id), period, since).await?;
+    let count = count_evaluations(read_context(&services, organization_id), period, since).await?;
     Ok(Json(TicketCount { count, since: None }))
 }
 
@@ -55,12 +55,12 @@ pub(super) async fn find_neighbours(
 ) -> Result<HttpResponse, WebError> {
     let organization_id = caller.tenant(Scope::EvaluationsRead)?.organization_id;
     let query = NeighboursQuery::parse(all_query_pairs(&request)).map_err(invalid_query)?;
-    tagged(&request, &find(reading(&services, organization_id), &id, query).await?)
+    tagged(&request, &find(read_context(&services, organization_id), &id, query).await?)
 }
 
-fn reading(services: &Services, organization_id: OrganizationId) -> Reading<'_> {
-    let Services { evaluations, days, reading_places, .. } = services;
-    Reading { store: evaluations.as_ref(), days, places: reading_places, organization_id }
+fn read_context(services: &Services, organization_id: OrganizationId) -> ReadContext<'_> {
+    let Services { evaluations, days, read_permits, .. } = services;
+    ReadContext { store: evaluations.as_ref(), days, permits: read_permits, organization_id }
 }
 
 impl From<ListEvaluationsError> for WebError {

@@ -16,7 +16,7 @@ use assay_platform::objects::Objects;
 use assay_platform::web::{ServiceAuth, resource, service_auth_middleware};
 
 use crate::app::download_permits::DownloadPermits;
-use crate::app::reading_places::ReadingPlaces;
+use crate::app::read_permits::ReadPermits;
 use crate::store::{DayCache, EvaluationStore, ExportStore};
 
 /// State of the handlers.
@@ -24,7 +24,7 @@ pub(crate) struct Services {
     pub(crate) store: Arc<dyn ExportStore>,
     pub(crate) evaluations: Arc<dyn EvaluationStore>,
     pub(crate) days: Arc<DayCache>,
-    pub(crate) reading_places: ReadingPlaces,
+    pub(crate) read_permits: ReadPermits,
     pub(crate) outbox: Outbox,
     /// Keys of cursors and download URLs.
     pub(crate) keys: SigningKeys,

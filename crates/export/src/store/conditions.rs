@@ -1,6 +1,7 @@
 //! The conditions of filters, as text for the statements of lists and files. They mean the same as [`crate::domain::matcher`].
 //!
-//! Ids, numbers and codes stand in the text: they are generated, and the planner must see them. Texts of callers are bound.
+//! Ids, numbers and codes are literals: they are not texts of callers, and the planner needs their values. Texts of callers are
+//! bound parameters.
 
 use assay_contracts::evaluation::Named;
 use assay_contracts::evaluations::{EvaluationFilters, OrNone, words_of};
@@ -12,10 +13,10 @@ use crate::domain::facets::{self, CodeField, SetField, bit_of, code_of};
 use crate::domain::matcher::allowed_tenths;
 use crate::domain::terms::{self, TextKind, bit_term, code_term, empty_term, tenths_term, text_term};
 
-/// Number of values of a score beyond which their terms would find more rows than they leave out.
-pub(super) const MANY_TERMS: usize = 20;
+/// With more values of a score than this, their terms would find most rows: the column is compared instead.
+pub(super) const MAX_SCORE_TERMS: usize = 20;
 
-/// What the two databases write differently.
+/// The SQL of one of the two databases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
     /// Has the column `terms` with an inverted index.
@@ -23,21 +24,21 @@ pub(super) enum Dialect {
     Sqlite,
 }
 
-/// The columns of a table that a period compares.
+/// The columns that the conditions of a period compare.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PeriodColumns {
     organization_id: &'static str,
     date: &'static str,
 }
 
-/// Of `evaluation_facts` with the alias `facts`.
+/// The columns of `evaluation_facts`, with the alias `facts`.
 pub(super) const FACTS: PeriodColumns =
     PeriodColumns { organization_id: "facts.organization_id", date: "facts.started_at" };
-/// Of `evaluation_rows` with the alias `lines`.
+/// The columns of `evaluation_rows`, with the alias `lines`.
 pub(super) const LINES: PeriodColumns =
     PeriodColumns { organization_id: "lines.organization_id", date: "lines.conversation_started_at" };
 
-/// Conditions joined by `AND`, or a statement made of them, with the texts of its placeholders `$1`, `$2`, …
+/// Conditions joined by `AND`, with the texts of their placeholders `$1`, `$2`, …
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Conditions {
     pub(super) sql: String,
@@ -114,12 +115,12 @@ impl Conditions {
     }
 }
 
-/// An expression for the code of a field; 0 where there is none.
+/// The expression for the code of a field; 0: no value.
 pub(super) fn code_of_field(field: CodeField) -> String {
     format!("((facts.codes >> {}) & {})", field.shift, (1 << field.bits) - 1)
 }
 
-/// Any of these terms.
+/// The condition that a row has any of these terms.
 pub(super) fn any_term(terms: &[i32]) -> String {
     format!("facts.terms && '{{{}}}'::integer[]", list(terms))
 }
@@ -184,7 +185,7 @@ impl Builder {
             let tenths: Vec<u8> = (10..=50).filter(|tenths| allowed >> tenths & 1 == 1).collect();
             if tenths.is_empty() {
                 self.parts.push("1 = 0".to_owned());
-            } else if self.dialect == Dialect::Postgres && tenths.len() <= MANY_TERMS {
+            } else if self.dialect == Dialect::Postgres && tenths.len() <= MAX_SCORE_TERMS {
                 let terms: Vec<i32> = tenths.iter().map(|tenths| tenths_term(field, *tenths)).collect();
                 self.parts.push(any_term(&terms));
             } else {
@@ -202,7 +203,7 @@ impl Builder {
         self.parts.push(format!("facts.confidence BETWEEN {min} AND {max}"));
         let mut steps: Vec<i32> = (min..=max).map(terms::confidence_term).collect();
         steps.dedup();
-        if self.dialect == Dialect::Postgres && steps.len() <= MANY_TERMS / 2 {
+        if self.dialect == Dialect::Postgres && steps.len() <= MAX_SCORE_TERMS / 2 {
             self.parts.push(any_term(&steps));
         }
     }
@@ -211,8 +212,8 @@ impl Builder {
         if values.is_empty() {
             return;
         }
-        let places: Vec<String> = values.iter().map(|value| self.bind(value.clone())).collect();
-        self.parts.push(format!("{column} IN ({})", places.join(", ")));
+        let placeholders: Vec<String> = values.iter().map(|value| self.bind(value.clone())).collect();
+        self.parts.push(format!("{column} IN ({})", placeholders.join(", ")));
         if self.dialect == Dialect::Postgres {
             let terms: Vec<i32> =
                 values.iter().map(|value| text_term(self.organization, kind, value)).collect();
@@ -225,8 +226,8 @@ impl Builder {
         for agent in &filters.agent {
             match agent {
                 OrNone::Value(id) => {
-                    // The ids of a JSON text that this service wrote.
-                    either.push(format!("{}(facts.agents, '\"{id}\"') > 0", self.position()));
+                    // `agents` is JSON text in which an id is a quoted string.
+                    either.push(format!("{}(facts.agents, '\"{id}\"') > 0", self.position_function()));
                     found.push(terms::agent_term(self.organization, *id));
                 }
                 OrNone::None => {
@@ -255,16 +256,16 @@ impl Builder {
     fn search(&mut self, filters: &EvaluationFilters) {
         let Some(search) = &filters.search else { return };
         let words = self.words(search);
-        let place = self.bind(search.clone());
+        let placeholder = self.bind(search.clone());
         let term = text_term(self.organization, TextKind::ExternalId, search);
         let id = match self.dialect {
-            Dialect::Postgres => format!("({} AND facts.external_id = {place})", any_term(&[term])),
-            Dialect::Sqlite => format!("facts.external_id = {place}"),
+            Dialect::Postgres => format!("({} AND facts.external_id = {placeholder})", any_term(&[term])),
+            Dialect::Sqlite => format!("facts.external_id = {placeholder}"),
         };
         self.parts.push(format!("({words} OR {id})"));
     }
 
-    /// All words of a text are words of the subject.
+    /// The condition that the subject has all words of a text.
     fn words(&mut self, text: &str) -> String {
         let mut words: Vec<String> = words_of(text).collect();
         words.sort_unstable();
@@ -276,20 +277,21 @@ impl Builder {
             all.push(format!("facts.terms @> '{{{}}}'::integer[]", list(&terms)));
         }
         for word in words {
-            let place = self.bind(format!(" {word} "));
-            all.push(format!("{}(facts.subject_words, {place}) > 0", self.position()));
+            let placeholder = self.bind(format!(" {word} "));
+            all.push(format!("{}(facts.subject_words, {placeholder}) > 0", self.position_function()));
         }
         format!("({})", all.join(" AND "))
     }
 
-    /// The function that finds a text in another.
-    fn position(&self) -> &'static str {
+    /// The SQL function that returns the position of a text in another, from 1; 0: not found.
+    fn position_function(&self) -> &'static str {
         match self.dialect {
             Dialect::Postgres => "strpos",
             Dialect::Sqlite => "instr",
         }
     }
 
+    /// Adds a text; returns its placeholder.
     fn bind(&mut self, text: String) -> String {
         self.texts.push(text);
         format!("${}", self.texts.len())

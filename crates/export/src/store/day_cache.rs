@@ -1,5 +1,5 @@
-//! The columns of days that this process has read. An entry is valid for one version of its day, which every reader compares
-//! with the database, so a process never answers with old columns.
+//! Caches the columns of days that this process has read. The key has the version of the day: readers look up the version that
+//! the database has, so they never get old columns.
 
 use std::sync::Arc;
 
@@ -10,21 +10,21 @@ use uuid::Uuid;
 
 use crate::domain::day::Day;
 
-/// Entries that the cache is dimensioned for: days of 1,000 evaluations.
+/// Estimated size of an entry: a day of 1,000 evaluations.
 const TYPICAL_DAY_BYTES: u64 = 24 * 1_024;
 
-/// A day larger than its part of the cache would never be kept; by default there are four parts for each processor.
+/// An entry larger than its shard is never kept; quick_cache has four shards per processor by default, too small for large days.
 const SHARDS: usize = 2;
 
 type Key = (OrganizationId, i64, Uuid);
 
 /// Bounded by bytes.
-pub struct DayCache(Cache<Key, Arc<Day>, ByBytes>);
+pub struct DayCache(Cache<Key, Arc<Day>, ByteWeighter>);
 
 #[derive(Debug, Clone)]
-struct ByBytes;
+struct ByteWeighter;
 
-impl Weighter<Key, Arc<Day>> for ByBytes {
+impl Weighter<Key, Arc<Day>> for ByteWeighter {
     fn weight(&self, _: &Key, day: &Arc<Day>) -> u64 {
         day.weight()
     }
@@ -41,12 +41,12 @@ impl DayCache {
         Self(match options {
             Ok(options) => Cache::with_options(
                 options,
-                ByBytes,
+                ByteWeighter,
                 DefaultHashBuilder::default(),
                 DefaultLifecycle::default(),
             ),
-            // Only without one of the capacities.
-            Err(_) => Cache::with_weighter(entries, bytes, ByBytes),
+            // `build` fails only when a capacity is not set.
+            Err(_) => Cache::with_weighter(entries, bytes, ByteWeighter),
         })
     }
 
@@ -76,7 +76,7 @@ mod tests {
             builder.push(Timestamp::MIN, Facets::default(), PackedScores::default(), &texts);
         }
         let day = Arc::new(builder.finish());
-        // Large enough that it would be divided for each processor.
+        // Large enough that quick_cache would use its default number of shards.
         let cache = DayCache::new(3 * day.weight());
         let (organization, version): (OrganizationId, Uuid) = (new_id(), new_id());
         cache.put(organization, 7, version, day.clone());

@@ -14,7 +14,7 @@ use crate::domain::day::Day;
 use crate::domain::evaluation_facts::EvaluationFacts;
 use crate::domain::ranking::Rank;
 
-/// A place in a list: the sort key's value (`None` comes last), the conversation's date and the ticket.
+/// A position in a list: the sort key's value (`None` comes last), the conversation's date and the ticket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListPosition {
     pub value: Option<i64>,
@@ -28,25 +28,25 @@ pub struct ListSelection {
     pub organization_id: OrganizationId,
     pub filters: EvaluationFilters,
     pub sort: Sort,
-    /// Rows behind this place; all without it.
+    /// Rows after this position; `None`: from the beginning.
     pub after: Option<ListPosition>,
-    /// From the end of the list: rows before `after`, the nearest first.
+    /// Reverses the direction: rows before `after`, the nearest first; `None`: from the end.
     pub backwards: bool,
-    /// Only rows with these ranks, which may be more than the list needs.
+    /// Only rows with these ranks; they may be more than the list needs.
     pub ranks: Option<Arc<RankRange>>,
 }
 
 /// The ranks of a part of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RankRange {
-    /// When the conversations started, in milliseconds.
+    /// Start times of the conversations, in milliseconds.
     pub moments: BTreeSet<i64>,
-    /// The last one.
+    /// The last rank in the order of the list.
     pub last: Rank,
 }
 
 impl ListPosition {
-    /// The rank of its row.
+    /// The rank of the row at this position.
     pub fn rank(&self, sort: Sort) -> Rank {
         // Values of sort keys are below 128.
         let value = self.value.and_then(|value| u8::try_from(value).ok());
@@ -55,7 +55,7 @@ impl ListPosition {
 }
 
 impl RankRange {
-    /// `None` without ranks.
+    /// `None` when `ranks` is empty.
     pub fn of(ranks: &[Rank]) -> Option<Self> {
         let last = *ranks.last()?;
         Some(Self { moments: ranks.iter().map(|rank| rank.started_at()).collect(), last })
@@ -66,20 +66,20 @@ impl RankRange {
 #[derive(Debug)]
 pub struct FoundDays {
     pub days: Vec<(i64, Arc<Day>)>,
-    /// `false`: the days that changed are left out, because they have too many rows.
+    /// `false`: the stale days are left out, because they have too many rows.
     pub is_complete: bool,
 }
 
-/// A day whose columns lack a change.
+/// A day with rows that changed after its columns were written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct MarkedDay {
+pub struct StaleDay {
     pub organization_id: OrganizationId,
     pub day: i64,
 }
 
 #[async_trait]
 pub trait EvaluationStore: Send + Sync {
-    /// At most `limit` rows in order.
+    /// The first rows of the selection in its order, at most `limit`.
     async fn list(&self, selection: ListSelection, limit: u32)
     -> Result<Vec<EvaluationFacts>, DatabaseError>;
 
@@ -94,24 +94,24 @@ pub trait EvaluationStore: Send + Sync {
         filters: EvaluationFilters,
     ) -> Result<Option<(EvaluationFacts, bool)>, DatabaseError>;
 
-    /// The days with evaluations between two days, both included, as of one moment. Days that changed are read from their rows,
-    /// unless there are more than `max_changed_rows`, or a day that no columns were made of yet: the number of its rows is unknown.
+    /// The days with evaluations between two days, both included, in one snapshot. Stale days are read from their rows. They are
+    /// left out when they have more than `max_stale_rows`, or when one has no columns yet: the number of its rows is unknown.
     async fn days(
         &self,
         organization_id: OrganizationId,
         between: (i64, i64),
-        max_changed_rows: Option<u64>,
+        max_stale_rows: Option<u64>,
         cache: Arc<DayCache>,
     ) -> Result<FoundDays, DatabaseError>;
 
-    /// The days of the rows that the filters select.
+    /// The rows that the filters select, by day, as columns.
     async fn selected_days(
         &self,
         organization_id: OrganizationId,
         filters: EvaluationFilters,
     ) -> Result<Vec<(i64, Arc<Day>)>, DatabaseError>;
 
-    /// Number of rows of the period and later than this ticket id.
+    /// Number of rows of the period with the ticket id `since` or a later one.
     async fn count_since(
         &self,
         organization_id: OrganizationId,
@@ -119,13 +119,13 @@ pub trait EvaluationStore: Send + Sync {
         since: TicketId,
     ) -> Result<u64, DatabaseError>;
 
-    /// The day with the oldest mark that was not refreshed since `before` and is none of `except`.
-    async fn next_marked_day(
+    /// The day that has been stale for longest, was not refreshed after `before` and is not in `except`.
+    async fn next_stale_day(
         &self,
         before: Timestamp,
-        except: Vec<MarkedDay>,
-    ) -> Result<Option<MarkedDay>, DatabaseError>;
+        except: Vec<StaleDay>,
+    ) -> Result<Option<StaleDay>, DatabaseError>;
 
-    /// Puts the rows of a day with marks into columns.
-    async fn refresh_day(&self, marked: MarkedDay, now: Timestamp) -> Result<(), DatabaseError>;
+    /// Writes the columns of a stale day from its rows.
+    async fn refresh_day(&self, stale_day: StaleDay, now: Timestamp) -> Result<(), DatabaseError>;
 }

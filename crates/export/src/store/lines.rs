@@ -11,9 +11,9 @@ use super::Selection;
 use super::conditions::{Conditions, Dialect, LINES};
 use crate::domain::csv::{self, UnknownColumns};
 
-/// Chunk size. A longer line is a chunk of its own.
+/// Chunk size. A longer line is a chunk by itself.
 const CHUNK_BYTES: usize = 256 * 1024;
-/// Capacity of the channel: reading continues while a part of the file is uploaded.
+/// Capacity of the channel, in chunks: reading continues while a part of the file is uploaded.
 const CHUNKS: usize = 4;
 
 /// Failure of a snapshot.
@@ -35,9 +35,14 @@ impl From<diesel::result::Error> for SnapshotError {
     }
 }
 
-/// The statement for the lines of a selection in the order of a file. Without filters beyond the period it reads the lines
-/// alone.
-pub(super) fn select_lines(selection: &Selection, dialect: Dialect) -> Conditions {
+/// A statement with the texts of its placeholders.
+pub(super) struct LinesStatement {
+    pub(super) sql: String,
+    pub(super) texts: Vec<String>,
+}
+
+/// The statement for the lines of a selection in the order of a file. It does not read facts when a period is the only filter.
+pub(super) fn select_lines(selection: &Selection, dialect: Dialect) -> LinesStatement {
     let line = match selection.kind {
         ExportKind::Axis => "axis_line",
         ExportKind::ResolutionAudit => "audit_line",
@@ -45,7 +50,7 @@ pub(super) fn select_lines(selection: &Selection, dialect: Dialect) -> Condition
     let (filters, organization) = (&selection.filters, selection.organization_id);
     if filters.is_period_only() {
         let Conditions { sql, texts } = Conditions::of_period(organization, filters, LINES);
-        return Conditions {
+        return LinesStatement {
             sql: format!(
                 "SELECT lines.columns_version, lines.{line} AS line FROM evaluation_rows lines
                   WHERE {sql} ORDER BY lines.conversation_started_at, lines.ticket_id"
@@ -54,7 +59,7 @@ pub(super) fn select_lines(selection: &Selection, dialect: Dialect) -> Condition
         };
     }
     let Conditions { sql, texts } = Conditions::of(organization, filters, dialect);
-    Conditions {
+    LinesStatement {
         sql: format!(
             "SELECT lines.columns_version, lines.{line} AS line FROM evaluation_facts facts
                JOIN evaluation_rows lines ON lines.ticket_id = facts.ticket_id

@@ -24,7 +24,7 @@ use assay_platform::web::cursor::Position;
 use async_trait::async_trait;
 
 pub use self::day_cache::DayCache;
-pub use self::evaluations::{EvaluationStore, FoundDays, ListPosition, ListSelection, MarkedDay, RankRange};
+pub use self::evaluations::{EvaluationStore, FoundDays, ListPosition, ListSelection, RankRange, StaleDay};
 pub use self::lines::{LineSink, SnapshotError, line_channel};
 pub use self::notifications::Notifications;
 use crate::domain::evaluation_row::EvaluationRow;
@@ -61,14 +61,14 @@ pub enum Created {
     TooManyOpen,
 }
 
-/// What the files of a job are for.
+/// Which files of a job are in use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileUse {
     /// The job is open: any of its files may be written, or become the file of the job.
     Open,
     /// The file of a complete job; all others are left over.
     File { object_key: String },
-    /// None: the job failed, or its file was removed.
+    /// No file: the job failed, or its file was removed.
     None,
 }
 
@@ -98,7 +98,7 @@ pub struct SkippedSequences {
 pub struct Selection {
     pub organization_id: OrganizationId,
     pub kind: ExportKind,
-    /// The filters of lists.
+    /// The same filters as for lists.
     pub filters: ExportFilters,
 }
 
@@ -133,7 +133,7 @@ pub trait ExportStore: Send + Sync {
     /// replaces the row of a ticket, and none replaces a tombstone.
     async fn record_rows(&self, rows: Arc<Vec<EvaluationRow>>, now: Timestamp) -> Result<(), DatabaseError>;
 
-    /// Replaces rows, present or future, with tombstones in one transaction; skips events that were handled before.
+    /// Writes tombstones over rows, existing or not, in one transaction; skips events that were handled before.
     async fn delete_rows(&self, rows: Vec<DeletedRow>, now: Timestamp) -> Result<(), DatabaseError>;
 
     /// Removes the oldest rows of an organization with ticket ids below `before`, at most `limit`; returns the count.
@@ -156,11 +156,12 @@ pub trait ExportStore: Send + Sync {
     /// Removes a batch of expired inbox entries and idempotency records; returns the count.
     async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError>;
 
-    /// Skips sequences that are still missing although a later one arrived before `limit`, and targets set before `limit`;
-    /// returns the skipped ranges.
-    async fn skip_missing_sequences(&self, limit: Timestamp) -> Result<Vec<SkippedSequences>, DatabaseError>;
+    /// Skips the missing sequences before a range that arrived before `cutoff`, and those up to the target of an export created
+    /// before `cutoff`; returns the skipped ranges.
+    async fn skip_missing_sequences(&self, cutoff: Timestamp)
+    -> Result<Vec<SkippedSequences>, DatabaseError>;
 
-    /// Forgets the skipped sequences of an organization, or of all, whose evaluations are older than `before`.
+    /// Deletes the skipped sequences of an organization, or of all, whose evaluations are older than `before`.
     async fn prune_skipped_sequences(
         &self,
         organization_id: Option<OrganizationId>,
@@ -179,8 +180,7 @@ pub trait WorkStore: Send + Sync {
     async fn claim(&self, terms: ClaimTerms) -> Result<Option<Claim>, DatabaseError>;
 
     /// Extends the lease to `until`. `false` when the lease is lost.
-    async fn heartbeat(&self, claim: &Claim, now: Timestamp, until: Timestamp)
-    -> Result<bool, DatabaseError>;
+    async fn renew(&self, claim: &Claim, now: Timestamp, until: Timestamp) -> Result<bool, DatabaseError>;
 
     /// Completes the job with its file. `false` when the lease is lost; `true` also when this file is published already.
     async fn complete(
@@ -220,15 +220,15 @@ pub trait WorkStore: Send + Sync {
     /// Number of sequences between the watermark of the read model and the target of the job. `None` without a target.
     async fn evaluation_lag(&self, id: ExportId) -> Result<Option<i64>, DatabaseError>;
 
-    /// Number of evaluations up to the target of the job that have not arrived, also of those that no export waits for any
-    /// more. `None` without a target.
+    /// Number of evaluations up to the target of the job that have not arrived, skipped ones included. `None` without a
+    /// target.
     async fn missing_evaluations(&self, id: ExportId) -> Result<Option<u64>, DatabaseError>;
 
-    /// What the files of these jobs are for; a job that does not exist is left out.
+    /// Which files of these jobs are in use; a job that does not exist is left out.
     async fn file_uses(&self, ids: Vec<ExportId>) -> Result<BTreeMap<ExportId, FileUse>, DatabaseError>;
 
-    /// Which of these organizations have a job.
-    async fn with_jobs(
+    /// Those of these organizations that have a job.
+    async fn organizations_with_jobs(
         &self,
         organizations: BTreeSet<OrganizationId>,
     ) -> Result<BTreeSet<OrganizationId>, DatabaseError>;

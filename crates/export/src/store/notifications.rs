@@ -22,7 +22,7 @@ pub enum Notifications {
 pub(super) type FailedJob = (StoredId, StoredId, String);
 
 impl Notifications {
-    pub(super) fn complete(
+    pub(super) fn completed_event(
         self,
         claim: &Claim,
         file: &FinishedFile,
@@ -37,7 +37,7 @@ impl Notifications {
         self.event((claim.id, claim.organization_id, claim.kind), outcome, now)
     }
 
-    pub(super) fn failed(
+    pub(super) fn failed_event(
         self,
         claim: &Claim,
         message: &str,
@@ -48,7 +48,7 @@ impl Notifications {
     }
 
     /// The events of jobs that exhausted their attempts.
-    pub(super) fn all_failed(
+    pub(super) fn failed_events(
         self,
         jobs: Vec<FailedJob>,
         message: &str,

@@ -1,4 +1,5 @@
-//! PostgreSQL: workers skip the rows that others lock, rows arrive as arrays, months are partitions, and a cursor reads a file.
+//! PostgreSQL: workers skip rows that others have locked, rows are inserted as arrays, tables are partitioned by month, and the
+//! lines of an export file are read through a cursor.
 
 use std::collections::HashSet;
 
@@ -14,8 +15,8 @@ use diesel::sql_types::{Array, BigInt, Integer, Nullable, SmallInt, Text};
 use uuid::Uuid;
 
 use self::sql::{FactsValues, TicketRecord};
-use super::conditions::{Conditions as Lines, Dialect};
-use super::lines::{SelectedLine, select_lines};
+use super::conditions::Dialect;
+use super::lines::{LinesStatement, SelectedLine, select_lines};
 use super::{LineSink, Selection, SnapshotError};
 use crate::domain::evaluation_row::EvaluationRow;
 
@@ -24,7 +25,7 @@ type Backend = diesel::pg::Pg;
 type Database = assay_platform::db::Postgres;
 /// Column type of ids.
 type Id = diesel::sql_types::Uuid;
-/// A result of any length is read without holding all of it.
+/// Reads a result of any length row by row, without holding it in memory.
 type RowByRow = PgRowByRowLoadingMode;
 
 #[path = "sql/mod.rs"]
@@ -35,7 +36,8 @@ pub(super) use self::sql::SqlStore;
 const SKIP_LOCKED: &str = "FOR UPDATE OF exports SKIP LOCKED";
 const DIALECT: Dialect = Dialect::Postgres;
 
-const ROWS: &str = "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8)";
+/// The values of the rows to insert.
+const ROW_VALUES: &str = "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8)";
 
 /// The last condition allows partition pruning.
 const REMOVE_OLDER: &str = "
@@ -56,12 +58,13 @@ const MONTHS_AHEAD: i32 = 3;
 const EVALUATION_FACTS: PartitionedTable = PartitionedTable { name: "evaluation_facts", key: "ticket_id" };
 const EVALUATION_ROWS: PartitionedTable = PartitionedTable { name: "evaluation_rows", key: "ticket_id" };
 
-/// Plans the cursor for all of its rows. A fetch may have to sort, and the object store may be slow between two of them.
+/// The cursor is planned for reading all rows. Timeouts are long: a fetch may have to sort, and an upload between two fetches may
+/// be slow.
 const SNAPSHOT_SETTINGS: &str = "
     SET LOCAL cursor_tuple_fraction = 1.0; SET LOCAL statement_timeout = '10min';
     SET LOCAL idle_in_transaction_session_timeout = '10min'";
 
-/// Enough rows to hide the round trip. An aborted snapshot reads the rest of one fetch.
+/// Enough rows to hide the round trip. An aborted export still reads the rest of its current fetch.
 const FETCH: &str = "FETCH FORWARD 2000 FROM export_lines";
 
 #[declare_sql_function]
@@ -69,8 +72,8 @@ extern "SQL" {
     fn greatest(one: BigInt, other: BigInt) -> BigInt;
 }
 
-/// Until the end of the transaction no other one gets past this line with the same `name`.
-fn serialize(connection: &mut Connection, name: &str) -> Result<(), DatabaseError> {
+/// Locks `name` until the end of the transaction: transactions with the same name run one after the other.
+fn lock_until_commit(connection: &mut Connection, name: &str) -> Result<(), DatabaseError> {
     static_sql("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))")
         .bind::<Text, _>(name)
         .execute(connection)?;
@@ -101,7 +104,7 @@ fn upsert_rows(
     Ok(written.into_iter().map(|record| record.ticket_id.0.into()).collect())
 }
 
-/// Takes its rows as arrays; arrays of different lengths cannot be nested, so terms come as texts.
+/// Takes one array for each column. Arrays of arrays must have equal lengths, so the terms of a row are the text of an array.
 const INSERT_FACTS: &str = "
     INSERT INTO evaluation_facts (ticket_id, organization_id, started_at, ended_at, imported_at, external_id, source,
         source_account_id, subject, subject_words, agents, evaluation_id, evaluated_at, codes, sets, axis,
@@ -180,7 +183,7 @@ async fn copy_lines(
 ) -> Result<u64, SnapshotError> {
     let read = move |connection: &mut Connection| {
         connection.batch_execute(SNAPSHOT_SETTINGS)?;
-        let Lines { sql, texts } = select_lines(&selection, DIALECT);
+        let LinesStatement { sql, texts } = select_lines(&selection, DIALECT);
         let cursor =
             sql_query(format!("DECLARE export_lines NO SCROLL CURSOR FOR {sql}")).into_boxed::<Backend>();
         texts.into_iter().fold(cursor, |query, text| query.bind::<Text, _>(text)).execute(connection)?;

@@ -1,4 +1,4 @@
-//! SQLite: one writer, so that there is nothing to lock, and one statement reads a file.
+//! SQLite: there is one writer, so nothing is locked; one statement reads the lines of an export file.
 
 use std::collections::HashSet;
 
@@ -12,8 +12,8 @@ use diesel::sql_query;
 use diesel::sql_types::{BigInt, Integer, Nullable, SmallInt, Text};
 
 use self::sql::{FactsValues, TicketRecord};
-use super::conditions::{Conditions as Lines, Dialect};
-use super::lines::{SelectedLine, select_lines};
+use super::conditions::Dialect;
+use super::lines::{LinesStatement, SelectedLine, select_lines};
 use super::{LineSink, Selection, SnapshotError};
 use crate::domain::evaluation_row::EvaluationRow;
 
@@ -22,23 +22,24 @@ type Backend = diesel::sqlite::Sqlite;
 type Database = assay_platform::db::Sqlite;
 /// Column type of ids.
 type Id = Text;
-/// SQLite has no other: it makes rows as they are read.
+/// The only mode of SQLite, which computes each row as it is read.
 type RowByRow = DefaultLoadingMode;
 
 #[path = "sql/mod.rs"]
 #[cfg_attr(
     feature = "distributed",
-    expect(clippy::duplicate_mod, reason = "one text of statements, compiled for both databases")
+    expect(clippy::duplicate_mod, reason = "the same statements, compiled for both databases")
 )]
 mod sql;
 
 pub(super) use self::sql::SqlStore;
 
-/// Nothing is locked.
+/// SQLite has no row locks.
 const SKIP_LOCKED: &str = "";
 const DIALECT: Dialect = Dialect::Sqlite;
 
-const ROWS: &str = "VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+/// The values of the row to insert.
+const ROW_VALUES: &str = "VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
 
 const REMOVE_OLDER: &str = "
     DELETE FROM evaluation_rows WHERE ticket_id IN
@@ -56,8 +57,8 @@ extern "SQL" {
     fn greatest(one: BigInt, other: BigInt) -> BigInt;
 }
 
-/// There is one writer.
-fn serialize(_: &mut Connection, _: &str) -> Result<(), DatabaseError> {
+/// There is one writer, so there is nothing to lock.
+fn lock_until_commit(_: &mut Connection, _: &str) -> Result<(), DatabaseError> {
     Ok(())
 }
 
@@ -128,7 +129,7 @@ async fn read_snapshot<T: Send + 'static>(
     database.read(move |connection| connection.transaction(read)).await
 }
 
-/// SQLite has none.
+/// SQLite has no partitions.
 async fn ensure_partitions(_: &Database, _: Timestamp) -> Result<(), DatabaseError> {
     Ok(())
 }
@@ -141,7 +142,7 @@ async fn copy_lines(
 ) -> Result<u64, SnapshotError> {
     database
         .read(move |connection| {
-            let Lines { sql, texts } = select_lines(&selection, DIALECT);
+            let LinesStatement { sql, texts } = select_lines(&selection, DIALECT);
             let query = sql_query(sql).into_boxed::<Backend>();
             let lines = texts
                 .into_iter()

@@ -206,7 +206,7 @@ async fn expired_lease_is_taken_over_and_its_worker_changes_nothing(jobs: Jobs) 
     assert_eq!((successor.id, successor.attempt, successor.counted_attempt), (id, 2, 2));
     assert_ne!(successor.object_key(), dead.object_key());
 
-    assert!(!jobs.work.heartbeat(&dead, later, later.plus_millis(LEASE)).await?);
+    assert!(!jobs.work.renew(&dead, later, later.plus_millis(LEASE)).await?);
     assert!(!jobs.work.complete(&dead, file(&dead), later).await?);
     assert!(!jobs.work.fail(&dead, "no", later).await?);
     assert!(!jobs.work.retry_later(&dead, later, later).await?);
@@ -222,11 +222,11 @@ async fn heartbeat_extends_the_lease_and_updates_the_job(jobs: Jobs) -> Result<(
     let id = jobs.create(NOW).await?;
     let claim = jobs.claim().await?;
     let beat = NOW.plus_millis(LEASE - 1);
-    assert!(jobs.work.heartbeat(&claim, beat, beat.plus_millis(LEASE)).await?);
+    assert!(jobs.work.renew(&claim, beat, beat.plus_millis(LEASE)).await?);
     assert_eq!(jobs.job(id).await?.updated_at, beat);
     assert_eq!(jobs.claim_at(NOW.plus_millis(LEASE)).await?, None);
     // A clock that is behind does not move it back.
-    assert!(jobs.work.heartbeat(&claim, NOW, beat.plus_millis(LEASE)).await?);
+    assert!(jobs.work.renew(&claim, NOW, beat.plus_millis(LEASE)).await?);
     assert_eq!(jobs.job(id).await?.updated_at, beat);
     Ok(())
 }

@@ -31,7 +31,7 @@ pub struct AcceptConversation {
 /// A conversation was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum AcceptError {
-    /// An AI author refers to an agent that is not registered.
+    /// An AI author refers to no registered agent, or to two different ones.
     #[error("an AI author cannot be resolved")]
     Authors(UnresolvedAuthors),
     /// A conversation with this identity was imported before, as this ticket.
@@ -43,7 +43,7 @@ pub enum AcceptError {
     /// agent-registry is unavailable.
     #[error(transparent)]
     Registry(#[from] ClientError),
-    /// The outbox backlog has reached its limit: accepted events would only wait there.
+    /// The outbox backlog, or the organization's share of it, has reached its limit.
     #[error(transparent)]
     OutboxFull(#[from] BacklogFull),
     #[error(transparent)]
@@ -81,7 +81,7 @@ impl Acceptance {
     /// [`AcceptError`]; nothing was written, except possibly after [`AcceptError::TooSlow`].
     pub async fn accept(&self, request: AcceptConversation) -> Result<RecordedResponse, AcceptError> {
         self.backlog.check_organization(request.organization_id)?;
-        let (import, answer) = self.prepare(request).await?;
+        let (import, response) = self.prepare(request).await?;
         let result = self.queue.push(import)?;
         let outcome = match timeout(self.deadline, result).await {
             Some(Ok(result)) => result.map_err(AcceptError::Database)?,
@@ -89,9 +89,9 @@ impl Acceptance {
             None => return Err(AcceptError::TooSlow(self.deadline)),
         };
         match outcome {
-            ImportOutcome::Accepted => Ok(answer),
+            ImportOutcome::Accepted => Ok(response),
             ImportOutcome::Duplicate(ticket_id) => Err(AcceptError::Duplicate(ticket_id)),
-            ImportOutcome::KeyReused(KeyReuse::Replay(first_answer)) => Ok(first_answer),
+            ImportOutcome::KeyReused(KeyReuse::Replay(first_response)) => Ok(first_response),
             ImportOutcome::KeyReused(KeyReuse::Conflict) => Err(AcceptError::IdempotencyConflict),
         }
     }
@@ -102,7 +102,7 @@ impl Acceptance {
         let agents = resolve_authors(&mut conversation, &known).map_err(AcceptError::Authors)?;
 
         let (ticket_id, accepted_at): (TicketId, _) = (new_id(), now());
-        let answer = receipt(ticket_id, &conversation)?;
+        let response = accepted_response(ticket_id, &conversation)?;
         let accepted = ConversationAccepted { organization_id, ticket_id, accepted_at };
         let event = OutgoingEvent::new(new_id(), accepted_at, &accepted)?;
         let mut import = Import::new(ticket_id, organization_id, conversation, &agents, event, accepted_at)?;
@@ -110,13 +110,16 @@ impl Acceptance {
             organization_id,
             key,
             fingerprint,
-            response: answer.clone(),
+            response: response.clone(),
         });
-        Ok((import, answer))
+        Ok((import, response))
     }
 }
 
-fn receipt(id: TicketId, conversation: &Conversation) -> Result<RecordedResponse, serde_json::Error> {
+fn accepted_response(
+    id: TicketId,
+    conversation: &Conversation,
+) -> Result<RecordedResponse, serde_json::Error> {
     let receipt = ImportReceipt {
         id,
         external_ticket_id: conversation.ticket_id.clone(),

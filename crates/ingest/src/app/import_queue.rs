@@ -1,12 +1,12 @@
-//! The queue of imports to be written: bounded in number and in bytes, so that overload is answered at once and memory
-//! has a limit. Any number of writers take batches from it.
+//! The queue of imports to be written. It is bounded in number and in bytes: imports beyond a limit are refused at once, and
+//! memory is bounded. Any number of writers take batches from it.
 //!
 //! Group commit (ADR 19): a transaction costs about the same whatever its size, so few large ones are better than many
 //! small ones. One writer at a time is the leader and takes what is queued; others take only full batches. Under load the
 //! leader lingers a moment for more imports.
 //!
-//! Organizations take turns, and each may take up half of the queue: one that imports as fast as it can neither delays the
-//! imports of others by its own nor has them refused.
+//! Organizations take turns, and each may fill at most half of the queue: an organization with many imports neither delays
+//! those of others nor causes their refusal.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -29,8 +29,8 @@ const TARGET_BATCH: usize = MAX_BATCH / 2;
 /// The leader lingers when the last batch had at least this many imports.
 const LINGER_ABOVE: usize = 24;
 
-/// Maximum bytes of compressed transcripts and subjects in one transaction, unless a single one is larger: beyond a few megabytes a
-/// larger batch saves nothing and delays the others.
+/// Maximum bytes of compressed transcripts and subjects in one transaction; a larger import is written alone. Batches of
+/// more than a few megabytes save nothing and delay the other imports.
 const MAX_BATCH_BYTES: usize = 8 * 1024 * 1024;
 
 /// Maximum bytes of compressed transcripts and subjects in the queue.
@@ -49,9 +49,9 @@ pub struct Job {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum QueueFull {
     #[error("too many imports are waiting to be written")]
-    OfAll,
+    WholeQueue,
     #[error("too many imports of the organization are waiting to be written")]
-    OfOrganization,
+    OrganizationShare,
 }
 
 /// The queue; clones share it.
@@ -113,29 +113,30 @@ impl ImportQueue {
         let job = Job { import: Arc::new(import), reply };
         let mut state = self.lock();
         self.check_room(&state.jobs, &job)?;
-        let was_full = state.is_full();
+        let had_full_batch = state.has_full_batch();
         state.jobs.push_back(job.import.organization_id, job.bytes(), job);
-        let (count, became_full) = (state.jobs.len(), !was_full && state.is_full());
+        let (count, completes_batch) = (state.jobs.len(), !had_full_batch && state.has_full_batch());
         drop(state);
-        if count == 1 || became_full {
+        if count == 1 || completes_batch {
             self.shared.work_available.notify_one();
         }
-        if count == TARGET_BATCH || became_full {
+        if count == TARGET_BATCH || completes_batch {
             self.shared.target_reached.notify_one();
         }
         Ok(receiver)
     }
 
     fn check_room(&self, jobs: &Turns<Job>, job: &Job) -> Result<(), QueueFull> {
-        let is_over = |jobs: usize, bytes: usize, share: usize| {
-            jobs >= (self.shared.capacity / share).max(1)
-                || (jobs > 0 && bytes + job.bytes() > MAX_QUEUED_BYTES / share)
+        // `divisor` is 1 for the whole queue and 2 for the share of an organization.
+        let is_full = |count: usize, bytes: usize, divisor: usize| {
+            count >= (self.shared.capacity / divisor).max(1)
+                || (count > 0 && bytes + job.bytes() > MAX_QUEUED_BYTES / divisor)
         };
-        if is_over(jobs.len(), jobs.bytes(), 1) {
-            return Err(QueueFull::OfAll);
+        if is_full(jobs.len(), jobs.bytes(), 1) {
+            return Err(QueueFull::WholeQueue);
         }
-        let (own_jobs, own_bytes) = jobs.of(job.import.organization_id);
-        if is_over(own_jobs, own_bytes, 2) { Err(QueueFull::OfOrganization) } else { Ok(()) }
+        let (own_jobs, own_bytes) = jobs.totals_of(job.import.organization_id);
+        if is_full(own_jobs, own_bytes, 2) { Err(QueueFull::OrganizationShare) } else { Ok(()) }
     }
 
     /// Puts a job back at the front. The capacity was checked when it was pushed.
@@ -177,7 +178,7 @@ impl ImportQueue {
             *permit = Some(LeaderPermit(self.clone()));
             *linger_until = (state.last_batch >= LINGER_ABOVE).then(|| now + self.shared.linger);
         }
-        if !is_stopping && !state.is_full() {
+        if !is_stopping && !state.has_full_batch() {
             if permit.is_none() {
                 return Step::Wait;
             }
@@ -189,7 +190,7 @@ impl ImportQueue {
             }
         }
         let batch = state.take_batch();
-        let has_full_batch = state.is_full();
+        let has_full_batch = state.has_full_batch();
         drop(state);
         if has_full_batch {
             self.shared.work_available.notify_one();
@@ -209,7 +210,7 @@ impl ImportQueue {
 }
 
 impl QueueState {
-    fn is_full(&self) -> bool {
+    fn has_full_batch(&self) -> bool {
         self.jobs.len() >= MAX_BATCH || self.jobs.bytes() >= MAX_BATCH_BYTES
     }
 
@@ -221,9 +222,8 @@ impl QueueState {
                 self.jobs.push_front(job.import.organization_id, job.bytes(), job);
                 break;
             }
-            // The import was withdrawn.
             if job.reply.is_closed() {
-                continue;
+                continue; // The import was withdrawn.
             }
             bytes += job.bytes();
             batch.push(job);
@@ -304,18 +304,18 @@ mod tests {
     async fn full_queue_refuses_imports_until_a_batch_is_taken() {
         let queue = queue(2);
         let waiting = fill(&queue, 2);
-        assert_eq!(queue.push(import()).err(), Some(QueueFull::OfAll));
+        assert_eq!(queue.push(import()).err(), Some(QueueFull::WholeQueue));
         assert_eq!(take(&queue).await.0, waiting.len());
         assert!(queue.push(import()).is_ok());
     }
 
     #[tokio::test]
-    async fn organization_may_take_up_half_of_the_queue() {
+    async fn organization_may_fill_half_of_the_queue() {
         let (queue, large) = (queue(8), new_id());
         let waiting: Vec<_> = (0..4).map(|_| queue.push(import_of(large)).unwrap()).collect();
-        assert_eq!(queue.push(import_of(large)).err(), Some(QueueFull::OfOrganization));
+        assert_eq!(queue.push(import_of(large)).err(), Some(QueueFull::OrganizationShare));
         let _others = fill(&queue, 4);
-        assert_eq!(queue.push(import()).err(), Some(QueueFull::OfAll));
+        assert_eq!(queue.push(import()).err(), Some(QueueFull::WholeQueue));
         assert_eq!(take(&queue).await.0, waiting.len() + 4);
         assert!(queue.push(import_of(large)).is_ok());
     }

@@ -21,7 +21,7 @@ pub enum ReadTranscriptError {
     Database(#[from] DatabaseError),
 }
 
-/// The transcript, its messages as they were stored.
+/// The transcript of a ticket by its id as text; the messages are the stored JSON.
 pub async fn read_transcript(
     store: &dyn Store,
     organization_id: OrganizationId,
@@ -31,7 +31,7 @@ pub async fn read_transcript(
     let found =
         store.read_transcripts(vec![TicketReference { organization_id, ticket_id }], TARGET_BYTES).await?;
     if let Some(transcript) = found.transcripts.into_iter().next() {
-        return Ok(public(transcript));
+        return Ok(into_public(transcript));
     }
     if !found.unreadable.is_empty() {
         return Err(ReadTranscriptError::Unreadable(ticket_id));
@@ -42,7 +42,7 @@ pub async fn read_transcript(
     Err(ReadTranscriptError::NotFound)
 }
 
-fn public(transcript: StoredTranscript) -> TicketTranscript<Box<RawValue>> {
+fn into_public(transcript: StoredTranscript) -> TicketTranscript<Box<RawValue>> {
     let ticket = transcript.ticket;
     TicketTranscript {
         ticket_id: ticket.id,

@@ -20,7 +20,7 @@ pub enum ReadTranscriptsError {
     Database(#[from] DatabaseError),
 }
 
-/// The transcripts of the tickets that exist, until the response is large enough; the rest is listed as unread.
+/// Reads the transcripts of the tickets that exist until the response has [`TARGET_BYTES`]; the other tickets are `unread`.
 pub async fn read_transcripts(
     store: &dyn Store,
     wanted: ReadTranscripts,
@@ -30,7 +30,7 @@ pub async fn read_transcripts(
         return Err(ReadTranscriptsError::TooMany);
     }
     if facts_only {
-        return Ok(facts(store.read_ticket_facts(tickets).await?));
+        return Ok(without_transcripts(store.read_ticket_facts(tickets).await?));
     }
     let mut response = Transcripts::default();
     let mut bytes = 0;
@@ -47,6 +47,7 @@ pub async fn read_transcripts(
     Ok(response)
 }
 
-fn facts(found: Vec<UnreadableTranscript>) -> Transcripts<StoredTranscript> {
-    Transcripts { unreadable: found, ..Transcripts::default() }
+/// Facts only: every ticket is listed without its transcript, in the wire field `unreadable`.
+fn without_transcripts(tickets: Vec<UnreadableTranscript>) -> Transcripts<StoredTranscript> {
+    Transcripts { unreadable: tickets, ..Transcripts::default() }
 }

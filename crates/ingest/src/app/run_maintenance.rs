@@ -36,7 +36,7 @@ pub async fn run_maintenance(
     registry: &RegistryClient,
 ) -> Result<(), MaintenanceError> {
     store.maintain_partitions(now()).await?;
-    while store.prune(now()).await? == PRUNE_BATCH {}
+    while store.prune_idempotency_records(now()).await? == PRUNE_BATCH {}
     let before = now().plus_millis(-TOMBSTONE_RETENTION_MILLIS);
     while store.prune_tombstones(before, ROWS_BATCH).await? == ROWS_BATCH {}
     remove_expired_transcripts(store, outbox, registry).await
@@ -48,11 +48,11 @@ async fn remove_expired_transcripts(
     registry: &RegistryClient,
 ) -> Result<(), MaintenanceError> {
     let now = now();
-    let retention = registry.retention().await?;
-    for of_organization in &retention {
-        prune_expired_tickets(store, of_organization, now).await?;
+    let retentions = registry.retention().await?;
+    for retention in &retentions {
+        prune_expired_tickets(store, retention, now).await?;
     }
-    for cutoff in retention.iter().filter_map(|retention| RetentionCutoff::of(retention, now)) {
+    for cutoff in retentions.iter().filter_map(|retention| RetentionCutoff::of(retention, now)) {
         let mut count = 0;
         loop {
             let removed = store.expire(cutoff, EXPIRY_BATCH).await?;
@@ -70,7 +70,8 @@ async fn remove_expired_transcripts(
     Ok(())
 }
 
-/// Also of an organization that keeps its transcripts for ever: it may have had a shorter period before.
+/// Removes the expired tickets whose evaluations have expired, too. An organization that keeps its transcripts for ever may
+/// have some, from a shorter period that it had before.
 async fn prune_expired_tickets(
     store: &dyn Store,
     retention: &OrganizationRetention,

@@ -35,11 +35,11 @@ impl<T> Turns<T> {
     }
 
     /// Number of items of an organization, and their bytes.
-    pub fn of(&self, organization: OrganizationId) -> (usize, usize) {
+    pub fn totals_of(&self, organization: OrganizationId) -> (usize, usize) {
         self.queues.get(&organization).map_or((0, 0), |queue| (queue.items.len(), queue.bytes))
     }
 
-    /// Appends an item to those of its organization, whose next turn stays where it is.
+    /// Appends an item to the queue of its organization, which keeps its place in the order of turns.
     pub fn push_back(&mut self, organization: OrganizationId, bytes: usize, item: T) {
         if !self.queues.contains_key(&organization) {
             self.order.push_back(organization);
@@ -101,7 +101,8 @@ mod tests {
         }
         turns.push_back(small, 1, 100);
         assert_eq!((turns.len(), turns.bytes()), (5, 41));
-        assert_eq!((turns.of(large), turns.of(small), turns.of(new_id())), ((4, 40), (1, 1), (0, 0)));
+        let totals = (turns.totals_of(large), turns.totals_of(small), turns.totals_of(new_id()));
+        assert_eq!(totals, ((4, 40), (1, 1), (0, 0)));
         assert_eq!([turns.pop(), turns.pop(), turns.pop()], [Some(1), Some(100), Some(2)]);
         turns.push_back(small, 1, 101);
         assert_eq!([turns.pop(), turns.pop(), turns.pop()], [Some(3), Some(101), Some(4)]);

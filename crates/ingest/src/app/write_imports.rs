@@ -16,7 +16,7 @@ use crate::store::Store;
 /// Pause between two attempts to create the partitions.
 const PARTITIONS_RETRY: Duration = Duration::from_secs(1);
 
-/// A leader that is not done after this gives up leadership.
+/// A leader whose transaction takes longer gives up leadership.
 const LEADER_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Takes batches of imports from the queue and commits them.
@@ -32,7 +32,7 @@ pub struct Writer {
 
 /// Runs one writer until `stop`, and then until the queue is empty. A failure is sent to the requests of the failed batch.
 pub async fn write_imports(writer: Writer, stop: CancellationToken) {
-    if !create_partitions(writer.store.as_ref(), &stop).await {
+    if !prepare_partitions(writer.store.as_ref(), &stop).await {
         return;
     }
     while let Some((jobs, permit)) = writer.queue.take(&stop).await {
@@ -45,10 +45,10 @@ pub async fn write_imports(writer: Writer, stop: CancellationToken) {
     }
 }
 
-/// Creates this and next month's partitions before the first write; otherwise rows land in the default partition and must be moved
-/// later. False when the process stops first.
-async fn create_partitions(store: &dyn Store, stop: &CancellationToken) -> bool {
-    while let Err(error) = store.create_partitions(now()).await {
+/// Creates the partitions of this and the next month before the first write: rows in the default partition would have to be
+/// moved later. False when the process stops first.
+async fn prepare_partitions(store: &dyn Store, stop: &CancellationToken) -> bool {
+    while let Err(error) = store.prepare_partitions(now()).await {
         tracing::warn!(cause = %error, "imports cannot be written yet: trying again");
         if timeout(PARTITIONS_RETRY, stop.cancelled()).await.is_some() {
             return false;
@@ -83,8 +83,8 @@ fn is_accepted(result: &WriteResult) -> bool {
     matches!(result, Ok(ImportOutcome::Accepted))
 }
 
-/// One result per import. A batch that fails for good is retried one import at a time, so that an import which the database
-/// rejects does not fail the others; during an outage that would only delay every answer.
+/// One result per import. After a permanent error the imports are retried one at a time, so that an import that the
+/// database rejects does not fail the others. After a transient error (an outage) retries would only delay every response.
 async fn write_batch(store: &dyn Store, imports: Vec<Arc<Import>>, claim: FastPathClaim) -> Vec<WriteResult> {
     let error = match store.accept_batch(imports.clone(), claim).await {
         Ok(outcomes) => return outcomes.into_iter().map(Ok).collect(),
@@ -133,7 +133,7 @@ fn same_key(one: &Import, other: &Import) -> bool {
 }
 
 /// The result of a concurrent request that repeats an idempotency key, derived from that of the first request; `None`
-/// when the repeat must be written itself.
+/// when the repeat must be written separately.
 fn result_of_repeat(result: &WriteResult, first: &Import, repeat: &Import) -> Option<WriteResult> {
     let (first, repeat) = (first.record.as_ref()?, repeat.record.as_ref()?);
     let same_request = first.fingerprint == repeat.fingerprint;

@@ -108,9 +108,9 @@ mod tests {
 
     fn known(agents: &[AgentFacts]) -> HashMap<AgentReference, AgentFacts> {
         let by_id = agents.iter().map(|agent| (AgentReference::Id(agent.id), agent.clone()));
-        let by_name =
+        let by_external_id =
             agents.iter().map(|agent| (AgentReference::ExternalId(agent.external_id.clone()), agent.clone()));
-        by_id.chain(by_name).collect()
+        by_id.chain(by_external_id).collect()
     }
 
     /// A conversation with one message per AI author, each given as its two ids.

@@ -1,5 +1,5 @@
-//! Messages as they are stored: their JSON, compressed by the service rather than by the database, which would do it
-//! with a slower algorithm on the one machine that cannot be added to (`proto-docs/adr/0015-compressed-transcripts.md`).
+//! Messages as they are stored: their JSON, compressed by the service rather than by the database, which has a slower
+//! algorithm and, unlike the service, cannot be scaled out (`proto-docs/adr/0015-compressed-transcripts.md`).
 //!
 //! Format 1, lengths in bytes, numbers little-endian:
 //! the format (1), CRC-32 of everything after it (4), length of the JSON (4), the JSON as an LZ4 block.
@@ -27,7 +27,7 @@ pub struct CompressedMessages(Vec<u8>);
 pub enum CompressError {
     #[error("the messages cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
-    #[error("the messages have {0} bytes as JSON: {MAX_BYTES} can be stored")]
+    #[error("the messages have {0} bytes as JSON: at most {MAX_BYTES} can be stored")]
     TooLarge(usize),
 }
 

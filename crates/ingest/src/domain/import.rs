@@ -1,4 +1,4 @@
-//! An import: everything that one conversation writes.
+//! An import: everything that is written for one conversation.
 
 use assay_contracts::conversation::{Conversation, IdentityHash};
 use assay_contracts::event::AgentFacts;
@@ -32,7 +32,7 @@ pub struct Import {
     pub messages: CompressedMessages,
     /// The resolved agents, as JSON.
     pub agents_json: String,
-    /// The display names in it.
+    /// The display names in the conversation.
     pub participants: Vec<Participant>,
     pub accepted_at: Timestamp,
     /// Its `conversation.accepted` event.

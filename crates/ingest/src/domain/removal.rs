@@ -34,7 +34,7 @@ pub struct RetentionCutoff {
     pub organization_id: OrganizationId,
     /// Conversations with smaller ids have expired.
     pub before: TicketId,
-    /// Evaluations of tickets imported since then are kept; `None`: all of them.
+    /// Evaluations of tickets imported since then are kept; `None`: all evaluations.
     evaluations_since: Option<Timestamp>,
     now: Timestamp,
 }
@@ -50,17 +50,17 @@ impl RetentionCutoff {
         })
     }
 
-    /// The smallest ticket id whose evaluation is kept; `None`: all of them.
+    /// The smallest ticket id whose evaluation is kept; `None`: all evaluations are kept.
     pub fn first_with_kept_evaluation(&self) -> Option<TicketId> {
         self.evaluations_since.map(TicketId::min_at)
     }
 
-    /// The events of removed conversations. Only those whose evaluations are kept need one: a conversation that was not
-    /// evaluated yet cannot be evaluated any more.
+    /// The events about removed conversations, without those whose evaluations have expired, too. A conversation that has no
+    /// evaluation can no longer get one: on the event, scoring-worker records its evaluation as failed.
     pub fn events(&self, removed: Vec<TicketFacts>) -> Result<Vec<OutgoingEvent>, EncodeError> {
-        let has_evaluation =
+        let keeps_evaluation =
             |ticket: &TicketFacts| self.evaluations_since.is_none_or(|since| ticket.imported_at >= since);
-        let tickets: Vec<TicketFacts> = removed.into_iter().filter(has_evaluation).collect();
+        let tickets: Vec<TicketFacts> = removed.into_iter().filter(keeps_evaluation).collect();
         let (organization_id, expired_at) = (self.organization_id, self.now);
         let events = tickets.chunks(MAX_EXPIRED_TICKETS).map(|tickets| {
             let expired = ConversationsExpired { organization_id, tickets: tickets.to_vec(), expired_at };

@@ -1,4 +1,4 @@
-//! The role's internal HTTP interface. Every call needs a service token made for ingest.
+//! The role's internal HTTP interface. Every call needs a service token issued for ingest.
 
 mod conversations;
 mod tickets;
@@ -53,7 +53,7 @@ pub fn configure(services: Services, auth: ServiceAuth) -> impl Fn(&mut ServiceC
 }
 
 impl Services {
-    async fn body(&self, request: &HttpRequest, payload: Payload) -> Result<BufferedBody, WebError> {
+    async fn read_body(&self, request: &HttpRequest, payload: Payload) -> Result<BufferedBody, WebError> {
         let limits = BodyLimits { max_bytes: self.max_body_bytes, deadline: BODY_DEADLINE };
         read_buffered_body(request, payload, limits, &self.body_budget).await
     }

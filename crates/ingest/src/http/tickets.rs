@@ -13,7 +13,7 @@ use super::Services;
 use crate::app::delete_ticket::{DeleteTicketError, delete_ticket, find_deletion};
 use crate::app::read_ticket::read_ticket;
 
-/// Most tickets that are counted: their rows are read for the dates of the conversations.
+/// Maximum number of tickets that a count considers: it reads the row of each for the date of the conversation.
 const MAX_COUNTED: u32 = 10_000;
 
 pub async fn read(
@@ -46,7 +46,8 @@ pub async fn deletion(
     Ok(Json(find_deletion(services.store.as_ref(), organization_id, &id).await?))
 }
 
-/// Number of tickets with the id `since` or a later one whose conversations began between `from` and `to`; of very many the newest.
+/// Counts the tickets from the id `since` on whose conversations began between `from` and `to`; considers only the newest
+/// [`MAX_COUNTED`].
 pub async fn count(
     caller: Caller,
     services: Data<Services>,

@@ -1,4 +1,4 @@
-//! The store of conversations: one trait of the role's use cases, implemented once (`sql`), compiled for each database.
+//! The store of conversations: a trait for the role's use cases, implemented once (`sql`) and compiled for each database.
 
 #[cfg(feature = "distributed")]
 mod postgres;
@@ -22,7 +22,7 @@ use crate::domain::{Import, ImportOutcome, RetentionCutoff, TicketDeletion};
 #[async_trait]
 pub trait Store: Send + Sync {
     /// Creates the partitions of the current and the next month. Idempotent.
-    async fn create_partitions(&self, now: Timestamp) -> Result<(), DatabaseError>;
+    async fn prepare_partitions(&self, now: Timestamp) -> Result<(), DatabaseError>;
 
     /// Moves rows out of the default partition and creates the partitions of the coming months. Idempotent.
     async fn maintain_partitions(&self, now: Timestamp) -> Result<(), DatabaseError>;
@@ -42,22 +42,22 @@ pub trait Store: Send + Sync {
         id: TicketId,
     ) -> Result<Option<Ticket>, DatabaseError>;
 
-    /// The transcripts of the first existing tickets, at least one, and no further one beyond `max_bytes`, stored or as text;
-    /// and the tickets among them that have a tombstone. The rest is in `unread`.
+    /// Reads the transcripts of tickets, of the first at least, until they have `max_bytes`, either compressed or as text; the
+    /// tickets that were not read are in `unread`. Tickets that were looked up and have a tombstone are in `deleted`.
     async fn read_transcripts(
         &self,
         tickets: Vec<TicketReference>,
         max_bytes: usize,
     ) -> Result<StoredTranscripts, DatabaseError>;
 
-    /// Attributes of existing tickets.
+    /// Facts of the existing tickets, without their transcripts.
     async fn read_ticket_facts(
         &self,
         tickets: Vec<TicketReference>,
     ) -> Result<Vec<UnreadableTranscript>, DatabaseError>;
 
     /// Deletes a ticket in one transaction: removes the conversation and its display names, and writes a tombstone and the
-    /// event. Its identity stays used. False when the organization has no such ticket.
+    /// event. Its identity stays used: a new import is a duplicate. False when the organization has no such ticket.
     async fn delete_ticket(&self, deletion: TicketDeletion) -> Result<bool, DatabaseError>;
 
     /// When a ticket was deleted, as long as its tombstone is kept.
@@ -70,8 +70,8 @@ pub trait Store: Send + Sync {
     /// Whether the transcript of a ticket was removed at the end of its retention period.
     async fn is_expired(&self, organization_id: OrganizationId, id: TicketId) -> Result<bool, DatabaseError>;
 
-    /// Number of tickets with the id `since` or a later one whose conversations began in the half-open period. Of more than
-    /// `limit` tickets the newest are counted, and the result says which is the first of them.
+    /// Counts the tickets from the id `since` on whose conversations began in the half-open period. With `limit` or more
+    /// tickets from that id on, considers only the newest `limit`, and returns the oldest of these, too.
     async fn count_tickets(
         &self,
         organization_id: OrganizationId,
@@ -84,8 +84,8 @@ pub trait Store: Send + Sync {
     /// the events, in one transaction; returns the number removed. Their identities stay used.
     async fn expire(&self, cutoff: RetentionCutoff, limit: usize) -> Result<usize, DatabaseError>;
 
-    /// Forgets at most `limit` tickets of an organization whose transcripts have expired, and which are older than `first_kept`:
-    /// their evaluations have expired, too. Returns the number.
+    /// Removes at most `limit` expired tickets of an organization that are older than `first_kept`, whose evaluations have
+    /// therefore expired, too; returns the number removed.
     async fn prune_expired_tickets(
         &self,
         organization_id: OrganizationId,
@@ -97,7 +97,7 @@ pub trait Store: Send + Sync {
     async fn prune_tombstones(&self, before: Timestamp, limit: usize) -> Result<usize, DatabaseError>;
 
     /// Removes a batch of expired idempotency records; returns the number removed.
-    async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError>;
+    async fn prune_idempotency_records(&self, now: Timestamp) -> Result<usize, DatabaseError>;
 
     /// Number of batches that can be written concurrently, at most `wanted`.
     fn concurrent_writers(&self, wanted: usize) -> usize;

@@ -1,7 +1,7 @@
 //! PostgreSQL: conversations are partitioned by month, and a batch of imports is written in one statement for each table.
 
 #[path = "sql/mod.rs"]
-#[expect(clippy::duplicate_mod, reason = "one text of statements, compiled for both databases")]
+#[expect(clippy::duplicate_mod, reason = "the same statements, compiled for both databases")]
 mod sql;
 
 use std::collections::HashSet;
@@ -93,7 +93,7 @@ fn insert_conversations(tx: &mut Connection, imports: &[&Import]) -> Result<(), 
     Ok(())
 }
 
-/// A name is replaced by one with a later or equal timestamp. Each identity occurs once.
+/// Replaces names by those with a later or equal timestamp. Each identity occurs once in `names`.
 fn upsert_names(tx: &mut Connection, names: &[Participant]) -> Result<(), DatabaseError> {
     if names.is_empty() {
         return Ok(());

@@ -46,15 +46,15 @@ impl ConversationRow {
         TicketReference { organization_id: self.organization_id.0.into(), ticket_id: self.id.0.into() }
     }
 
-    /// The ticket alone.
+    /// The facts of the ticket, without its transcript.
     pub fn into_facts(self) -> UnreadableTranscript {
         let organization_id = self.organization_id.0.into();
         let agents = from_json(&self.agents).unwrap_or_default();
         UnreadableTranscript { organization_id, ticket: self.into_ticket(agents) }
     }
 
-    /// The transcript, or its ticket when it cannot be read: one damaged row must not keep the others of its batch from being
-    /// evaluated. The cause is logged here.
+    /// The transcript, or the facts of the ticket when the transcript cannot be read: a damaged row must not fail the whole
+    /// batch. The cause is logged here.
     pub fn into_transcript(self) -> Result<StoredTranscript, Box<UnreadableTranscript>> {
         let organization_id = self.organization_id.0.into();
         let content = self.messages_json().and_then(|messages| Ok((messages, from_json(&self.agents)?)));
@@ -120,7 +120,7 @@ impl ConversationRow {
         }
     }
 
-    /// The messages as they were written; their checksum is right, so their structure is, too.
+    /// The stored JSON of the messages. It is not decoded: its checksum proves that it is unchanged.
     fn messages_json(&self) -> Result<Box<RawValue>, UnreadableConversation> {
         RawValue::from_string(decompress(&self.packed)?).map_err(|_| UnreadableConversation::UnknownJson)
     }
@@ -130,7 +130,7 @@ impl ConversationRow {
     }
 }
 
-/// A cut subject ends with `…`.
+/// A subject of at most [`MAX_SUBJECT_CHARS`]; a truncated one also ends with `…`.
 fn shortened(subject: &str) -> String {
     match subject.char_indices().nth(MAX_SUBJECT_CHARS) {
         Some((end, _)) => format!("{}…", subject.get(..end).unwrap_or_default()),

@@ -73,7 +73,7 @@ fn insert_conversations(tx: &mut Connection, imports: &[&Import]) -> Result<(), 
     Ok(())
 }
 
-/// A name is replaced by one with a later or equal timestamp. Each identity occurs once.
+/// Replaces names by those with a later or equal timestamp. Each identity occurs once in `names`.
 fn upsert_names(tx: &mut Connection, names: &[Participant]) -> Result<(), DatabaseError> {
     for named in names {
         diesel::insert_into(participants::table)

@@ -8,13 +8,13 @@ use assay_contracts::time::Timestamp;
 
 use super::rows::ConversationRow;
 
-/// Requested tickets by what is stored of them; unknown tickets are in no list.
+/// The requested tickets, by the state of their transcripts; unknown tickets are in no list.
 #[derive(Debug, Default)]
 pub struct StoredTranscripts {
     pub transcripts: Vec<StoredTranscript>,
     pub deleted: Vec<TicketReference>,
     pub unreadable: Vec<UnreadableTranscript>,
-    /// Not read, because the others are large enough.
+    /// Not read, because the byte limit was reached before.
     pub unread: Vec<TicketReference>,
 }
 
@@ -31,8 +31,8 @@ pub fn transcript_bytes(transcript: &StoredTranscript) -> usize {
 }
 
 impl StoredTranscripts {
-    /// Sorts rows by readability, and decompresses none after `max_bytes` of text. Rows of other organizations than requested
-    /// are dropped.
+    /// Decompresses rows until they have `max_bytes` of text; the others are unread. Drops rows of other organizations than
+    /// requested.
     pub(super) fn from_rows(
         wanted: &[TicketReference],
         rows: Vec<ConversationRow>,
@@ -61,7 +61,7 @@ impl StoredTranscripts {
         found
     }
 
-    /// Requested tickets without a row.
+    /// Requested tickets that are in no list yet.
     pub(super) fn missing(&self, wanted: &[TicketReference]) -> Vec<TicketId> {
         let transcripts = self.transcripts.iter().map(|found| found.ticket.id);
         let unreadable = self.unreadable.iter().map(|found| found.ticket.id);

@@ -1,4 +1,4 @@
-//! `GET /internal/v1/tickets`: the number of recent tickets, of very many the newest.
+//! `GET /internal/v1/tickets`: the number of tickets in a period, of at most the newest 10,000.
 
 use anyhow::Result;
 use assay_contracts::ids::TicketId;
@@ -13,22 +13,22 @@ use reqwest::Response;
 use crate::test_app::{TestApp, conversation};
 
 on_both_databases! { TestApp {
-    tickets_of_a_period_are_counted_from_an_id_on,
-    of_very_many_tickets_the_newest_are_counted,
-    count_without_a_first_ticket_is_refused,
+    tickets_of_a_period_are_counted_from_a_first_id,
+    count_considers_only_the_newest_tickets,
+    count_without_a_valid_first_id_is_refused,
 } }
 
-async fn ask(app: &TestApp, query: &str) -> Result<Response> {
+async fn get_count(app: &TestApp, query: &str) -> Result<Response> {
     let token = app.tokens.issue(Audience::Ingest, &app.claims(Scope::EvaluationsRead), now())?;
     let address = format!("{}/internal/v1/tickets{query}", app.address);
     Ok(app.http.get(address).bearer_auth(token).send().await?)
 }
 
 async fn count(app: &TestApp, query: &str) -> Result<TicketCount> {
-    Ok(ask(app, query).await?.error_for_status()?.json().await?)
+    Ok(get_count(app, query).await?.error_for_status()?.json().await?)
 }
 
-async fn tickets_of_a_period_are_counted_from_an_id_on(app: TestApp) -> Result<()> {
+async fn tickets_of_a_period_are_counted_from_a_first_id(app: TestApp) -> Result<()> {
     let mut ids = Vec::new();
     for (name, millis) in [("a", 1_000), ("b", 2_000), ("c", 3_000)] {
         let mut body = conversation(name);
@@ -45,38 +45,38 @@ async fn tickets_of_a_period_are_counted_from_an_id_on(app: TestApp) -> Result<(
     Ok(())
 }
 
-async fn of_very_many_tickets_the_newest_are_counted(app: TestApp) -> Result<()> {
+async fn count_considers_only_the_newest_tickets(app: TestApp) -> Result<()> {
     const COLUMNS: &str =
         "organization_id, external_id, source, source_account_id, subject, started_at, ended_at,
         created_at, agents, packed";
     let first = app.accepted(&conversation("T-1")).await?;
-    // Of the same millisecond, later ones by the last digits.
-    let begin = format!("{}-bfff-", &first[..18]);
+    // The ids of the copies are greater than `first` in the same millisecond, and ascend with `number`.
+    let id_prefix = format!("{}-bfff-", &first[..18]);
     let statement = match &app.database {
         Database::Postgres(_) => format!(
             "INSERT INTO conversations (id, {COLUMNS})
-             SELECT ('{begin}' || lpad(to_hex(number), 12, '0'))::uuid, {COLUMNS}
+             SELECT ('{id_prefix}' || lpad(to_hex(number), 12, '0'))::uuid, {COLUMNS}
                FROM conversations, generate_series(1, 10500) AS number"
         ),
         Database::Sqlite(_) => format!(
             "WITH RECURSIVE numbers (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < 10500)
              INSERT INTO conversations (id, {COLUMNS})
-             SELECT '{begin}' || printf('%012x', number), {COLUMNS} FROM conversations, numbers"
+             SELECT '{id_prefix}' || printf('%012x', number), {COLUMNS} FROM conversations, numbers"
         ),
     };
     execute(&app.database, statement).await?;
     let since = TicketId::min_at(now().plus_millis(-60_000));
     let found = count(&app, &format!("?since={since}")).await?;
     // Numbers 501 to 10,500.
-    let expected = format!("{begin}{:012x}", 501).parse().ok();
+    let expected = format!("{id_prefix}{:012x}", 501).parse().ok();
     assert_eq!((found.count, found.since), (10_000, expected));
-    assert_eq!(count(&app, &format!("?since={since}&to=1")).await?.count, 0, "the dates of the newest");
+    assert_eq!(count(&app, &format!("?since={since}&to=1")).await?.count, 0, "all began later");
     Ok(())
 }
 
-async fn count_without_a_first_ticket_is_refused(app: TestApp) -> Result<()> {
+async fn count_without_a_valid_first_id_is_refused(app: TestApp) -> Result<()> {
     for query in ["", "?since=", "?since=x", "?since=1&other=2"] {
-        assert_eq!(ask(&app, query).await?.status(), 400, "{query}");
+        assert_eq!(get_count(&app, query).await?.status(), 400, "{query}");
     }
     Ok(())
 }

@@ -99,7 +99,7 @@ async fn blocked_database_refuses_imports_in_time_and_recovers() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn service_recovers_after_all_connections_were_terminated() -> Result<()> {
     let service_database = ServiceDatabase::postgres(SCHEMA, MIGRATIONS).await?;
-    let database = service_database.on_postgres().ok_or_else(|| anyhow!("not PostgreSQL"))?;
+    let database = service_database.postgres_database().ok_or_else(|| anyhow!("not PostgreSQL"))?;
     let mut administrator = PgConnection::establish(&database.admin_url())?;
     let app = TestApp::run(config(&service_database)?, service_database)?;
     let ticket = app.accepted(&conversation("before")).await?;

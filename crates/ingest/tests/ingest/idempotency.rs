@@ -87,7 +87,7 @@ async fn concurrent_requests_reusing_a_key_are_accepted_once(app: TestApp) -> Re
     Ok(())
 }
 
-/// A refused request releases its key, so each repeat must be written itself.
+/// A refused request releases its key, so each repeated request is written separately.
 async fn concurrent_duplicates_reusing_a_key_are_all_answered(app: TestApp) -> Result<()> {
     let bodies: Vec<Value> = (0..20).map(|number| conversation(&format!("T-{number}"))).collect();
     let mut expected = Vec::new();

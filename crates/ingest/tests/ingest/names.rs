@@ -40,7 +40,7 @@ async fn latest_name_by_message_time_then_by_arrival_is_kept(app: TestApp) -> Re
 }
 
 async fn names_are_kept_per_author_type_source_and_account(app: TestApp) -> Result<()> {
-    let submit = |number: u32, author_type: &str, extra: Value| {
+    let body_of = |number: u32, author_type: &str, extra: Value| {
         let author = json!({"type": author_type, "external_id": "x", "name": format!("N{number}")});
         let mut body = conversation_of(&format!("T-{number}"), json!([message("1", 1, author)]));
         if let (Some(body), Some(extra)) = (body.as_object_mut(), extra.as_object()) {
@@ -48,10 +48,10 @@ async fn names_are_kept_per_author_type_source_and_account(app: TestApp) -> Resu
         }
         body
     };
-    app.accepted(&submit(1, "contact", json!({}))).await?;
-    app.accepted(&submit(2, "teammate", json!({}))).await?;
-    app.accepted(&submit(3, "contact", json!({"source": "zendesk"}))).await?;
-    app.accepted(&submit(4, "contact", json!({"source": "zendesk", "source_account_id": "a"}))).await?;
+    app.accepted(&body_of(1, "contact", json!({}))).await?;
+    app.accepted(&body_of(2, "teammate", json!({}))).await?;
+    app.accepted(&body_of(3, "contact", json!({"source": "zendesk"}))).await?;
+    app.accepted(&body_of(4, "contact", json!({"source": "zendesk", "source_account_id": "a"}))).await?;
     let mut names = query(&app.database, NAMES).await?;
     names.sort();
     assert_eq!(names, ["contact x N1", "contact x N3", "contact x N4", "teammate x N2"]);

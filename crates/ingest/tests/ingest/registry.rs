@@ -23,7 +23,7 @@ pub struct Registry {
     agents: Arc<Mutex<Vec<(OrganizationId, AgentFacts)>>>,
     calls: Arc<AtomicUsize>,
     unavailable: Arc<AtomicBool>,
-    /// `None`: it answers 503.
+    /// `None`: the registry answers 503.
     retention: Arc<Mutex<Option<Vec<OrganizationRetention>>>>,
     retention_calls: Arc<AtomicUsize>,
 }
@@ -65,23 +65,24 @@ impl Registry {
         Ok(agent)
     }
 
-    /// Sets the retention periods; `None`: it answers 503.
+    /// Sets the retention periods; `None`: the registry answers 503.
     pub fn set_retention(&self, retention: Option<Vec<OrganizationRetention>>) {
         *self.retention.locked() = retention;
     }
 
-    /// Waits until a maintenance run that began after this call has ended; runs do not overlap.
+    /// Waits until a maintenance run that read the retention periods after this call has ended; runs do not overlap.
     pub async fn wait_for_maintenance(&self) -> Result<()> {
         let before = self.retention_calls.load(Ordering::SeqCst);
         let has_run = || async { Ok(self.retention_calls.load(Ordering::SeqCst) >= before + 2) };
         eventually("two maintenance runs", has_run).await
     }
 
+    /// Number of requests for agents.
     pub fn calls(&self) -> usize {
         self.calls.load(Ordering::SeqCst)
     }
 
-    /// Makes it answer 503.
+    /// Whether requests for agents are answered with 503.
     pub fn set_unavailable(&self, unavailable: bool) {
         self.unavailable.store(unavailable, Ordering::SeqCst);
     }

@@ -33,7 +33,7 @@ on_both_databases! { TestApp {
     damaged_transcript_can_be_deleted,
     expired_transcripts_are_removed_and_publish_events,
     ticket_with_expired_transcript_and_kept_evaluation_is_deletable,
-    expired_tickets_are_forgotten_with_their_evaluations,
+    expired_tickets_are_removed_with_their_evaluations,
     unknown_retention_periods_remove_nothing,
     tombstones_expire_after_90_days,
 } }
@@ -233,7 +233,7 @@ async fn imported_days_ago(app: &TestApp, days: i64) -> Result<String> {
     Ok(old)
 }
 
-fn kept(
+fn retention(
     organization_id: OrganizationId,
     transcripts: RetentionPeriod,
     evaluations: RetentionPeriod,
@@ -248,15 +248,15 @@ async fn expired_transcripts_are_removed_and_publish_events(mut app: TestApp) ->
     let old = imported_days_ago(&app, 31).await?;
     let without_evaluation = imported_days_ago(&app, 61).await?;
     let nothing_to_remove = [
-        kept(organization, RetentionPeriod::Forever, RetentionPeriod::Days(1)),
-        kept(new_id(), RetentionPeriod::Days(1), RetentionPeriod::Days(1)),
+        retention(organization, RetentionPeriod::Forever, RetentionPeriod::Days(1)),
+        retention(new_id(), RetentionPeriod::Days(1), RetentionPeriod::Days(1)),
     ];
     app.registry.set_retention(Some(nothing_to_remove.to_vec()));
     app.registry.wait_for_maintenance().await?;
     for id in [&young, &old, &without_evaluation] {
         assert_eq!(app.ticket(id).await?.status(), 200);
     }
-    app.registry.set_retention(Some(vec![kept(
+    app.registry.set_retention(Some(vec![retention(
         organization,
         RetentionPeriod::Days(30),
         RetentionPeriod::Days(60),
@@ -285,7 +285,7 @@ async fn ticket_with_expired_transcript_and_kept_evaluation_is_deletable(mut app
     let organization = app.organization;
     let old = imported_days_ago(&app, 31).await?;
     let without_evaluation = imported_days_ago(&app, 61).await?;
-    app.registry.set_retention(Some(vec![kept(
+    app.registry.set_retention(Some(vec![retention(
         organization,
         RetentionPeriod::Days(30),
         RetentionPeriod::Days(60),
@@ -305,7 +305,7 @@ async fn ticket_with_expired_transcript_and_kept_evaluation_is_deletable(mut app
     eventually("the event", || async { Ok(received.deleted()?.len() == 1) }).await
 }
 
-async fn expired_tickets_are_forgotten_with_their_evaluations(app: TestApp) -> Result<()> {
+async fn expired_tickets_are_removed_with_their_evaluations(app: TestApp) -> Result<()> {
     let (keeps_transcripts, other): (OrganizationId, OrganizationId) = (new_id(), new_id());
     let mut rows = Vec::new();
     for (organization, days, count) in
@@ -318,8 +318,8 @@ async fn expired_tickets_are_forgotten_with_their_evaluations(app: TestApp) -> R
     }
     run(&app.database, format!("INSERT INTO expired_tickets VALUES {}", rows.join(", "))).await?;
     app.registry.set_retention(Some(vec![
-        kept(keeps_transcripts, RetentionPeriod::Forever, RetentionPeriod::Days(60)),
-        kept(other, RetentionPeriod::Days(30), RetentionPeriod::Forever),
+        retention(keeps_transcripts, RetentionPeriod::Forever, RetentionPeriod::Days(60)),
+        retention(other, RetentionPeriod::Days(30), RetentionPeriod::Forever),
     ]));
     app.registry.wait_for_maintenance().await?;
     let left = query(

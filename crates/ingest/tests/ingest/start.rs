@@ -43,20 +43,20 @@ async fn conversations_are_stored_in_the_partition_of_their_month() -> Result<()
     Ok(())
 }
 
-/// A clock four months ahead left 200,000 conversations in the default partition.
+/// The default partition holds 200,000 conversations, as after a period with a clock four months ahead.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn role_accepts_at_once_beside_rows_of_a_future_month() -> Result<()> {
-    const STRAYS: &str = "
+async fn role_accepts_at_once_with_a_large_default_partition() -> Result<()> {
+    const INSERT_FUTURE_ROWS: &str = "
         INSERT INTO conversations (id, organization_id, external_id, source, started_at, ended_at, created_at, agents, packed)
         SELECT (lpad(to_hex(base.ms + n), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid,
                gen_random_uuid(), 'T-' || n, 'custom', 0, 0, base.ms, '[]', '\\x00'
           FROM (SELECT generate_series(count(*) + 1, count(*) + 50000) AS n FROM conversations) numbers,
                (SELECT (extract(epoch FROM now() + interval '4 months') * 1000)::bigint AS ms) base";
-    const ROWS: &str = "SELECT count(*)::text || ' ' || count(DISTINCT id) AS value FROM conversations";
-    const STRAY: &str = "SELECT count(*)::text AS value FROM conversations_default";
+    const COUNT_ROWS: &str = "SELECT count(*)::text || ' ' || count(DISTINCT id) AS value FROM conversations";
+    const COUNT_DEFAULT_ROWS: &str = "SELECT count(*)::text AS value FROM conversations_default";
     let service_database = ServiceDatabase::postgres(SCHEMA, MIGRATIONS).await?;
     for _ in 0..4 {
-        execute(&service_database.open(SCHEMA)?, STRAYS).await?;
+        execute(&service_database.open(SCHEMA)?, INSERT_FUTURE_ROWS).await?;
     }
     let config = config(&service_database)?;
     let began = Instant::now();
@@ -67,14 +67,14 @@ async fn role_accepts_at_once_beside_rows_of_a_future_month() -> Result<()> {
     assert!(accepted_after < Duration::from_secs(5), "{accepted_after:?}");
     let mut accepted = 1;
     let mut longest = Duration::ZERO;
-    while query(&app.database, STRAY).await? != ["0"] {
+    while query(&app.database, COUNT_DEFAULT_ROWS).await? != ["0"] {
         anyhow::ensure!(began.elapsed() < Duration::from_secs(120), "the rows are not moved");
         let began = Instant::now();
         app.accepted(&conversation(&format!("meanwhile {accepted}"))).await?;
         longest = longest.max(began.elapsed());
         accepted += 1;
         let rows = 200_000 + accepted;
-        assert_eq!(query(&app.database, ROWS).await?, [format!("{rows} {rows}")]);
+        assert_eq!(query(&app.database, COUNT_ROWS).await?, [format!("{rows} {rows}")]);
     }
     println!("moved after {:?}; {accepted} accepted meanwhile, the slowest in {longest:?}", began.elapsed());
     assert!(longest < Duration::from_secs(2), "{longest:?}");

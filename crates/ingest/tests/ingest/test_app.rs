@@ -1,4 +1,4 @@
-//! The running role on a fresh database of either kind, with an HTTP client.
+//! The running role on a new SQLite or PostgreSQL database, with an HTTP client.
 
 use std::net::TcpListener;
 use std::time::Duration;
@@ -86,7 +86,7 @@ impl TestApp {
         Ok((answer.status().as_u16(), answer.json().await?))
     }
 
-    /// [`Self::submit`] of a conversation with this ticket id.
+    /// Submits a conversation with this ticket id.
     pub async fn submit_owned(&self, ticket_id: String) -> Result<Response> {
         self.submit(&conversation(&ticket_id)).await
     }

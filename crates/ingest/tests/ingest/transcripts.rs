@@ -58,7 +58,7 @@ async fn transcript_is_the_conversation_with_resolved_agents(app: TestApp) -> Re
     Ok(())
 }
 
-/// It would travel twice through each transcript, event and export row.
+/// Each transcript, event and export row repeats the subject.
 async fn large_subject_is_shortened_in_transcripts(app: TestApp) -> Result<()> {
     for (ticket, length) in [("T-1", 1_000), ("T-2", 1_001), ("T-3", 400_000)] {
         let subject = "é".repeat(length);
@@ -73,7 +73,7 @@ async fn large_subject_is_shortened_in_transcripts(app: TestApp) -> Result<()> {
     Ok(())
 }
 
-/// 900 kB of text each: large as stored, or compressed to kilobytes.
+/// Transcripts of 900 kB of text: incompressible, or stored in a few kilobytes.
 async fn large_transcripts_are_read_in_pages_of_bytes(app: TestApp) -> Result<()> {
     for (name, text) in [("random", incompressible(900_000)), ("repeated", "x".repeat(900_000))] {
         let mut wanted = Vec::new();

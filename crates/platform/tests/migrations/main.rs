@@ -124,7 +124,7 @@ async fn state_before_the_first_release_is_refused(fixture: Fixture) -> Result<(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn migration_fails_when_a_table_stays_locked() -> Result<()> {
     let fixture = Fixture::on_postgres().await?;
-    let url = fixture.service_database.on_postgres().context("no PostgreSQL")?.url().to_owned();
+    let url = fixture.service_database.postgres_database().context("no PostgreSQL")?.url().to_owned();
     let mut reader = PgConnection::establish(&url)?;
     reader.batch_execute(&format!("BEGIN; LOCK TABLE {SCHEMA}.first IN ACCESS SHARE MODE"))?;
     let error = fixture.database.migrate(&NEXT).await.unwrap_err().to_string();

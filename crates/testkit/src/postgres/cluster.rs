@@ -63,7 +63,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// A process of the cluster's account with an environment of its own.
+    /// A process that runs as the cluster's account, in an environment without our variables.
     pub(super) fn process(&self, program: &str, log: &Path) -> ProcessSpec {
         ProcessSpec::new(program, self.binaries.program(program), Output::File(log.to_owned()))
             .clean_environment()
@@ -123,8 +123,8 @@ impl Cluster {
 fn data_location(folder: &Path, account: Option<&Account>) -> Result<PathBuf> {
     let data = folder.join("data");
     if fs::symlink_metadata(&data).is_ok() {
-        // Not a complete cluster, which is opened instead, nor an unfinished one, which `initialise` gives another name: a
-        // link of ours whose target is gone, or something foreign.
+        // A complete cluster would have been opened, and `initialise` creates an unfinished one under another name. So this is
+        // a link of ours without its target, or not ours.
         let target = fs::read_link(&data);
         let target =
             target.with_context(|| format!("{} is not a database cluster: remove it", data.display()))?;

@@ -24,7 +24,7 @@ pub fn client_program(name: &str) -> Result<PathBuf> {
     binaries::PostgresBinaries::newest_installed().map(|binaries| binaries.program(name))
 }
 
-/// From the start of the server to its first answer, crash recovery included.
+/// Time limit from the start of the server to its first answer, including crash recovery.
 pub(crate) const START_LIMIT: Duration = Duration::from_secs(60);
 
 /// How long the server may take to finish its last checkpoint.
@@ -70,7 +70,7 @@ impl PostgresOptions {
 /// A running private PostgreSQL server. Dropping it kills and reaps it.
 #[derive(Debug)]
 pub struct PrivatePostgres {
-    // In this order: the server must be gone before its folder.
+    // Dropped in this order: the server must end before its folder is removed.
     process: Process,
     server: PostgresServer,
     _scratch: Option<ScratchFolder>,
@@ -171,8 +171,8 @@ impl PrivatePostgres {
 
 impl Drop for PrivatePostgres {
     fn drop(&mut self) {
-        // "Immediate shutdown": as quick as a kill, but it takes the server's other processes and its shared
-        // memory with it. What was committed is recovered by the next start.
+        // "Immediate shutdown": as quick as a kill, but it also ends the server's other processes and frees its shared
+        // memory. The next start recovers what was committed.
         self.process.stop(Signal::SIGQUIT, Duration::from_secs(5));
     }
 }

@@ -23,7 +23,7 @@ pub(crate) struct PostgresServer {
 }
 
 impl PostgresServer {
-    /// Finds the programs, makes the cluster in `folder` if there is none yet, and chooses a free port.
+    /// Finds the programs, creates the cluster in `folder` if there is none yet, and chooses a free port.
     pub(crate) fn prepare(folder: &Path, log: &Path, durable: bool) -> Result<Self> {
         let cluster = Cluster::open_or_create(folder, log).context("cannot prepare a private PostgreSQL")?;
         Ok(Self { cluster, port: free_port()?, durable, log: log.to_owned() })
@@ -70,7 +70,7 @@ impl PostgresServer {
     /// `Some` once the server answers.
     ///
     /// # Errors
-    /// When a server answers that works on other data than ours.
+    /// When the server that answers works on other data than ours.
     pub(crate) fn answers(&self) -> Result<Option<()>> {
         let url = format!("{}?connect_timeout=5", self.admin_url("postgres"));
         let Ok(mut connection) = PgConnection::establish(&url) else { return Ok(None) };
@@ -91,8 +91,8 @@ impl PostgresServer {
         self.end_of_log().contains("could not bind")
     }
 
-    /// Whether no process works on the data, so that a postmaster may start. A killed postmaster leaves child processes
-    /// behind, and the next one refuses to start while they live: they are sent SIGQUIT.
+    /// Sends SIGQUIT to the child processes that a killed postmaster left behind: the next one refuses to start while they
+    /// run. True when none is left.
     ///
     /// Call it only while our own postmaster does not run.
     pub(crate) fn clear_leftovers(&self) -> Result<bool> {

@@ -85,7 +85,7 @@ impl ProcessSpec {
         self
     }
 
-    /// Keeps an inherited environment variable from the process.
+    /// Removes an inherited environment variable.
     #[must_use]
     pub fn without_variable(mut self, name: impl AsRef<OsStr>) -> Self {
         self.environment.insert(name.as_ref().to_os_string(), None);
@@ -106,7 +106,7 @@ impl ProcessSpec {
         self
     }
 
-    /// Has the kernel send this signal to the process when we die.
+    /// Makes the kernel send this signal to the process when we die.
     #[must_use]
     pub fn on_parent_death(mut self, signal: Option<Signal>) -> Self {
         self.on_parent_death = signal;

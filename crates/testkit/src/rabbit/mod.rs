@@ -16,7 +16,7 @@ use crate::{
     wait::wait_for,
 };
 
-/// From the start of the broker to its first answer: 3 to 5 s on an idle machine.
+/// Time limit from the start of the broker to its first answer, which takes 3 to 5 s on an idle machine.
 pub(crate) const START_LIMIT: Duration = Duration::from_secs(120);
 
 /// How long the broker may take to close its queues.
@@ -25,7 +25,7 @@ const STOP_LIMIT: Duration = Duration::from_secs(15);
 /// How long a killed process may take to disappear.
 const KILL_LIMIT: Duration = Duration::from_secs(10);
 
-/// The port mapper answers within milliseconds.
+/// Time limit for the first answer of the port mapper, which takes milliseconds.
 pub(crate) const EPMD_LIMIT: Duration = Duration::from_secs(10);
 
 /// Attempts when another process takes a free port first.
@@ -57,7 +57,7 @@ impl RabbitOptions {
 /// A running private RabbitMQ broker without plugins. Dropping it kills and reaps it.
 #[derive(Debug)]
 pub struct PrivateRabbit {
-    // In this order: the broker first, then the port mapper it is registered with, then their folder.
+    // Dropped in this order: the broker, the port mapper that it is registered with, their folder.
     broker: Process,
     epmd: Process,
     node: RabbitNode,
@@ -97,7 +97,7 @@ impl PrivateRabbit {
         self.node.amqp_url()
     }
 
-    /// The process id of the Erlang machine that is the broker, our child.
+    /// The process id of the Erlang VM that is the broker, our child.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.broker.pid()

@@ -42,7 +42,7 @@ pub(crate) struct RabbitNode {
     epmd_port: u16,
 }
 
-/// Constant for the life of the data: the data belongs to the node's name, the user is created once.
+/// Does not change while the data exists: the data belongs to the node's name, and the user is created once.
 #[derive(Debug)]
 struct NodeIdentity {
     name: String,
@@ -79,7 +79,7 @@ impl RabbitNode {
             .folder("/")
     }
 
-    /// The Erlang machine that is the broker, in the foreground.
+    /// The Erlang VM that is the broker, in the foreground.
     pub(crate) fn broker(&self) -> ProcessSpec {
         let file = |name: &str| self.folder.join(name);
         ProcessSpec::new("rabbitmq", &self.binaries.server, Output::File(self.log.clone()))
@@ -88,7 +88,7 @@ impl RabbitNode {
             .variable("PATH", env::join_paths(search_path::folders()).unwrap_or_default())
             .variable("HOME", &self.folder)
             .variable("LC_ALL", "C.UTF-8")
-            // The script then becomes the Erlang machine instead of running it as a child behind a signal trap.
+            // The script then becomes the Erlang VM instead of running it as a child behind a signal trap.
             .variable("RUNNING_UNDER_SYSTEMD", "true")
             .variable("ERL_EPMD_ADDRESS", "127.0.0.1")
             .variable("ERL_EPMD_PORT", self.epmd_port.to_string())
@@ -131,7 +131,7 @@ impl RabbitNode {
     /// When another broker answers, or ours runs as another process than our child.
     pub(crate) fn answers(&self, pid: u32) -> Result<Option<()>> {
         let Some(start) = handshake::connection_start(self.port) else { return Ok(None) };
-        // By default a cluster is called after the first part of its first node's name.
+        // The default name of a cluster is that of its first node, with the full name of the host.
         let name = format!("{}@", self.identity.name);
         let is_ours = start.windows(name.len()).any(|window| window == name.as_bytes());
         ensure!(is_ours, "the broker on port {} is not {name}localhost: it is not ours", self.port);
@@ -144,8 +144,7 @@ impl RabbitNode {
         Ok(Some(()))
     }
 
-    /// Whether no process of an earlier run is left. The Erlang VM runs a few helper programs that outlive it briefly;
-    /// they are killed.
+    /// Kills the processes of an earlier run: helper programs of the Erlang VM outlive it briefly. True when none is left.
     ///
     /// Call it only while our own broker does not run.
     pub(crate) fn clear_leftovers(&self) -> Result<bool> {

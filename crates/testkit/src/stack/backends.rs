@@ -1,4 +1,4 @@
-//! PostgreSQL and RabbitMQ of the stack: private and supervised, or the caller's own.
+//! PostgreSQL and RabbitMQ of the stack: private and supervised, or provided by the caller.
 
 use std::rc::Rc;
 
@@ -15,7 +15,7 @@ use crate::{
 /// The database of the stack on a private server.
 const DATABASE: &str = "assay";
 
-/// The servers as the services see them.
+/// The addresses of the servers.
 #[derive(Debug)]
 pub(super) struct Backends {
     /// An administrator's URL of the stack's database.
@@ -65,7 +65,7 @@ fn start_rabbitmq(supervisor: &mut Supervisor, folder: &StackFolder) -> Result<S
     supervisor.start(Unit::new(node.epmd()))?;
     let restarted = Rc::clone(&node);
     let unit = Unit::with_cleanup(node.broker(), move || restarted.clear_leftovers());
-    // A broker that finds no port mapper gives up.
+    // A broker that finds no port mapper exits.
     let is_up = supervisor.wait_until(rabbit::EPMD_LIMIT, |_| Ok(node.epmd_answers()))?;
     if !is_up {
         bail!("{EPMD}, the port mapper of RabbitMQ, did not start; {}", node.end_of_log());

@@ -34,7 +34,7 @@ pub(super) fn settings(
     Ok(settings)
 }
 
-/// Adds the settings to a process that otherwise inherits our environment, without the variables meant for us.
+/// Adds the settings to a process that otherwise inherits our environment, but without the variables of the stack itself.
 pub(super) fn apply(mut spec: ProcessSpec, settings: &Variables) -> ProcessSpec {
     for name in NOT_FOR_THE_EXECUTABLE {
         spec = spec.without_variable(name);

@@ -18,7 +18,7 @@ pub(super) struct GatewayAddress {
 
 impl GatewayAddress {
     /// Parses `HOST:PORT`, replaces port 0 by a free one, and checks that the address is free.
-    pub(super) fn claim(text: &str) -> Result<Self> {
+    pub(super) fn resolve(text: &str) -> Result<Self> {
         let addresses = text.to_socket_addrs();
         let addresses =
             addresses.with_context(|| format!("{GATEWAY_LISTEN}={text} is not HOST:PORT: correct it"))?;
@@ -60,25 +60,25 @@ mod tests {
     fn address_in_use_is_refused_with_advice() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let taken = listener.local_addr().unwrap().to_string();
-        let error = GatewayAddress::claim(&taken).unwrap_err().to_string();
+        let error = GatewayAddress::resolve(&taken).unwrap_err().to_string();
         assert!(error.contains(&taken) && error.contains(GATEWAY_LISTEN), "{error}");
     }
 
     #[test]
     fn port_zero_becomes_a_free_port() {
-        assert_ne!(GatewayAddress::claim("127.0.0.1:0").unwrap().listen().port(), 0);
+        assert_ne!(GatewayAddress::resolve("127.0.0.1:0").unwrap().listen().port(), 0);
     }
 
     #[test]
     fn wildcard_address_is_reached_on_loopback() {
-        let address = GatewayAddress::claim("0.0.0.0:0").unwrap();
+        let address = GatewayAddress::resolve("0.0.0.0:0").unwrap();
         assert_eq!(address.reachable().ip(), IpAddr::V4(Ipv4Addr::LOCALHOST));
     }
 
     #[test]
     fn invalid_address_is_refused() {
         for text in ["", "8080", "127.0.0.1", "127.0.0.1:99999"] {
-            assert!(GatewayAddress::claim(text).is_err(), "{text}");
+            assert!(GatewayAddress::resolve(text).is_err(), "{text}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `assay-stack key`: a new API key of a running stack, alone on standard output.
+//! `assay-stack key`: creates an API key of a running stack and prints only the key on standard output.
 
 use std::{os::unix::process::CommandExt as _, path::Path, process::Command};
 
@@ -11,7 +11,7 @@ use super::{
     variables,
 };
 
-/// Becomes `assay keys create --organization NAME` with the settings of the stack; returns only to report a failure.
+/// Replaces this process by `assay keys create --organization NAME`, with the settings of the stack; returns only on failure.
 ///
 /// # Errors
 /// When no stack runs in the folder or the executable cannot be run.

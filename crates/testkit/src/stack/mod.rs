@@ -1,6 +1,6 @@
 //! The local stack: every role as its own process on PostgreSQL and RabbitMQ, supervised in the foreground.
 //!
-//! [`up`] starts and supervises, [`down`] cleans up after a supervisor that crashed, [`print_key`] makes an API key.
+//! [`up`] starts and supervises, [`down`] cleans up after a supervisor that crashed, [`print_key`] creates an API key.
 //! What they share is a folder, by default `.local/stack`:
 //!
 //! | path | what |
@@ -9,7 +9,8 @@
 //! | `logs/NAME.log` | the output of each process |
 //! | `pids/NAME.pid` | the process id of each service, of `postgres` and of `rabbitmq` |
 //! | `processes/NAME` | the same with the start time, for `down`: a pid alone may have been reused |
-//! | `secrets`, `env` | generated once; rewritten at every start. Readable by the owner alone |
+//! | `secrets` | generated once; readable by the owner only |
+//! | `env` | the settings of all processes, rewritten at every start; readable by the owner only |
 //! | `lock` | held by the supervisor while it lives |
 
 mod backends;

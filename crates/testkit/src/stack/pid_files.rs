@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use super::{folder::StackFolder, server_names::EPMD};
 use crate::{files::write_private, identity::ProcessIdentity};
 
-/// The record of the supervisor itself. It has no pid file: those name what is supervised.
+/// The record of the supervisor itself, without a pid file: only the supervised processes have one.
 pub(super) const SUPERVISOR: &str = "supervisor";
 
 /// The records of one stack.
@@ -23,7 +23,7 @@ impl PidFiles {
 
     /// Records that the process `name` runs as `pid`.
     pub(super) fn record(&self, name: &str, pid: u32) -> Result<()> {
-        // A process that is gone already needs no record; its pid file says what was tried.
+        // A process that has already ended needs no record; its pid file shows that it was started.
         if let Some(identity) = ProcessIdentity::of(pid) {
             write_private(&self.folder.processes().join(name), &format!("{identity}\n"))?;
         }

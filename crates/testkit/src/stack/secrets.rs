@@ -16,7 +16,7 @@ const SIGNING_KEYS: &str = "ASSAY_SECURITY__SIGNING_KEYS";
 /// The length of a key, which is written with twice as many hexadecimal digits.
 const KEY_BYTES: usize = 32;
 
-/// The length of a password, likewise.
+/// The length of a password, which is written in hexadecimal, too.
 const PASSWORD_BYTES: usize = 24;
 
 /// The secrets of one stack.

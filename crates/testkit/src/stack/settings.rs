@@ -10,10 +10,10 @@ const FOLDER: &str = "ASSAY_STACK_DIR";
 const POSTGRES_URL: &str = "ASSAY_POSTGRES_URL";
 const AMQP_URL: &str = "ASSAY_AMQP_URL";
 
-/// The address on which the gateway listens: a setting of the executable that the stack shares.
+/// The address on which the gateway listens: a setting of the executable that the stack reads, too.
 pub(super) const GATEWAY_LISTEN: &str = "ASSAY_GATEWAY__LISTEN";
 
-/// Location of export files: likewise.
+/// Location of export files: also a setting of the executable.
 pub(super) const OBJECTS_URL: &str = "ASSAY_OBJECTS__URL";
 
 /// Variables of the stack only: the `assay` executable refuses unknown settings.

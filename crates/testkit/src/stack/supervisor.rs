@@ -147,7 +147,7 @@ impl Supervisor {
         }
     }
 
-    /// Handles one event, or none within a moment, then starts what is due.
+    /// Waits up to [`TICK`] for an event and handles it, then restarts the units that are due.
     fn tick(&mut self) -> Result<()> {
         match self.events.recv_timeout(TICK) {
             Ok(Event::Interrupted(interruption)) => {

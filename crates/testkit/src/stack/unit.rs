@@ -18,7 +18,7 @@ const RESTART: ExponentialBuilder = ExponentialBuilder::new()
     .with_max_delay(Duration::from_secs(5))
     .without_max_times();
 
-/// A process that ran this long had started properly: its exit resets the delay.
+/// A process that ran this long started properly: its exit resets the delay.
 const RESET_AFTER: Duration = Duration::from_secs(10);
 
 /// Stop order: processes that accept work first, then those that do it, then those that store it.
@@ -51,7 +51,7 @@ impl Phase {
 /// The signal that asks the process `name` to stop in an orderly way.
 pub(super) fn stop_signal(name: &str) -> Signal {
     match name {
-        // "Fast shutdown": its SIGTERM would wait for every client to leave by itself.
+        // PostgreSQL's "fast shutdown"; on SIGTERM it would wait until every client has disconnected.
         POSTGRES => Signal::SIGINT,
         _ => Signal::SIGTERM,
     }

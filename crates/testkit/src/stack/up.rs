@@ -65,7 +65,7 @@ pub fn up(settings: &StackSettings, options: &UpOptions) -> Result<()> {
     };
     let pid_files = PidFiles::new(folder.clone());
     pid_files.refuse_leftovers()?;
-    let gateway = GatewayAddress::claim(&settings.gateway_listen)?;
+    let gateway = GatewayAddress::resolve(&settings.gateway_listen)?;
     pid_files.record(SUPERVISOR, std::process::id())?;
     // `key` must not use the addresses of the last run.
     variables::remove(&folder.environment())?;

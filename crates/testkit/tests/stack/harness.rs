@@ -19,7 +19,7 @@ use nix::{
 };
 use tempfile::TempDir;
 
-/// Starting PostgreSQL and RabbitMQ at once on a busy machine.
+/// Time limit for the start of a stack with PostgreSQL and RabbitMQ on a busy machine.
 const START_LIMIT: Duration = Duration::from_secs(90);
 
 /// Every process that has a pid file on private servers.
@@ -151,14 +151,14 @@ impl TestStack {
         read_variables(&self.home.path().join("recorded").join(subcommand))
     }
 
-    /// The recorded setting of the gateway.
+    /// The value of a setting that the stub recorded for the gateway.
     pub fn setting(&self, name: &str) -> Result<String> {
         let settings = self.recorded("gateway")?;
         let found = settings.into_iter().find(|(found, _)| found == name);
         Ok(found.with_context(|| format!("{name} is not set"))?.1)
     }
 
-    /// Every living process that belongs to the stack: recorded, or with its folder in the arguments or environment.
+    /// Every living process of the stack: those recorded, and those with its folder in their arguments or environment.
     pub fn processes(&self) -> Result<Vec<ProcessIdentity>> {
         let mut found = Vec::new();
         for entry in fs::read_dir(self.folder().join("processes"))? {

@@ -75,7 +75,7 @@ impl Stored {
 
 async fn columns_of_all_days(store: &dyn EvaluationStore) -> Result<()> {
     let due = now().plus_millis(86_400_000);
-    while let Some(marked) = store.next_marked_day(due, Vec::new()).await? {
+    while let Some(marked) = store.next_stale_day(due, Vec::new()).await? {
         store.refresh_day(marked, now()).await?;
     }
     Ok(())

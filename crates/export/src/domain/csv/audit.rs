@@ -3,7 +3,7 @@
 use super::columns::{COUNTS, Column, ORIGIN, column};
 
 /// The columns after those of the ticket, in order.
-pub(super) static AUDIT: [&[Column]; 4] = [&VERDICT, &COUNTS, &TRACES, &ORIGIN];
+pub(super) static AUDIT: [&[Column]; 4] = [&VERDICT, &COUNTS, &EVIDENCE, &ORIGIN];
 
 static VERDICT: [Column; 13] = [
     column("resolution_status", |facts, line| {
@@ -47,7 +47,7 @@ static VERDICT: [Column; 13] = [
     }),
 ];
 
-static TRACES: [Column; 6] = [
+static EVIDENCE: [Column; 6] = [
     column("last_ai_message_at", |facts, line| {
         line.optional_moment(facts.evaluation.and_then(|evaluation| evaluation.timeline.last_ai_message_at));
     }),

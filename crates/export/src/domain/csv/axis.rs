@@ -1,5 +1,5 @@
 //! Columns of `axis` files: the three scores with their reasons, and the facts behind them. `axis_band` is the band of
-//! `axis_score` if a handoff took place, otherwise of `axis_excluding_handoff`; `mixed` at most where the issue is not resolved.
+//! `axis_score` if a handoff took place, otherwise of `axis_excluding_handoff`; at best `mixed` if the issue is not resolved.
 
 use super::columns::{COUNTS, Column, ORIGIN, column};
 

@@ -1,4 +1,4 @@
-//! A column: its name and how its cell is written. Both are defined together, so that they cannot get out of step.
+//! A column: its name and how its cell is written. Both are defined together, so that they cannot diverge.
 
 use super::facts::Facts;
 use super::line::Line;
@@ -11,7 +11,7 @@ pub struct Column {
     pub write: fn(&Facts<'_>, &mut Line),
 }
 
-/// Shorthand for the tables below.
+/// Shorthand for the tables of columns.
 pub(super) const fn column(name: &'static str, write: fn(&Facts<'_>, &mut Line)) -> Column {
     Column { name, write }
 }

@@ -15,17 +15,17 @@ fn needs_quotes(text: &str) -> bool {
     text.bytes().any(|byte| matches!(byte, b'"' | b',' | b';' | b'\t' | b'\r' | b'\n'))
 }
 
-/// A line under construction; each method appends one cell. A missing value is an empty cell, never a word.
+/// A line under construction; each method appends one cell. A missing value is an empty cell, never a word like `null`.
 #[derive(Debug, Default, Clone)]
 pub struct Line {
     text: String,
-    begun: bool,
+    has_cells: bool,
 }
 
 impl Line {
     /// A line with room for `bytes`.
     pub fn with_capacity(bytes: usize) -> Self {
-        Self { text: String::with_capacity(bytes), begun: false }
+        Self { text: String::with_capacity(bytes), has_cells: false }
     }
 
     /// Free text. A leading `'` guards text that a spreadsheet would run as a formula.
@@ -80,10 +80,10 @@ impl Line {
     }
 
     fn begin_cell(&mut self) {
-        if self.begun {
+        if self.has_cells {
             self.text.push(',');
         }
-        self.begun = true;
+        self.has_cells = true;
     }
 
     fn push_quoted(&mut self, guard: &str, text: &str) {
@@ -104,7 +104,7 @@ impl Line {
     }
 }
 
-/// Shorthands that keep the column tables readable.
+/// Shorthands for the tables of columns.
 impl Line {
     /// ISO 8601, UTC, milliseconds.
     pub fn moment(&mut self, moment: Timestamp) {

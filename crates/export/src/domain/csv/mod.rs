@@ -45,18 +45,18 @@ pub fn header(kind: ExportKind) -> String {
 
 /// The line of an evaluation, without its terminator.
 pub fn render(kind: ExportKind, event: &ConversationEvaluated) -> String {
-    let (ticket, own) = parts(kind);
+    let (ticket, specific) = parts(kind);
     let facts = Facts::of(event);
-    append_cells(own, &facts, append_cells([ticket], &facts, Line::with_capacity(LINE_BYTES))).finish()
+    append_cells(specific, &facts, append_cells([ticket], &facts, Line::with_capacity(LINE_BYTES))).finish()
 }
 
 /// The lines of an evaluation in both kinds of file, `axis` and `resolution_audit`, without terminators. The
 /// common leading columns are rendered once.
 pub fn render_both(event: &ConversationEvaluated) -> [String; 2] {
     let facts = Facts::of(event);
-    let begun = append_cells([&columns::TICKET[..]], &facts, Line::with_capacity(LINE_BYTES));
+    let common = append_cells([&columns::TICKET[..]], &facts, Line::with_capacity(LINE_BYTES));
     [ExportKind::Axis, ExportKind::ResolutionAudit]
-        .map(|kind| append_cells(parts(kind).1, &facts, begun.clone()).finish())
+        .map(|kind| append_cells(parts(kind).1, &facts, common.clone()).finish())
 }
 
 /// Initial capacity; most lines are shorter.
@@ -95,17 +95,17 @@ fn missing_cells(history: &[usize], columns: usize, version: i16) -> Result<usiz
 }
 
 fn columns(kind: ExportKind) -> impl Iterator<Item = &'static Column> {
-    let (ticket, own) = parts(kind);
-    std::iter::once(ticket).chain(own).flatten()
+    let (ticket, specific) = parts(kind);
+    std::iter::once(ticket).chain(specific).flatten()
 }
 
 /// The common leading columns, and those of this kind of file.
 fn parts(kind: ExportKind) -> (&'static [Column], [&'static [Column]; 4]) {
-    let own = match kind {
+    let specific = match kind {
         ExportKind::Axis => axis::AXIS,
         ExportKind::ResolutionAudit => audit::AUDIT,
     };
-    (&columns::TICKET, own)
+    (&columns::TICKET, specific)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Days in columns: reading them as of one moment, and making them again after changes.
+//! The columns of days: reads them in one snapshot, and refreshes stale ones.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -14,17 +14,17 @@ use diesel::sql_query;
 use diesel::sql_types::{BigInt, Binary, Text};
 use uuid::Uuid;
 
-use super::facts_records::{DAY_COLUMNS, DayRecord, parsed_agents};
-use super::{Connection, DIALECT, Id, RowByRow, serialize};
+use super::facts_records::{DAY_COLUMNS, DayRecord, parse_agents};
+use super::{Connection, DIALECT, Id, RowByRow, lock_until_commit};
 use crate::domain::day::{Day, DayBuilder, PackedScores, Texts, day_of, start_of};
 use crate::store::conditions::Conditions;
-use crate::store::{DayCache, FoundDays, MarkedDay};
+use crate::store::{DayCache, FoundDays, StaleDay};
 
-/// Days of columns in one statement: bounds the memory for their bytes and columns.
-const DAYS: usize = 64;
+/// Number of days whose columns one statement reads: bounds the memory for their bytes and columns.
+const DAYS_PER_STATEMENT: usize = 64;
 
-/// Texts that are remembered while rows are read.
-const MAX_KNOWN_TEXTS: usize = 1_000;
+/// Maximum number of texts that are cached while rows are read.
+const MAX_CACHED_TEXTS: usize = 1_000;
 
 #[derive(QueryableByName)]
 struct DayNumber {
@@ -51,19 +51,19 @@ struct DayBytes {
 }
 
 #[derive(QueryableByName)]
-struct MarkedRecord {
+struct StaleRecord {
     #[diesel(sql_type = Id)]
     organization_id: StoredId,
     #[diesel(sql_type = BigInt)]
     day: i64,
 }
 
-/// In one snapshot: the days with marks are read from rows, the others from their columns.
+/// Must run in one snapshot. Stale days are read from their rows, the others from their columns.
 pub(super) fn days(
     connection: &mut Connection,
     organization: OrganizationId,
     (first, last): (i64, i64),
-    max_changed_rows: Option<u64>,
+    max_stale_rows: Option<u64>,
     cache: &DayCache,
 ) -> Result<FoundDays, DatabaseError> {
     let of = format!("organization_id = '{organization}' AND day BETWEEN {first} AND {last}");
@@ -72,25 +72,25 @@ pub(super) fn days(
     let stale: BTreeSet<i64> = stale.into_iter().map(|record| record.day).collect();
     let versions: Vec<DayVersion> =
         sql_query(format!("SELECT day, version, rows FROM evaluation_days WHERE {of}")).load(connection)?;
-    let reads_stale = max_changed_rows.is_none_or(|max| changed_rows(&stale, &versions) <= max);
+    let reads_stale = max_stale_rows.is_none_or(|max| stale_rows(&stale, &versions) <= max);
     let fresh = versions.into_iter().filter(|record| !stale.contains(&record.day));
-    let mut days = columns_of(connection, organization, fresh, cache)?;
+    let mut days = cached_columns(connection, organization, fresh, cache)?;
     if reads_stale {
-        days.extend(read_changed(connection, organization, &stale)?);
+        days.extend(read_stale(connection, organization, &stale)?);
     }
     let days = days.into_iter().filter(|(_, columns)| !columns.is_empty()).collect();
     Ok(FoundDays { days, is_complete: reads_stale })
 }
 
-/// Rows of the days with marks, as of when their columns were made; no limit suffices where a day has none yet.
-fn changed_rows(stale: &BTreeSet<i64>, versions: &[DayVersion]) -> u64 {
+/// Number of rows of the stale days when their columns were written; `u64::MAX` when one of them has no columns yet.
+fn stale_rows(stale: &BTreeSet<i64>, versions: &[DayVersion]) -> u64 {
     let known = versions.iter().filter(|record| stale.contains(&record.day));
     let (days, rows) =
         known.fold((0, 0), |(days, rows), record| (days + 1, rows + record.rows.unsigned_abs()));
     if days == stale.len() { rows } else { u64::MAX }
 }
 
-fn columns_of(
+fn cached_columns(
     connection: &mut Connection,
     organization: OrganizationId,
     versions: impl Iterator<Item = DayVersion>,
@@ -106,7 +106,7 @@ fn columns_of(
             None => unknown.push((day, version.0)),
         }
     }
-    for chunk in unknown.chunks(DAYS) {
+    for chunk in unknown.chunks(DAYS_PER_STATEMENT) {
         for (day, columns) in read_columns(connection, organization, chunk)? {
             if let Some((_, version)) = chunk.iter().find(|(other, _)| *other == day) {
                 cache.put(organization, day, *version, columns.clone());
@@ -125,13 +125,13 @@ pub(super) fn selected_days(
     Ok(read_rows(connection, Conditions::of(organization, filters, DIALECT))?.into_iter().collect())
 }
 
-/// A day with more rows takes longer to make, so it is made less often.
-pub(super) fn next_marked(
+/// A day with more rows takes longer to refresh, so it is refreshed less often: a millisecond later for every ten rows.
+pub(super) fn next_stale(
     connection: &mut Connection,
     before: Timestamp,
-    except: &[MarkedDay],
-) -> Result<Option<MarkedDay>, DatabaseError> {
-    let others = except.iter().map(|MarkedDay { organization_id, day }| {
+    except: &[StaleDay],
+) -> Result<Option<StaleDay>, DatabaseError> {
+    let others = except.iter().map(|StaleDay { organization_id, day }| {
         format!("AND NOT (stale.organization_id = '{organization_id}' AND stale.day = {day})")
     });
     let oldest = sql_query(format!(
@@ -144,23 +144,23 @@ pub(super) fn next_marked(
         before.as_millis(),
         others.collect::<Vec<_>>().join(" ")
     ));
-    let found: Option<MarkedRecord> = oldest.get_result(connection).optional()?;
-    Ok(found.map(|found| MarkedDay { organization_id: found.organization_id.0.into(), day: found.day }))
+    let found: Option<StaleRecord> = oldest.get_result(connection).optional()?;
+    Ok(found.map(|found| StaleDay { organization_id: found.organization_id.0.into(), day: found.day }))
 }
 
-/// Makes the columns of a marked day.
+/// Refreshes the columns of a stale day.
 pub(super) fn refresh(
     connection: &mut Connection,
-    marked: MarkedDay,
+    stale_day: StaleDay,
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
     // One process at a time: a slower one would overwrite newer columns with older ones.
-    serialize(connection, "assay evaluation days")?;
-    let MarkedDay { organization_id, day } = marked;
+    lock_until_commit(connection, "assay evaluation days")?;
+    let StaleDay { organization_id, day } = stale_day;
     let of = format!("organization_id = '{organization_id}' AND day = {day}");
-    // The marks first: what is committed after this statement keeps its own mark.
+    // The marks are deleted before the rows are read: a change that is committed in between keeps its own mark.
     if sql_query(format!("DELETE FROM stale_days WHERE {of}")).execute(connection)? == 0 {
-        // Another process was faster.
+        // Another process has refreshed this day.
         return Ok(());
     }
     let conditions = Conditions::of_days(organization_id, (day, day));
@@ -216,8 +216,8 @@ fn read_columns(
     found.into_iter().map(decode).collect()
 }
 
-/// The columns of days that changed: one statement, because an import of the past changes hundreds of days at a time.
-fn read_changed(
+/// Reads stale days from their rows: in one statement, because an import of old conversations changes hundreds of days.
+fn read_stale(
     connection: &mut Connection,
     organization: OrganizationId,
     days: &BTreeSet<i64>,
@@ -225,9 +225,8 @@ fn read_changed(
     if days.is_empty() {
         return Ok(BTreeMap::new());
     }
-    let ranges =
-        runs(days).into_iter().map(|(first, last)| format!("({},{})", start_of(first), start_of(last + 1)));
-    let ranges = ranges.collect::<Vec<_>>().join(",");
+    let range = |(first, last): (i64, i64)| format!("({},{})", start_of(first), start_of(last + 1));
+    let ranges = consecutive_days(days).into_iter().map(range).collect::<Vec<_>>().join(",");
     let statement = format!(
         "WITH ranges (first, last) AS (VALUES {ranges})
          SELECT {DAY_COLUMNS} FROM ranges JOIN evaluation_facts facts
@@ -254,46 +253,46 @@ fn collect_rows(
     let query = sql_query(statement).into_boxed::<super::Backend>();
     let query = texts.into_iter().fold(query, |query, text| query.bind::<Text, _>(text));
     let mut builders: BTreeMap<i64, DayBuilder> = BTreeMap::new();
-    let mut known = KnownTexts::default();
-    // Up to millions of rows: none is kept.
+    let mut texts_cache = TextsCache::default();
+    // Up to millions of rows, so they are read one by one.
     for record in query.load_iter::<DayRecord, RowByRow>(connection)? {
         let record = record?;
         let started_at = Timestamp::saturating_from_millis(record.started_at);
         let (facets, scores) = (record.facets(), PackedScores::of(record.scores().as_ref()));
-        let texts = known.of(record)?;
+        let texts = texts_cache.get_or_parse(record)?;
         builders.entry(day_of(started_at)).or_default().push(started_at, facets, scores, texts);
     }
     Ok(builders.into_iter().map(|(day, builder)| (day, Arc::new(builder.finish()))).collect())
 }
 
-/// The latest texts by the columns that they are made of: most rows repeat them.
+/// Parsed texts, by the columns that they are parsed from: most rows repeat them.
 #[derive(Default)]
-struct KnownTexts(HashMap<(String, Option<String>, String), Texts>);
+struct TextsCache(HashMap<(String, Option<String>, String), Texts>);
 
-impl KnownTexts {
-    fn of(&mut self, record: DayRecord) -> Result<&Texts, DatabaseError> {
-        if self.0.len() >= MAX_KNOWN_TEXTS {
+impl TextsCache {
+    fn get_or_parse(&mut self, record: DayRecord) -> Result<&Texts, DatabaseError> {
+        if self.0.len() >= MAX_CACHED_TEXTS {
             self.0.clear();
         }
         Ok(match self.0.entry((record.source, record.language, record.agents)) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(place) => {
-                let (source, language, agents) = place.key();
-                let texts = Texts::new(source.clone(), language.clone(), &parsed_agents(agents)?);
-                place.insert(texts)
+            Entry::Occupied(cached) => cached.into_mut(),
+            Entry::Vacant(entry) => {
+                let (source, language, agents) = entry.key();
+                let texts = Texts::new(source.clone(), language.clone(), &parse_agents(agents)?);
+                entry.insert(texts)
             }
         })
     }
 }
 
 /// Consecutive days as ranges, both ends included.
-fn runs(days: &BTreeSet<i64>) -> Vec<(i64, i64)> {
-    let mut runs: Vec<(i64, i64)> = Vec::new();
+fn consecutive_days(days: &BTreeSet<i64>) -> Vec<(i64, i64)> {
+    let mut ranges: Vec<(i64, i64)> = Vec::new();
     for day in days {
-        match runs.last_mut() {
+        match ranges.last_mut() {
             Some((_, last)) if *last + 1 == *day => *last = *day,
-            _ => runs.push((*day, *day)),
+            _ => ranges.push((*day, *day)),
         }
     }
-    runs
+    ranges
 }

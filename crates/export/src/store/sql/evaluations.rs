@@ -1,4 +1,4 @@
-//! Lists: rows in order, from a place in it.
+//! Lists: ordered rows after or before a position.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::domain::evaluation_facts::EvaluationFacts;
 use crate::domain::facets;
 use crate::domain::ranking::Rank;
 use crate::store::conditions::{Conditions, FACTS, code_of_field};
-use crate::store::{DayCache, EvaluationStore, FoundDays, ListPosition, ListSelection, MarkedDay, RankRange};
+use crate::store::{DayCache, EvaluationStore, FoundDays, ListPosition, ListSelection, RankRange, StaleDay};
 
 const NEWEST_FIRST: &str = "facts.started_at DESC, facts.ticket_id DESC";
 
@@ -61,11 +61,11 @@ impl EvaluationStore for SqlStore {
         &self,
         organization_id: OrganizationId,
         between: (i64, i64),
-        max_changed_rows: Option<u64>,
+        max_stale_rows: Option<u64>,
         cache: Arc<DayCache>,
     ) -> Result<FoundDays, DatabaseError> {
         let read = move |connection: &mut _| {
-            days::days(connection, organization_id, between, max_changed_rows, &cache)
+            days::days(connection, organization_id, between, max_stale_rows, &cache)
         };
         read_snapshot(&self.database, read).await
     }
@@ -87,19 +87,19 @@ impl EvaluationStore for SqlStore {
         let since = format!("facts.ticket_id >= '{since}'");
         let Conditions { sql, .. } = Conditions::of_period(organization_id, &filters, FACTS).and(&since);
         let statement = format!("SELECT count(*) AS count FROM evaluation_facts facts WHERE {sql}");
-        self.database.read(move |connection| counted(sql_query(statement).get_result(connection))).await
+        self.database.read(move |connection| into_count(sql_query(statement).get_result(connection))).await
     }
 
-    async fn next_marked_day(
+    async fn next_stale_day(
         &self,
         before: Timestamp,
-        except: Vec<MarkedDay>,
-    ) -> Result<Option<MarkedDay>, DatabaseError> {
-        self.database.read(move |connection| days::next_marked(connection, before, &except)).await
+        except: Vec<StaleDay>,
+    ) -> Result<Option<StaleDay>, DatabaseError> {
+        self.database.read(move |connection| days::next_stale(connection, before, &except)).await
     }
 
-    async fn refresh_day(&self, marked: MarkedDay, now: Timestamp) -> Result<(), DatabaseError> {
-        self.database.write(move |connection| days::refresh(connection, marked, now)).await
+    async fn refresh_day(&self, stale_day: StaleDay, now: Timestamp) -> Result<(), DatabaseError> {
+        self.database.write(move |connection| days::refresh(connection, stale_day, now)).await
     }
 }
 
@@ -108,11 +108,11 @@ fn list(
     selection: &ListSelection,
     limit: u32,
 ) -> Result<Vec<EvaluationFacts>, DatabaseError> {
-    let is_behind_values = selection.after.is_some_and(|after| after.value.is_none());
-    // All rows behind one without a value have none: the index of the list has their order.
+    let is_after_all_values = selection.after.is_some_and(|after| after.value.is_none());
+    // Rows after one without a value have no value, either: the index of the list has their order.
     let order = match selection.sort.key {
         SortKey::StartedAt => order(selection.sort, selection.backwards),
-        _ if is_behind_values && !selection.backwards => NEWEST_FIRST.to_owned(),
+        _ if is_after_all_values && !selection.backwards => NEWEST_FIRST.to_owned(),
         _ => order(selection.sort, selection.backwards),
     };
     let Conditions { sql, texts } = conditions(selection);
@@ -121,8 +121,8 @@ fn list(
         Some(ranks) => {
             let RankRange { moments, last } = ranks.as_ref();
             let moments = moments.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
-            let sql = format!("{sql} AND {}", not_behind(selection.sort, selection.backwards, *last));
-            // Materialized: the index of the list finds some rows for each moment, those of the filters many more.
+            let sql = format!("{sql} AND {}", up_to_rank(selection.sort, selection.backwards, *last));
+            // Materialized: the index of the list finds few rows for each start time, the indexes of the filters many more.
             format!(
                 "WITH facts AS MATERIALIZED (SELECT * FROM evaluation_facts
                   WHERE organization_id = '{}' AND started_at IN ({moments})) {}",
@@ -148,10 +148,12 @@ fn count(connection: &mut Connection, selection: &ListSelection, limit: u64) -> 
         "SELECT count(*) AS count FROM (SELECT 1 FROM evaluation_facts facts WHERE {sql} LIMIT {limit}) counted"
     ))
     .into_boxed::<Backend>();
-    counted(texts.into_iter().fold(query, |query, text| query.bind::<Text, _>(text)).get_result(connection))
+    into_count(
+        texts.into_iter().fold(query, |query, text| query.bind::<Text, _>(text)).get_result(connection),
+    )
 }
 
-fn counted(result: QueryResult<Count>) -> Result<u64, DatabaseError> {
+fn into_count(result: QueryResult<Count>) -> Result<u64, DatabaseError> {
     Ok(u64::try_from(result?.count).unwrap_or_default())
 }
 
@@ -179,13 +181,13 @@ fn find(
 fn conditions(selection: &ListSelection) -> Conditions {
     let all = Conditions::of(selection.organization_id, &selection.filters, DIALECT);
     match &selection.after {
-        Some(place) => all.and(&beyond(selection.sort, selection.backwards, place)),
+        Some(position) => all.and(&after_position(selection.sort, selection.backwards, position)),
         None => all,
     }
 }
 
-/// The value of the sort key; NULL where there is none.
-fn value(key: SortKey) -> String {
+/// The expression for the value of the sort key; NULL: no value.
+fn sort_expression(key: SortKey) -> String {
     match key {
         SortKey::StartedAt => "facts.started_at".to_owned(),
         SortKey::Charge => format!("NULLIF({}, 0)", code_of_field(facets::CHARGE)),
@@ -197,15 +199,15 @@ fn value(key: SortKey) -> String {
     }
 }
 
-/// Ties: the newest conversation first, but for the list from the oldest on.
+/// Rows with the same value are ordered by date, the newest first.
 fn order(sort: Sort, backwards: bool) -> String {
     let direction = |descending: bool| if descending != backwards { "DESC" } else { "ASC" };
     if sort.key == SortKey::StartedAt {
         let direction = direction(sort.descending);
         return format!("facts.started_at {direction}, facts.ticket_id {direction}");
     }
-    let (value, ties) = (value(sort.key), direction(true));
-    // False before true: without a value last.
+    let (value, ties) = (sort_expression(sort.key), direction(true));
+    // False sorts before true: rows without a value come last.
     format!(
         "({value} IS NULL) {}, {value} {}, facts.started_at {ties}, facts.ticket_id {ties}",
         direction(false),
@@ -213,37 +215,37 @@ fn order(sort: Sort, backwards: bool) -> String {
     )
 }
 
-/// The rows behind a place.
-fn beyond(sort: Sort, backwards: bool, place: &ListPosition) -> String {
-    let compared = |descending: bool| if descending != backwards { "<" } else { ">" };
-    let tie = format!("('{}')", place.ticket_id);
+/// The condition for the rows after a position; before it if `backwards`.
+fn after_position(sort: Sort, backwards: bool, position: &ListPosition) -> String {
+    let operator = |descending: bool| if descending != backwards { "<" } else { ">" };
+    let ticket = format!("('{}')", position.ticket_id);
     let ties = |descending: bool| {
-        let (compared, started_at) = (compared(descending), place.started_at.as_millis());
-        format!("(facts.started_at, facts.ticket_id) {compared} ({started_at}, {tie})")
+        let (operator, started_at) = (operator(descending), position.started_at.as_millis());
+        format!("(facts.started_at, facts.ticket_id) {operator} ({started_at}, {ticket})")
     };
     if sort.key == SortKey::StartedAt {
         return ties(sort.descending);
     }
-    let (value, ties, compared) = (value(sort.key), ties(true), compared(sort.descending));
-    match (place.value, backwards) {
+    let (value, ties, operator) = (sort_expression(sort.key), ties(true), operator(sort.descending));
+    match (position.value, backwards) {
         (Some(at), false) => {
-            format!("({value} {compared} {at} OR ({value} = {at} AND {ties}) OR {value} IS NULL)")
+            format!("({value} {operator} {at} OR ({value} = {at} AND {ties}) OR {value} IS NULL)")
         }
-        (Some(at), true) => format!("({value} {compared} {at} OR ({value} = {at} AND {ties}))"),
+        (Some(at), true) => format!("({value} {operator} {at} OR ({value} = {at} AND {ties}))"),
         (None, false) => format!("({value} IS NULL AND {ties})"),
         (None, true) => format!("({value} IS NOT NULL OR {ties})"),
     }
 }
 
-/// The rows up to a rank; from the end of the list if `backwards`.
-fn not_behind(sort: Sort, backwards: bool, last: Rank) -> String {
+/// The condition for the rows up to a rank; from the end of the list if `backwards`.
+fn up_to_rank(sort: Sort, backwards: bool, last: Rank) -> String {
     let newest_first = sort.key != SortKey::StartedAt || sort.descending;
     let newer = if newest_first != backwards { ">=" } else { "<=" };
     let date = format!("facts.started_at {newer} {}", last.started_at());
     if sort.key == SortKey::StartedAt {
         return date;
     }
-    let column = value(sort.key);
+    let column = sort_expression(sort.key);
     match last.value(sort) {
         Some(value) => {
             let before = if sort.descending == backwards { "<" } else { ">" };

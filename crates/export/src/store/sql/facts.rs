@@ -1,4 +1,4 @@
-//! Rows of facts, and the marks of their days.
+//! Writes rows of facts and marks their days as stale.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,8 +16,8 @@ use crate::domain::evaluation_row::EvaluationRow;
 use crate::domain::terms::terms_of;
 use crate::store::conditions::Dialect;
 
-/// Ids in one statement.
-const CHUNK: usize = 500;
+/// Maximum number of ids or rows in one statement.
+const VALUES_PER_STATEMENT: usize = 500;
 
 /// The columns of one row, as they are stored.
 #[derive(Debug, Clone)]
@@ -37,15 +37,15 @@ pub(in crate::store) struct FactsValues {
     pub(in crate::store) evaluated_at: i64,
     pub(in crate::store) codes: i32,
     pub(in crate::store) sets: i64,
-    /// AXIS, its three parts, and the confidence.
+    /// AXIS and its three parts in tenths, and the confidence in hundredths.
     pub(in crate::store) scores: Option<[i16; 5]>,
     pub(in crate::store) language: Option<String>,
-    /// An array of PostgreSQL; empty for SQLite.
+    /// The text of a PostgreSQL array; empty for SQLite.
     #[allow(dead_code, reason = "SQLite has no such column")]
     pub(in crate::store) terms: String,
 }
 
-/// A statement's row of ticket ids.
+/// A ticket id that a statement returned.
 #[derive(QueryableByName)]
 pub(in crate::store) struct TicketRecord {
     #[diesel(sql_type = Id)]
@@ -60,7 +60,7 @@ struct Removed {
     started_at: i64,
 }
 
-/// Replaces the facts of the rows' tickets. The caller holds the locks of the tickets' lines.
+/// Replaces the facts of the rows' tickets. The caller has locked these tickets by writing to `evaluation_rows`.
 pub(super) fn replace<'r>(
     connection: &mut Connection,
     rows: impl Iterator<Item = &'r EvaluationRow>,
@@ -75,7 +75,7 @@ pub(super) fn replace<'r>(
     touched.extend(facts.iter().map(|facts| (facts.ticket.organization_id, day_of(facts.ticket.started_at))));
     let values = facts.into_iter().map(FactsValues::of).collect::<Result<Vec<_>, _>>()?;
     insert_facts(connection, &values)?;
-    mark(connection, &touched, now)
+    mark_stale(connection, &touched, now)
 }
 
 /// Removes the facts of deleted tickets.
@@ -92,7 +92,7 @@ pub(super) fn remove(
     for (organization, tickets) in by_organization {
         touched.extend(delete(connection, Some(organization), &tickets)?);
     }
-    mark(connection, &touched, now)
+    mark_stale(connection, &touched, now)
 }
 
 /// Returns the days of the deleted rows.
@@ -103,7 +103,7 @@ fn delete(
 ) -> Result<BTreeSet<(OrganizationId, i64)>, DatabaseError> {
     let of = organization.map(|id| format!(" AND organization_id = '{id}'")).unwrap_or_default();
     let mut touched = BTreeSet::new();
-    for tickets in tickets.chunks(CHUNK) {
+    for tickets in tickets.chunks(VALUES_PER_STATEMENT) {
         let ids = tickets.iter().map(|id| format!("'{id}'")).collect::<Vec<_>>().join(",");
         let statement = format!(
             "DELETE FROM evaluation_facts WHERE ticket_id IN ({ids}){of} RETURNING organization_id, started_at"
@@ -116,8 +116,8 @@ fn delete(
     Ok(touched)
 }
 
-/// Marks days: their columns lack a change of this transaction.
-fn mark(
+/// Marks days as stale: this transaction changes their rows, but not their columns.
+fn mark_stale(
     connection: &mut Connection,
     days: &BTreeSet<(OrganizationId, i64)>,
     now: Timestamp,
@@ -125,7 +125,7 @@ fn mark(
     let now = now.as_millis();
     let marks: Vec<String> =
         days.iter().map(|(organization, day)| format!("('{organization}', {day}, {now})")).collect();
-    for marks in marks.chunks(CHUNK) {
+    for marks in marks.chunks(VALUES_PER_STATEMENT) {
         let values = marks.join(", ");
         sql_query(format!("INSERT INTO stale_days (organization_id, day, marked_at) VALUES {values}"))
             .execute(connection)?;

@@ -1,4 +1,4 @@
-//! Rows of `evaluation_facts`, as they are read.
+//! Reads rows of `evaluation_facts`.
 
 use assay_contracts::evaluations::ItemAgent;
 use assay_contracts::time::Timestamp;
@@ -10,22 +10,24 @@ use super::Id;
 use crate::domain::evaluation_facts::{EvaluationColumns, EvaluationFacts, Scores, TicketColumns};
 use crate::domain::facets::Facets;
 
-/// The columns that days have, too.
+/// The columns that the columns of a day have, too.
 pub(super) const DAY_COLUMNS: &str = "facts.started_at, facts.codes, facts.sets, facts.axis, facts.resolution_accuracy,
     facts.interaction_effort, facts.handoff_smoothness, facts.confidence, facts.language, facts.source, facts.agents";
 
-/// The columns that only rows have.
+/// The other columns.
 pub(super) const ROW_COLUMNS: &str =
     "facts.ticket_id, facts.organization_id, facts.ended_at, facts.imported_at,
     facts.external_id, facts.source_account_id, facts.subject, facts.evaluation_id, facts.evaluated_at";
 
-/// [`DAY_COLUMNS`].
+/// A row of [`DAY_COLUMNS`].
 #[derive(QueryableByName)]
 pub(super) struct DayRecord {
     #[diesel(sql_type = BigInt)]
     pub(super) started_at: i64,
+    /// [`Facets::codes`].
     #[diesel(sql_type = Integer)]
     codes: i32,
+    /// [`Facets::sets`].
     #[diesel(sql_type = BigInt)]
     sets: i64,
     #[diesel(sql_type = Nullable<SmallInt>)]
@@ -47,7 +49,7 @@ pub(super) struct DayRecord {
     pub(super) agents: String,
 }
 
-/// A whole row.
+/// A row of [`ROW_COLUMNS`] and [`DAY_COLUMNS`].
 #[derive(QueryableByName)]
 pub(super) struct FactsRecord {
     #[diesel(sql_type = Id)]
@@ -88,7 +90,7 @@ impl DayRecord {
     }
 }
 
-pub(super) fn parsed_agents(json: &str) -> Result<Vec<ItemAgent>, DatabaseError> {
+pub(super) fn parse_agents(json: &str) -> Result<Vec<ItemAgent>, DatabaseError> {
     serde_json::from_str(json)
         .map_err(|error| DatabaseError::Corrupt(format!("agents of an evaluation: {error}")))
 }
@@ -99,7 +101,7 @@ impl TryFrom<FactsRecord> for EvaluationFacts {
     fn try_from(record: FactsRecord) -> Result<Self, DatabaseError> {
         let moment = Timestamp::saturating_from_millis;
         let shared = record.shared;
-        let agents = parsed_agents(&shared.agents)?;
+        let agents = parse_agents(&shared.agents)?;
         let (facets, scores) = (shared.facets(), shared.scores());
         Ok(Self {
             ticket: TicketColumns {

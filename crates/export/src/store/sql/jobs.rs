@@ -13,11 +13,11 @@ use diesel::sql_types::Bool;
 
 use super::record::{JobRecord, further_filters};
 use super::schema::{exports, progress};
-use super::{Connection, serialize};
+use super::{Connection, lock_until_commit};
 use crate::domain::job::Job;
 use crate::store::{Created, Creation, ExpiredFile, FileUse, JobWithoutTarget};
 
-/// Nothing was stored: the transaction is rolled back, with the record of the idempotency key.
+/// Nothing was stored: the transaction is rolled back, including the record of the idempotency key.
 pub(super) enum NotCreated {
     TooManyOpen,
     Database(DatabaseError),
@@ -30,7 +30,7 @@ impl<E: Into<DatabaseError>> From<E> for NotCreated {
 }
 
 pub(super) fn create(connection: &mut Connection, creation: &Creation) -> Result<Created, NotCreated> {
-    // First of all: the key makes an equal request wait until this one is committed.
+    // First: a second request with the same key waits here until this one is committed.
     if let Some(record) = &creation.record {
         let earlier = idempotency::store(connection, std::slice::from_ref(record), creation.job.created_at)?;
         if let Some(earlier) = earlier.into_iter().flatten().next() {
@@ -38,7 +38,7 @@ pub(super) fn create(connection: &mut Connection, creation: &Creation) -> Result
         }
     }
     let organization = StoredId::of(creation.job.organization_id);
-    serialize(connection, &format!("assay exports of {}", organization.0))?;
+    lock_until_commit(connection, &format!("assay exports of {}", organization.0))?;
     let open: i64 = exports::table
         .filter(exports::organization_id.eq(organization))
         // A literal, to match the partial index.

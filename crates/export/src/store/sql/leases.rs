@@ -11,13 +11,13 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Integer};
 use uuid::Uuid;
 
-use super::record::{ClaimRecord, count};
+use super::record::{ClaimRecord, saturating_i64};
 use super::schema::exports;
-use super::{Connection, Id, SKIP_LOCKED, greatest, serialize};
+use super::{Connection, Id, SKIP_LOCKED, greatest, lock_until_commit};
 use crate::domain::lease::{Claim, ClaimTerms, FinishedFile};
 use crate::store::notifications::{FailedJob, Notifications};
 
-/// The next job: the oldest of the organization with the fewest jobs under a lease. A job between two attempts holds no worker.
+/// The next job: the oldest of the organization with the fewest jobs under a lease. A job between two attempts has no lease.
 static DUE: LazyLock<String> = LazyLock::new(|| {
     format!(
         "SELECT exports.id FROM exports
@@ -42,13 +42,13 @@ struct DueJob {
 }
 
 pub(super) fn claim(connection: &mut Connection, terms: ClaimTerms) -> Result<Option<Claim>, DatabaseError> {
-    // Simultaneous claims would all see the same numbers of leases, and take the jobs of one organization.
-    serialize(connection, "assay export claims")?;
+    // Simultaneous claims would see the same numbers of leases, and all claim jobs of the same organization.
+    lock_until_commit(connection, "assay export claims")?;
     let due: Option<DueJob> = static_sql(&DUE)
         .bind::<BigInt, _>(terms.now.as_millis())
         .bind::<Id, _>(StoredId(terms.except.map_or(Uuid::nil(), |organization| organization.as_uuid())))
         .bind::<BigInt, _>(terms.pending_before.as_millis())
-        .bind::<Integer, _>(max_attempts(terms.max_attempts))
+        .bind::<Integer, _>(saturating_i32(terms.max_attempts))
         .get_result(connection)
         .optional()?;
     let Some(due) = due else { return Ok(None) };
@@ -65,7 +65,7 @@ pub(super) fn claim(connection: &mut Connection, terms: ClaimTerms) -> Result<Op
     record.into_claim(terms.owner).map(Some)
 }
 
-pub(super) fn heartbeat(
+pub(super) fn renew(
     connection: &mut Connection,
     claim: &Claim,
     now: Timestamp,
@@ -95,16 +95,16 @@ pub(super) fn complete(
             exports::lease_owner.eq(None::<StoredId>),
             exports::lease_until.eq(None::<i64>),
             exports::object_key.eq(&file.object_key),
-            exports::file_bytes.eq(count(file.bytes)),
-            exports::file_rows.eq(count(file.rows)),
+            exports::file_bytes.eq(saturating_i64(file.bytes)),
+            exports::file_rows.eq(saturating_i64(file.rows)),
             exports::file_sha256.eq(&file.sha256),
             exports::file_expires_at.eq(file.expires_at.as_millis()),
-            exports::missing_evaluations.eq(file.missing_evaluations.map(count)),
+            exports::missing_evaluations.eq(file.missing_evaluations.map(saturating_i64)),
             exports::updated_at.eq(greatest(exports::updated_at, now.as_millis())),
         ))
         .execute(connection)?;
     if changed == 1 {
-        let event = notifications.complete(claim, file, now)?;
+        let event = notifications.completed_event(claim, file, now)?;
         outbox::enqueue(connection, event.as_slice(), FastPathClaim::NONE)?;
         return Ok(true);
     }
@@ -135,13 +135,14 @@ pub(super) fn fail(
         ))
         .execute(connection)?;
     if changed == 1 {
-        let event = notifications.failed(claim, message, now)?;
+        let event = notifications.failed_event(claim, message, now)?;
         outbox::enqueue(connection, event.as_slice(), FastPathClaim::NONE)?;
     }
     Ok(changed == 1)
 }
 
-/// The job stays `running` without an owner until `due`.
+/// Releases the lease; the job stays `running` without an owner until `due`. `released_claims`: 1 if the attempt is not counted,
+/// otherwise 0.
 pub(super) fn release_until(
     connection: &mut Connection,
     claim: &Claim,
@@ -163,7 +164,7 @@ pub(super) fn release_until(
 
 pub(super) fn fail_exhausted(
     connection: &mut Connection,
-    limit: u32,
+    max_attempts: u32,
     message: &str,
     now: Timestamp,
     notifications: Notifications,
@@ -172,7 +173,7 @@ pub(super) fn fail_exhausted(
     let failed: Vec<FailedJob> = diesel::update(exports::table)
         .filter(sql::<Bool>("status = 'running'"))
         .filter(exports::lease_until.le(now.as_millis()))
-        .filter(counted_attempts.ge(max_attempts(limit)))
+        .filter(counted_attempts.ge(saturating_i32(max_attempts)))
         .set((
             exports::status.eq("failed"),
             exports::lease_owner.eq(None::<StoredId>),
@@ -183,11 +184,11 @@ pub(super) fn fail_exhausted(
         .returning((exports::id, exports::organization_id, exports::kind))
         .get_results(connection)?;
     let count = failed.len();
-    let events = notifications.all_failed(failed, message, now)?;
+    let events = notifications.failed_events(failed, message, now)?;
     outbox::enqueue(connection, &events, FastPathClaim::NONE)?;
     Ok(count)
 }
 
-fn max_attempts(limit: u32) -> i32 {
-    i32::try_from(limit).unwrap_or(i32::MAX)
+fn saturating_i32(value: u32) -> i32 {
+    i32::try_from(value).unwrap_or(i32::MAX)
 }

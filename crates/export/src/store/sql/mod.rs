@@ -1,5 +1,5 @@
-//! The stores, once for both databases: mounted by `postgres.rs` and `sqlite.rs`, which hold what differs. Both databases
-//! know the placeholders `$1`, `$2`, … of plain SQL; SQLite numbers them as they appear, so they appear in order.
+//! The stores, written once for both databases: `postgres.rs` and `sqlite.rs` include these modules and define what differs. Both
+//! databases accept the placeholders `$1`, `$2`, …; SQLite numbers them in order of appearance, so they must appear in order.
 
 mod days;
 mod evaluations;
@@ -26,8 +26,9 @@ use async_trait::async_trait;
 
 pub(in crate::store) use self::facts::{FactsValues, TicketRecord};
 use super::{
-    Backend, Connection, DIALECT, Database, Id, PRUNE_TOMBSTONES, REMOVE_OLDER, ROWS, RowByRow, SKIP_LOCKED,
-    copy_lines, ensure_partitions, greatest, insert_facts, read_snapshot, serialize, upsert_rows,
+    Backend, Connection, DIALECT, Database, Id, PRUNE_TOMBSTONES, REMOVE_OLDER, ROW_VALUES, RowByRow,
+    SKIP_LOCKED, copy_lines, ensure_partitions, greatest, insert_facts, lock_until_commit, read_snapshot,
+    upsert_rows,
 };
 use crate::domain::evaluation_row::EvaluationRow;
 use crate::domain::job::Job;
@@ -126,8 +127,11 @@ impl ExportStore for SqlStore {
         self.database.write(move |connection| rows::prune(connection, now)).await
     }
 
-    async fn skip_missing_sequences(&self, limit: Timestamp) -> Result<Vec<SkippedSequences>, DatabaseError> {
-        self.database.write(move |connection| sequences::skip_missing(connection, limit)).await
+    async fn skip_missing_sequences(
+        &self,
+        cutoff: Timestamp,
+    ) -> Result<Vec<SkippedSequences>, DatabaseError> {
+        self.database.write(move |connection| sequences::skip_missing(connection, cutoff)).await
     }
 
     async fn prune_skipped_sequences(
@@ -151,14 +155,9 @@ impl WorkStore for SqlStore {
         self.database.write(move |connection| leases::claim(connection, terms)).await
     }
 
-    async fn heartbeat(
-        &self,
-        claim: &Claim,
-        now: Timestamp,
-        until: Timestamp,
-    ) -> Result<bool, DatabaseError> {
+    async fn renew(&self, claim: &Claim, now: Timestamp, until: Timestamp) -> Result<bool, DatabaseError> {
         let claim = claim.clone();
-        self.database.write(move |connection| leases::heartbeat(connection, &claim, now, until)).await
+        self.database.write(move |connection| leases::renew(connection, &claim, now, until)).await
     }
 
     async fn complete(
@@ -234,7 +233,7 @@ impl WorkStore for SqlStore {
         self.database.read(move |connection| jobs::file_uses(connection, &ids)).await
     }
 
-    async fn with_jobs(
+    async fn organizations_with_jobs(
         &self,
         organizations: BTreeSet<OrganizationId>,
     ) -> Result<BTreeSet<OrganizationId>, DatabaseError> {

@@ -103,7 +103,7 @@ impl ClaimRecord {
     }
 }
 
-pub(super) fn count(value: u64) -> i64 {
+pub(super) fn saturating_i64(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 

@@ -14,9 +14,9 @@ use super::{Connection, Id, PRUNE_TOMBSTONES, REMOVE_OLDER};
 use crate::domain::removal::DeletedRow;
 use crate::store::DELETIONS_CONSUMER;
 
-/// Writes a tombstone under the key of the row, present or future: concurrent writers of the key wait for each other. Its
+/// Writes a tombstone under the key of the row, existing or not: concurrent writers of the key wait for each other. Its
 /// organization is the nil UUID, and its timestamp is newer than that of every evaluation (`i64::MAX`).
-const DELETE_ROW: &str = "
+const WRITE_TOMBSTONE: &str = "
     INSERT INTO evaluation_rows (ticket_id, organization_id, conversation_started_at, evaluated_at, evaluation_id,
                                  columns_version, axis_line, audit_line, deleted_at)
     VALUES ($1, '00000000-0000-0000-0000-000000000000', 0, 9223372036854775807,
@@ -40,10 +40,10 @@ pub(super) fn delete_rows(
     let ids: Vec<_> = rows.iter().map(|row| row.event_id).collect();
     let new = inbox::record(connection, DELETIONS_CONSUMER, &ids, now)?;
     rows.retain(|row| new.contains(&row.event_id));
-    // In lock order.
+    // The same lock order in all transactions avoids deadlocks.
     rows.sort_by_key(|row| row.ticket_id);
     for row in &rows {
-        sql_query(DELETE_ROW)
+        sql_query(WRITE_TOMBSTONE)
             .bind::<Id, _>(StoredId::of(row.ticket_id))
             .bind::<BigInt, _>(row.deleted_at.as_millis())
             .bind::<Id, _>(StoredId::of(row.organization_id))

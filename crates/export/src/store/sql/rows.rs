@@ -1,4 +1,4 @@
-//! The read model of exports.
+//! Stores rows of the read model and prunes old records.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -8,7 +8,7 @@ use assay_contracts::time::Timestamp;
 use assay_messaging::inbox::{self, PRUNE_BATCH, RETENTION_MILLIS};
 use assay_platform::db::{DatabaseError, idempotency};
 
-use super::{Connection, ROWS, facts, sequences, upsert_rows};
+use super::{Connection, ROW_VALUES, facts, sequences, upsert_rows};
 use crate::domain::evaluation_row::{EvaluationRow, newest_of_each_ticket};
 use crate::store::CONSUMER;
 
@@ -17,7 +17,7 @@ static UPSERT: LazyLock<String> = LazyLock::new(|| {
     format!(
         "INSERT INTO evaluation_rows (ticket_id, organization_id, conversation_started_at, evaluated_at,
                                       evaluation_id, columns_version, axis_line, audit_line)
-         {ROWS}
+         {ROW_VALUES}
          ON CONFLICT (ticket_id) DO UPDATE
             SET organization_id = excluded.organization_id,
                 conversation_started_at = excluded.conversation_started_at,
@@ -40,7 +40,7 @@ pub(super) fn record(
     let ids: Vec<_> = rows.iter().map(|row| row.event_id).collect();
     let new = inbox::record(connection, CONSUMER, &ids, now)?;
     let rows: Vec<_> = rows.iter().filter(|row| new.contains(&row.event_id)).collect();
-    // In lock order.
+    // Sorted: the same lock order in all transactions avoids deadlocks.
     let mut arrived: BTreeMap<OrganizationId, Vec<i64>> = BTreeMap::new();
     for row in &rows {
         arrived.entry(row.organization_id).or_default().push(row.sequence);

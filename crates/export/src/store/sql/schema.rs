@@ -16,6 +16,7 @@ diesel::table! {
         lease_owner -> Nullable<Id>,
         lease_until -> Nullable<BigInt>,
         attempts -> Integer,
+        // Released claims, which are not counted as attempts.
         hand_backs -> Integer,
         object_key -> Nullable<Text>,
         file_bytes -> Nullable<BigInt>,
@@ -24,6 +25,7 @@ diesel::table! {
         file_expires_at -> Nullable<BigInt>,
         file_removed_at -> Nullable<BigInt>,
         error_message -> Nullable<Text>,
+        // The target sequence.
         awaited_evaluations -> Nullable<BigInt>,
         missing_evaluations -> Nullable<BigInt>,
         filters -> Nullable<Text>,
@@ -36,6 +38,7 @@ diesel::table! {
 
     progress (organization_id) {
         organization_id -> Id,
+        // The watermark.
         taken_in -> BigInt,
     }
 }
@@ -44,6 +47,7 @@ diesel::table! {
     use diesel::sql_types::*;
     use super::super::Id;
 
+    // The out-of-order ranges of `SequenceTracker`.
     early_arrivals (organization_id, first) {
         organization_id -> Id,
         first -> BigInt,

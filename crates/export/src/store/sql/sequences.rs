@@ -1,4 +1,4 @@
-//! Which evaluations have arrived, by their sequence.
+//! Stores which sequences have arrived: see `SequenceTracker`.
 
 use std::collections::BTreeMap;
 
@@ -25,15 +25,15 @@ pub(super) fn record(
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
     let organization = StoredId::of(organization_id);
-    let known = read(connection, organization)?;
-    let mut tracker = known.clone();
+    let stored = read_for_update(connection, organization)?;
+    let mut tracker = stored.clone();
     for sequence in sequences {
-        if *sequence <= known.watermark() {
+        if *sequence <= stored.watermark() {
             remove_from_skipped(connection, organization, *sequence)?;
         }
         tracker.record(*sequence, now);
     }
-    write(connection, organization, &known, &tracker)
+    write(connection, organization, &stored, &tracker)
 }
 
 /// Number of sequences up to the target of the job that have not arrived; `None` without a target.
@@ -43,8 +43,8 @@ pub(super) fn missing(connection: &mut Connection, id: ExportId) -> Result<Optio
         .select((exports::organization_id, exports::awaited_evaluations))
         .first(connection)?;
     let Some(target) = target else { return Ok(None) };
-    // In this order: what arrives between these statements is at most counted as missing, never the other way round.
-    let ranges = early_ranges(connection, organization)?;
+    // In this order: an evaluation that arrives between the statements may count as missing, but a missing one never as arrived.
+    let ranges = out_of_order_ranges(connection, organization)?;
     let watermark: Option<i64> =
         progress::table.find(organization).select(progress::taken_in).first(connection).optional()?;
     let skipped: Vec<(i64, i64)> = skipped_sequences::table
@@ -74,41 +74,42 @@ pub(super) fn prune_skipped(
     Ok(())
 }
 
-/// Skips gaps before ranges that arrived before `limit`, and unmet targets of exports created before `limit`.
+/// Skips gaps before ranges that arrived before `cutoff`, and what is missing up to targets of exports created before `cutoff`.
 pub(super) fn skip_missing(
     connection: &mut Connection,
-    limit: Timestamp,
+    cutoff: Timestamp,
 ) -> Result<Vec<SkippedSequences>, DatabaseError> {
     let organizations: Vec<StoredId> = early_arrivals::table
         .select(early_arrivals::organization_id)
-        .filter(early_arrivals::since.lt(limit.as_millis()))
+        .filter(early_arrivals::since.lt(cutoff.as_millis()))
         .distinct()
         .order(early_arrivals::organization_id)
         .load(connection)?;
     let mut targets: BTreeMap<Uuid, i64> = exports::table
         .inner_join(progress::table.on(progress::organization_id.eq(exports::organization_id)))
-        .filter(exports::created_at.lt(limit.as_millis()))
+        .filter(exports::created_at.lt(cutoff.as_millis()))
         .filter(exports::awaited_evaluations.gt(progress::taken_in.nullable()))
         .group_by(exports::organization_id)
         .select((exports::organization_id, max(exports::awaited_evaluations)))
         .load::<(StoredId, Option<i64>)>(connection)?
         .into_iter()
-        .filter_map(|(organization, last)| Some((organization.0, last?)))
+        .filter_map(|(organization, target)| Some((organization.0, target?)))
         .collect();
     for organization in organizations {
+        // 0: no target to skip to.
         targets.entry(organization.0).or_default();
     }
     let mut skipped = Vec::new();
-    for (organization, last) in targets {
+    for (organization, target) in targets {
         let organization = StoredId(organization);
-        let known = read(connection, organization)?;
-        let mut tracker = known.clone();
-        let mut ranges: Vec<(i64, i64)> = std::iter::from_fn(|| tracker.skip_gap(limit)).collect();
-        ranges.extend(tracker.skip_to(last));
-        write(connection, organization, &known, &tracker)?;
+        let stored = read_for_update(connection, organization)?;
+        let mut tracker = stored.clone();
+        let mut ranges: Vec<(i64, i64)> = std::iter::from_fn(|| tracker.skip_gap(cutoff)).collect();
+        ranges.extend(tracker.skip_to(target));
+        write(connection, organization, &stored, &tracker)?;
         for sequences in ranges {
-            // Some of the range may have arrived.
-            insert_skipped(connection, organization, &known.gaps(sequences), limit)?;
+            // Some sequences of the range may have arrived.
+            insert_skipped(connection, organization, &stored.gaps(sequences), cutoff)?;
             skipped.push(SkippedSequences { organization_id: organization.0.into(), sequences });
         }
     }
@@ -138,7 +139,7 @@ fn insert_skipped(
     Ok(())
 }
 
-/// A skipped evaluation has arrived after all: the rest of its range is still missing.
+/// Removes a skipped sequence that has arrived; the rest of its range is still missing.
 fn remove_from_skipped(
     connection: &mut Connection,
     organization: StoredId,
@@ -158,8 +159,11 @@ fn remove_from_skipped(
     insert_skipped(connection, organization, &rest.collect::<Vec<_>>(), older_than)
 }
 
-/// The record of the organization stays locked until the end of the transaction, because it is written.
-fn read(connection: &mut Connection, organization: StoredId) -> Result<SequenceTracker, DatabaseError> {
+/// Reads the stored state and locks it until the end of the transaction, by an update that changes nothing.
+fn read_for_update(
+    connection: &mut Connection,
+    organization: StoredId,
+) -> Result<SequenceTracker, DatabaseError> {
     let watermark = diesel::insert_into(progress::table)
         .values((progress::organization_id.eq(organization), progress::taken_in.eq(0)))
         .on_conflict(progress::organization_id)
@@ -167,10 +171,10 @@ fn read(connection: &mut Connection, organization: StoredId) -> Result<SequenceT
         .set(progress::taken_in.eq(progress::taken_in))
         .returning(progress::taken_in)
         .get_result(connection)?;
-    Ok(SequenceTracker::new(watermark, early_ranges(connection, organization)?))
+    Ok(SequenceTracker::new(watermark, out_of_order_ranges(connection, organization)?))
 }
 
-fn early_ranges(
+fn out_of_order_ranges(
     connection: &mut Connection,
     organization: StoredId,
 ) -> Result<Vec<(i64, OutOfOrderRange)>, DatabaseError> {
@@ -187,13 +191,13 @@ fn early_ranges(
 fn write(
     connection: &mut Connection,
     organization: StoredId,
-    known: &SequenceTracker,
+    stored: &SequenceTracker,
     tracker: &SequenceTracker,
 ) -> Result<(), DatabaseError> {
     diesel::update(progress::table.find(organization))
         .set(progress::taken_in.eq(tracker.watermark()))
         .execute(connection)?;
-    if known.out_of_order().eq(tracker.out_of_order()) {
+    if stored.out_of_order().eq(tracker.out_of_order()) {
         return Ok(());
     }
     diesel::delete(early_arrivals::table.filter(early_arrivals::organization_id.eq(organization)))

@@ -210,7 +210,7 @@ impl ReadModel {
 pub async fn refresh(store: &dyn EvaluationStore, days: u32) -> Result<()> {
     for _ in 0..days {
         // As if long ago: every marked day is due.
-        let Some(marked) = store.next_marked_day(now().plus_millis(1_000_000), Vec::new()).await? else {
+        let Some(marked) = store.next_stale_day(now().plus_millis(1_000_000), Vec::new()).await? else {
             break;
         };
         store.refresh_day(marked, now()).await?;

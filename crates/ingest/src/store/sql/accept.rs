@@ -55,7 +55,7 @@ fn outcome(
     let identity = (import.organization_id.as_uuid(), import.identity.as_bytes().to_vec());
     let first = first_tickets.get(&identity).copied();
     first.map(ImportOutcome::Duplicate).ok_or_else(|| {
-        DatabaseError::Corrupt("an identity conflicts as a duplicate and cannot be found".to_owned())
+        DatabaseError::Corrupt("a duplicate's identity cannot be found".to_owned())
     })
 }
 

@@ -1,5 +1,5 @@
-//! The store for both databases: `postgres.rs` and `sqlite.rs` each include this module, and define what differs between the
-//! databases (imported here from `super`).
+//! The store for both databases: `postgres.rs` and `sqlite.rs` each include this module, and define the functions
+//! that differ between the databases (imported here from `super`).
 
 mod accept;
 mod removal;
@@ -34,7 +34,7 @@ impl SqlStore {
 
 #[async_trait]
 impl Store for SqlStore {
-    async fn create_partitions(&self, now: Timestamp) -> Result<(), DatabaseError> {
+    async fn prepare_partitions(&self, now: Timestamp) -> Result<(), DatabaseError> {
         prepare_partitions(&self.database, now).await
     }
 
@@ -133,7 +133,7 @@ impl Store for SqlStore {
         self.database.write(move |tx| removal::prune_tombstones(tx, before, row_limit(limit))).await
     }
 
-    async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError> {
+    async fn prune_idempotency_records(&self, now: Timestamp) -> Result<usize, DatabaseError> {
         self.database.write(move |tx| idempotency::prune(tx, now)).await
     }
 
@@ -171,7 +171,7 @@ fn count_tickets(
 ) -> Result<TicketCount, DatabaseError> {
     let from = from.map_or(i64::MIN, Timestamp::as_millis);
     let to = to.map_or(i64::MAX, Timestamp::as_millis);
-    // Few of a ticket's columns: its messages are not read.
+    // Without the messages, which are large.
     let newest: Vec<(StoredId, i64)> = conversations::table
         .filter(conversations::organization_id.eq(StoredId::of(organization_id)))
         .filter(conversations::id.ge(StoredId::of(since)))

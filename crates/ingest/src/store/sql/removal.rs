@@ -62,7 +62,7 @@ fn remove(
     Ok(rows.into_iter().map(ConversationRow::into_removed_ticket).collect())
 }
 
-/// A name that a later message has changed is kept.
+/// Deletes a display name, unless a message of another conversation has replaced it.
 fn delete_name(tx: &mut Connection, named: &Participant) -> Result<(), DatabaseError> {
     let name = participants::table
         .filter(participants::organization_id.eq(StoredId::of(named.organization_id)))

@@ -74,7 +74,7 @@ fn rows(
     Ok(rows)
 }
 
-/// Sizes of the stored transcripts. PostgreSQL does not read a value for its length.
+/// Sizes of the stored transcripts. PostgreSQL computes the length without reading the value.
 fn stored_sizes(
     connection: &mut Connection,
     tickets: &[TicketReference],
@@ -88,7 +88,7 @@ fn stored_sizes(
     Ok(sizes.into_iter().map(|(id, bytes)| (id.0, usize::try_from(bytes).unwrap_or(usize::MAX))).collect())
 }
 
-/// How many of the first tickets have at most `max_bytes` together; at least one.
+/// The number of leading tickets whose transcripts have at most `max_bytes` together; at least one.
 fn count_within(tickets: &[TicketReference], sizes: &HashMap<Uuid, usize>, max_bytes: usize) -> usize {
     let mut total = 0_usize;
     let fits = |ticket: &&TicketReference| {
