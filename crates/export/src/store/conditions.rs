@@ -226,8 +226,9 @@ impl Builder {
         for agent in &filters.agent {
             match agent {
                 OrNone::Value(id) => {
-                    // `agents` is JSON text in which an id is a quoted string.
-                    either.push(format!("{}(facts.agents, '\"{id}\"') > 0", self.position_function()));
+                    // `agents` is compact JSON text. Other members may hold the same text as an id, but not the member's name.
+                    let member = format!("\"id\":\"{id}\"");
+                    either.push(format!("{}(facts.agents, '{member}') > 0", self.position_function()));
                     found.push(terms::agent_term(self.organization, *id));
                 }
                 OrNone::None => {

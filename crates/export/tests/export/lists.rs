@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use assay_contracts::evaluations::{
-    EvaluationFilters, EvaluationItem, EvaluationPage, Neighbours, Sort, SortKey, Summary, encode_query,
+    EvaluationFilters, EvaluationItem, EvaluationPage, Neighbours, OrNone, Sort, SortKey, Summary, encode_query,
 };
-use assay_contracts::event::ConversationEvaluated;
-use assay_contracts::ids::{OrganizationId, TicketId};
+use assay_contracts::event::{AgentFacts, ConversationEvaluated};
+use assay_contracts::ids::{AgentId, OrganizationId, TicketId};
 use assay_contracts::tenant::Scope;
 use assay_export::domain::evaluation_facts::EvaluationFacts;
 use assay_export::domain::evaluation_row::EvaluationRow;
@@ -82,6 +82,22 @@ async fn pages_of_any_order_hold_every_row_once(app: TestApp) -> Result<()> {
         }
         assert_eq!(ids(&found), ids(&expected), "{sort} {}", filters.to_query());
         assert_eq!(found, expected, "{sort}");
+    }
+    Ok(())
+}
+
+async fn agent_filter_compares_ids_only(app: TestApp) -> Result<()> {
+    let (organization, mut random) = (new_id(), Random(5));
+    let mut event = random.event(organization);
+    let [own, other]: [AgentId; 2] = [new_id(), new_id()];
+    event.ticket.agents =
+        vec![AgentFacts { id: own, external_id: other.to_string(), name: format!("\"id\":\"{other}\"") }];
+    record(&app, &[event]).await?;
+    for (agent, count) in [(own, 1), (other, 0)] {
+        let agent = vec![OrNone::Value(agent)];
+        let filters = EvaluationFilters { agent, ..EvaluationFilters::default() };
+        let page = page(&app, organization, &query(&filters, Sort::default(), &[])).await?;
+        assert_eq!((page.data.len(), page.total.count), (count, count as u64), "{}", filters.to_query());
     }
     Ok(())
 }
@@ -294,6 +310,7 @@ async fn total_is_a_bound_while_many_rows_change(app: TestApp) -> Result<()> {
 }
 
 on_both_databases! { TestApp {
+    agent_filter_compares_ids_only,
     pages_of_any_order_hold_every_row_once,
     pages_of_many_found_words_keep_their_order,
     pages_neither_skip_nor_repeat_while_rows_change,
