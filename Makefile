@@ -156,12 +156,14 @@ docs:
 # Needed after a change of the corpus, the features or the fit: the engine refuses a model fitted for other features. The encoder is fitted on the part `train` (about an hour on two cores), the second step on `dev`, so that
 # `make benchmark` on `test` measures what the model has not seen. The committed model was fitted with PUBLIC=FOLDER: public
 # conversations with scores by people, which are not part of the project (training/prepare.py). Without it the corpus alone is fitted on.
+# START=FILE continues from a copy of a model file instead of the base.
 reader: corpus-check $(TRAINING)/venv/installed
 	mkdir -p $(TRAINING)
 	$(PYTHON) training/base.py $(TRAINING)
 	$(PYTHON) training/prepare.py $(TRAINING) $(if $(PUBLIC),--public $(PUBLIC))
 	$(CARGO) run --release -p assay-scoring --example reader_inputs -- $(TRAINING)/base.assayenc < $(TRAINING)/bodies.jsonl > $(TRAINING)/inputs.jsonl
-	$(PYTHON) training/encoder.py $(TRAINING) --out $(TRAINING)/encoder.npz --predictions $(TRAINING)/predictions.npz
+	$(PYTHON) training/encoder.py $(TRAINING) --out $(TRAINING)/encoder.npz --predictions $(TRAINING)/predictions.npz \
+		$(if $(START),--start $(START) --epochs 3 --rate 1e-4)
 	$(PYTHON) training/outcome.py $(TRAINING) --out $(READER)
 
 $(TRAINING)/venv/installed: training/requirements.txt

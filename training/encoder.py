@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from corpus import ACTS, CHARGES, CUSTOMER_ACTS, SOLVERS, STATUSES
+from encoder_file import read_model
 from torch import nn
 from torch.nn import functional as F
 
@@ -69,6 +70,28 @@ class Reader(nn.Module):
         with torch.no_grad():
             for name, parameter in self.encoder_parameters():
                 parameter.copy_(torch.tensor(base[name]))
+
+    def start_from(self, path):
+        """Takes the weights of a model file, but for the word embeddings, which are those of the base in every fit."""
+        tensors = read_model(path)[1]
+
+        def values(name, rows=slice(None)):
+            array = tensors[name][rows].astype(np.float32)
+            scale = tensors.get(f"{name.removesuffix('.weight')}.scale")
+            return torch.tensor(array if scale is None else array * scale[rows, None])
+
+        with torch.no_grad():
+            for name, parameter in self.encoder_parameters():
+                parameter.copy_(values(name))
+            self.marker.weight.copy_(values("embedding.word", slice(self.word.num_embeddings, None)))
+            self.position.weight.copy_(values("embedding.position"))
+            for name, head in self.heads():
+                head.weight.copy_(values(f"{name}.weight").T)
+                head.bias.copy_(values(f"{name}.bias"))
+
+    def heads(self):
+        """The heads by their names in the model file, where their weights have a row for each input."""
+        return ("acts", self.acts), ("impression.inner", self.inner), ("impression", self.impression)
 
     def encoder_parameters(self):
         """Parameters by their names in the model file."""
@@ -184,7 +207,7 @@ def batches(conversations, chance):
 
 def fit(model, conversations, epochs, rate, checkpoint):
     matrices = [parameter for name, parameter in model.encoder_parameters() if parameter.ndim > 1]
-    heads = [*model.acts.parameters(), *model.inner.parameters(), *model.impression.parameters()]
+    heads = [parameter for _, head in model.heads() for parameter in head.parameters()]
     chosen = {id(parameter) for parameter in matrices + heads}
     others = [parameter for parameter in model.parameters() if parameter.requires_grad and id(parameter) not in chosen]
     groups = [{"params": matrices, "lr": rate, "weight_decay": 0.01}, {"params": others, "lr": rate, "weight_decay": 0.0}, {"params": heads, "lr": 1e-3, "weight_decay": 0.01}]
@@ -237,7 +260,7 @@ def save(model, path):
     """Saves the encoder by the tensor names of the model file, and the heads with a row for each input."""
     arrays = {name: parameter for name, parameter in model.encoder_parameters()}
     arrays |= {"embedding.word": model.word.weight, "embedding.marker": model.marker.weight, "embedding.position": model.position.weight}
-    for name, head in (("acts", model.acts), ("impression.inner", model.inner), ("impression", model.impression)):
+    for name, head in model.heads():
         arrays |= {f"{name}.weight": head.weight.T, f"{name}.bias": head.bias}
     np.savez(path, **{name: array.detach().numpy() for name, array in arrays.items()})
 
@@ -253,6 +276,7 @@ def main():
     parser.add_argument("--parts", default="train")
     parser.add_argument("--predictions", type=Path)
     parser.add_argument("--epochs", type=int, default=4)
+    parser.add_argument("--start", type=Path, help="a model file whose weights the fit starts from, instead of the base's")
     parser.add_argument("--rate", type=float, default=1.5e-4)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--conversations", type=int, default=0, help="limit of conversations of the corpus, without changed and public ones: for learning curves")
@@ -267,6 +291,8 @@ def main():
         fitted = sorted(own, key=lambda conversation: conversation.id[::-1])[: arguments.conversations]
     print(f"{len(fitted)} conversations of {len(everything)}", flush=True)
     model = Reader(np.load(arguments.folder / "base.npz"))
+    if arguments.start:
+        model.start_from(arguments.start)
     fit(model, fitted, arguments.epochs, arguments.rate, arguments.out)
     if arguments.predictions:
         # Step 2 is fitted on parts that the encoder has not seen.

@@ -12,6 +12,7 @@ signatures, capitals and typos do not change the label. `--public` is a folder o
 
 import argparse
 import copy
+import functools
 import gzip
 import json
 import random
@@ -24,18 +25,22 @@ from corpus import CHARGES, SOLVERS, STATUSES, Item
 BANKS = Path(__file__).resolve().parent.parent / "crates/scoring/tests/metamorphic"
 LANGUAGES = ["en", "es", "de", "fr", "pt", "zh"]
 # Share of the conversations of each part that are added again with a change.
-CHANGED = {"train": 0.3, "dev": 0.4, "test": 0.0}
+CHANGED = {"train": 0.5, "dev": 0.4, "test": 0.0}
 # Number of stock phrases for each step: few relative to the conversations. Complaints and confirmations have a label of
 # the verdict, the others only of acts.
-PHRASES = {"train": 900, "dev": 400}
+PHRASES = {"train": 2000, "dev": 400}
+# Number of short questions with an answer for each step, and the share of them with the answer to another question.
+ANSWERS = {"train": 600, "dev": 120}
+WRONG_ANSWERS = 0.4
 # Public conversations for each step, by set, and how their labels become scores (the sets' documentation).
 PUBLIC = {
     "stc3_en": ({"train": 360, "dev": 657}, {"RA": ("A", 3, 1), "IE": ("E", 3, 1)}),
     "reuse_sgd": ({"train": 200, "dev": 600}, {"RA": ("goal3", 1, 2)}),
-    "reuse_mwoz": ({"train": 180, "dev": 620}, {"RA": ("goal3", 1, 2)}),
+    "reuse_mwoz": ({"train": 300, "dev": 500}, {"RA": ("goal3", 1, 2)}),
 }
 COMPLAINTS = {"rejections": ["reject"], "sarcasm": ["irony", "reject"], "human_requests": ["person"], "complaint_repetitions": ["repeat", "reject"]}
 COMPLAINT_COUNTS = [3, 3, 2, 1]
+STOCK_COMPLAINTS = {"rejections": ["reject"], "sarcasm": ["irony,reject"], "human_requests": ["person"]}
 CAPITALS = (str.upper, str.lower, str.lower)
 
 
@@ -48,7 +53,13 @@ def bank(name, language):
 def endings(kind, language):
     """The texts of a kind in `corpus/endings.tsv`."""
     lines = (corpus.ROOT / "endings.tsv").read_text(encoding="utf-8").splitlines()[1:]
-    return [text for own, other, text in (line.split("\t") for line in lines) if (own, other) == (language, kind)]
+    found = (line.split("\t") for line in lines)
+    return [text.replace("\\n", "\n") for own, other, text in found if (own, other) == (language, kind)]
+
+
+def stock(acts, language):
+    """The stock phrases with these acts."""
+    return [phrase for own, codes, phrase in phrases() if own == language and codes in acts]
 
 
 def one_hot(name, names):
@@ -78,10 +89,15 @@ def at_most(label, name, most):
         label[name] = max(1.0, min(most, label[name]))
 
 
+def either(some, others, chance):
+    """A text of one of two banks, of each with the same probability."""
+    return chance.choice(chance.choice([some, others or some]))
+
+
 def complain(label, acts, items, language, chance):
     """The customer complains at the end."""
     name = chance.choices(list(COMPLAINTS), COMPLAINT_COUNTS)[0]
-    text = chance.choice(bank(name, language))
+    text = either(bank(name, language), stock(STOCK_COMPLAINTS.get(name, ()), language), chance)
     if name == "complaint_repetitions":
         first = next(item.text for item in items if item.author == "C")
         text = f"{text} {first}"
@@ -96,7 +112,7 @@ def complain(label, acts, items, language, chance):
 
 def confirm(label, acts, items, language, chance):
     """The customer confirms at the end that the issue is solved."""
-    items.append(Item("C", chance.choice([30, 120, 900]), chance.choice(bank("confirmations", language))))
+    items.append(Item("C", chance.choice([30, 120, 900]), either(bank("confirmations", language), stock(["confirm"], language), chance)))
     acts[len(items)] = [["confirm", "thank"]]
     human = any(item.author == "H" for item in items)
     label["RA"] = max(label["RA"], min(5.0, 4.2 + 0.2 * label["RA"]))
@@ -133,13 +149,13 @@ def want_nothing_more(label, acts, items, language, chance):
 
 def claim(label, acts, items, language, chance):
     """The AI claims at the end that all is well."""
-    items.append(Item("A", chance.choice([20, 60]), chance.choice(bank("agent_claims", language))))
+    items.append(Item("A", chance.choice([20, 60]), either(bank("agent_claims", language), endings("claim", language), chance)))
     acts[len(items)] = [["close", "claim"]]
 
 
 def inject(label, acts, items, language, chance):
     """The customer's last message is a prompt injection."""
-    items.append(Item("C", 60, chance.choice(bank("customer_injections", language))))
+    items.append(Item("C", 60, either(bank("customer_injections", language), endings("injection", language), chance)))
     acts[len(items)] = [["off"]]
 
 
@@ -147,7 +163,7 @@ def sign(label, acts, items, language, chance):
     """A signature below words of the customer, mostly their last ones."""
     own = [at for at, item in enumerate(items) if item.author == "C"]
     last = own[-1] if chance.random() < 0.8 else chance.choice(own)
-    items[last].text += "\n\n" + chance.choice(bank("neutral_additions", language))
+    items[last].text += "\n\n" + either(bank("neutral_additions", language), endings("signature", language), chance)
 
 
 def write_carelessly(label, acts, items, language, chance):
@@ -195,6 +211,7 @@ def changed(conversation, label, chance):
     return items, label, acts
 
 
+@functools.cache
 def phrases():
     """Stock phrases with language and acts, from the phrase lists of the first scorer."""
     lines = (corpus.ROOT / "phrases.tsv").read_text(encoding="utf-8").splitlines()[1:]
@@ -225,6 +242,37 @@ def phrase_conversations(conversations, number, chance):
         first, answer = [item for item in conversation.items if item.author in "CA"][:2]
         items = [first, answer, Item("C", 60, phrase)] if codes[0] in corpus.CUSTOMER_ACTS else [first, Item("A", 30, phrase)]
         yield conversation, items, label_of_phrase(codes), {len(items): [codes]}
+
+
+def answers(part):
+    """Short questions with their answers in `corpus/answers.tsv`, by language; each fourth is for the second step."""
+    found = {}
+    for number, line in enumerate((corpus.ROOT / "answers.tsv").read_text(encoding="utf-8").splitlines()[1:]):
+        if (number % 4 == 0) == (part == "dev"):
+            language, question, answer = line.split("\t")
+            found.setdefault(language, []).append((question, answer))
+    return found
+
+
+def answer_conversations(part, number, chance):
+    """Yields a short question and a short answer, to this or to another question; sometimes the customer confirms."""
+    pairs = answers(part)
+    for at in range(number):
+        language = LANGUAGES[at % len(LANGUAGES)]
+        question, answer = chance.choice(pairs[language])
+        is_wrong = chance.random() < WRONG_ANSWERS
+        if is_wrong:
+            answer = chance.choice([other for _, other in pairs[language] if other != answer])
+        items, acts = [Item("C", 0, question), Item("A", chance.choice([2, 20, 60]), answer)], {1: [["ask"]]}
+        acts[2] = [["beside"]] if is_wrong else [["fit"]]
+        label = {"RA": 1.5, "IE": 2.5, "HS": 3.5} if is_wrong else {"RA": 3.9, "IE": 4.8, "HS": 5.0}
+        label |= {"status": one_hot("partial", STATUSES), "by": one_hot("ai", SOLVERS), "charge": one_hot("review", CHARGES)}
+        if is_wrong:
+            unresolved(label)
+        elif chance.random() < 0.3:
+            confirm(label, acts, items, language, chance)
+        conversation = corpus.Conversation("", f"answers-{at % 7}", part, "made", language, "", "", "chat", items)
+        yield conversation, items, label, acts
 
 
 def public_conversations(folder, chance):
@@ -286,6 +334,9 @@ def main():
             own = [conversation for conversation in conversations if conversation.split == part]
             for at, (conversation, *made) in enumerate(phrase_conversations(own, number, chance)):
                 write(f"phrase-{part}-{at}", conversation, *made, True)
+        for part, number in ANSWERS.items():
+            for at, (conversation, *made) in enumerate(answer_conversations(part, number, chance)):
+                write(f"answer-{part}-{at}", conversation, *made, True)
         for conversation, label in public_conversations(arguments.public, chance) if arguments.public else ():
             write_with_change(conversation, label)
     print(f"{len(conversations)} conversations")

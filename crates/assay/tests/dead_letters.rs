@@ -199,7 +199,9 @@ impl Broker {
         let queue = broker.queue_name();
         let batch = next_message(&channel, &queue).await?;
         let options = BasicPublishOptions::default();
-        channel.basic_publish("".into(), limited.clone(), options, &batch.data, batch.properties.clone()).await?;
+        channel
+            .basic_publish("".into(), limited.clone(), options, &batch.data, batch.properties.clone())
+            .await?;
         batch.acker.ack(BasicAckOptions::default()).await?;
         let requeue = BasicNackOptions { requeue: true, ..BasicNackOptions::default() };
         for _ in 0..2 {

@@ -19,7 +19,8 @@ struct Number {
 #[tokio::test]
 async fn static_statement_is_prepared_once_per_connection() -> Result<()> {
     let database = ServiceDatabase::postgres("export", &NO_MIGRATIONS).await?;
-    let mut connection = PgConnection::establish(database.postgres_database().context("no PostgreSQL")?.url())?;
+    let mut connection =
+        PgConnection::establish(database.postgres_database().context("no PostgreSQL")?.url())?;
     for count in 0..8 {
         let sum: Number = static_sql("SELECT coalesce(sum(n), $2)::bigint AS number FROM unnest($1) AS n")
             .bind::<Array<BigInt>, _>((0..count).collect::<Vec<i64>>())

@@ -46,7 +46,8 @@ impl ServiceDatabase {
     pub async fn postgres(schema: &'static str, migrations: &'static [Migrations]) -> Result<Self> {
         // On an empty database every migration is pending. Both databases have the same ones, so the names, read from
         // SQLite, identify the template.
-        let migration_names = Self::empty_sqlite(schema)?.open(schema)?.pending_migrations(migrations).await?;
+        let migration_names =
+            Self::empty_sqlite(schema)?.open(schema)?.pending_migrations(migrations).await?;
         let template = Template::new(schema, migration_names.join(" ")).owned_by(owner_of(schema)?);
         let runtime = tokio::runtime::Handle::current();
         let migrate = move |url: &str| {

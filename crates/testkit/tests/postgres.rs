@@ -103,7 +103,8 @@ fn persistent_data_is_found_by_the_next_server() -> Result<()> {
     sql_query("CREATE TABLE kept (word text)").execute(&mut PgConnection::establish(&first.url())?)?;
     first.stop();
     let second = PrivatePostgres::start(&options)?;
-    let table = query_text(&second.url(), "SELECT relname::text AS value FROM pg_class WHERE relname = 'kept'")?;
+    let table =
+        query_text(&second.url(), "SELECT relname::text AS value FROM pg_class WHERE relname = 'kept'")?;
     ensure!(table == "kept");
     Ok(())
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use assay_contracts::evaluations::{
-    EvaluationFilters, EvaluationItem, EvaluationPage, Neighbours, OrNone, Sort, SortKey, Summary, encode_query,
+    EvaluationFilters, EvaluationItem, EvaluationPage, Neighbours, OrNone, Sort, SortKey, Summary,
+    encode_query,
 };
 use assay_contracts::event::{AgentFacts, ConversationEvaluated};
 use assay_contracts::ids::{AgentId, OrganizationId, TicketId};

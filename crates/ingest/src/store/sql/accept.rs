@@ -54,9 +54,9 @@ fn outcome(
     }
     let identity = (import.organization_id.as_uuid(), import.identity.as_bytes().to_vec());
     let first = first_tickets.get(&identity).copied();
-    first.map(ImportOutcome::Duplicate).ok_or_else(|| {
-        DatabaseError::Corrupt("a duplicate's identity cannot be found".to_owned())
-    })
+    first
+        .map(ImportOutcome::Duplicate)
+        .ok_or_else(|| DatabaseError::Corrupt("a duplicate's identity cannot be found".to_owned()))
 }
 
 /// Claims the idempotency keys; returns the reused ones by the ticket id of their import.
