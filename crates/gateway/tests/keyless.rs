@@ -5,7 +5,7 @@
 mod support;
 
 use std::io::Read;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use assay_contracts::problem::Problem;
@@ -21,29 +21,30 @@ async fn response_without_progress_ends_and_frees_its_slot() -> Result<()> {
         config.max_keyless_in_flight = 2;
         config.response_stall_seconds = 1;
     })?;
-    let mut stalled = [gateway.request_file_unread()?, gateway.request_file_unread()?];
-    let refused = gateway.wait_for_openapi_status(StatusCode::SERVICE_UNAVAILABLE).await?;
+    let mut stalled = gateway.request_and_read_status(LARGE_FILE)?;
+    let refused = gateway.fill_slots(LARGE_FILE, "/openapi.json").await?;
+    ensure!(refused.status() == StatusCode::SERVICE_UNAVAILABLE, "{refused:?}");
     ensure!(refused.headers().contains_key("retry-after"), "{refused:?}");
     ensure!(refused.json::<Problem>().await?.code.as_str() == "unavailable");
     gateway.wait_for_openapi_status(StatusCode::OK).await?;
-    for connection in &mut stalled {
-        ensure!(connection.read_to_end(&mut Vec::new()).is_err(), "the response was complete");
-    }
+    ensure!(stalled.read_to_end(&mut Vec::new()).is_err(), "the response was complete");
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn slow_reader_that_makes_progress_is_served() -> Result<()> {
-    let gateway = Gateway::start(|config| config.response_stall_seconds = 1)?;
+    let gateway = Gateway::start(|config| config.response_stall_seconds = 3)?;
+    let began = Instant::now();
     let size = gateway.get(LARGE_FILE).await?.bytes().await?.len();
     let mut connection = gateway.request_file_unread()?;
     let (mut received, mut buffer) = (0, [0; 16 * 1024]);
     while received < size {
-        sleep(Duration::from_millis(20)).await;
+        sleep(Duration::from_millis(50)).await;
         let read = connection.read(&mut buffer)?;
         ensure!(read > 0, "ended after {received} bytes");
         received += read;
     }
+    ensure!(began.elapsed() > Duration::from_secs(3), "it was not slow: {:?}", began.elapsed());
     Ok(())
 }
 

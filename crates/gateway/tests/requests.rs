@@ -147,8 +147,9 @@ async fn download_keeps_its_slot_until_it_is_read_or_stalls() -> Result<()> {
         config.response_stall_seconds = 1;
     })?;
     let (gateway, path) = (&fixture.gateway, format!("/v1/downloads/{ID}"));
-    let mut stalled = gateway.request_unread(&path)?;
-    let refused = gateway.wait_for_status(&path, StatusCode::SERVICE_UNAVAILABLE).await?;
+    let mut stalled = gateway.request_and_read_status(&path)?;
+    let refused = gateway.fill_slots(&path, &path).await?;
+    ensure!(refused.status() == StatusCode::SERVICE_UNAVAILABLE, "{refused:?}");
     ensure!(refused.headers().contains_key("retry-after"), "{refused:?}");
     let list = fixture.request(Method::GET, "/v1/evaluations/exports").send().await?;
     ensure!(list.status() == StatusCode::OK, "a download takes no slot of other requests: {list:?}");

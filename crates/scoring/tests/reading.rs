@@ -172,5 +172,5 @@ fn builtin_model_is_loaded_once() {
     for _ in 0..100 {
         assert_eq!(Scorer::builtin().unwrap().reader_sha256(), first.reader_sha256());
     }
-    assert!(started.elapsed() < once.max(std::time::Duration::from_millis(20)), "{:?}", started.elapsed());
+    assert!(started.elapsed() < 20 * once, "{:?}; the first took {once:?}", started.elapsed());
 }

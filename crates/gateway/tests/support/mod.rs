@@ -4,7 +4,7 @@
 
 pub mod services;
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
@@ -100,6 +100,31 @@ impl Gateway {
         let request = format!("GET {path} HTTP/1.1\r\nHost: assay\r\n\r\n");
         connection.write_all(request.repeat(PIPELINED).as_bytes())?;
         Ok(connection)
+    }
+
+    /// A connection that asks for a path and reads the status of its response, which must be 200, and nothing else.
+    pub fn request_and_read_status(&self, path: &str) -> Result<TcpStream> {
+        let mut connection = self.request_unread(path)?;
+        let mut status = [0; 12];
+        connection.read_exact(&mut status)?;
+        ensure!(&status == b"HTTP/1.1 200", "{}", String::from_utf8_lossy(&status));
+        Ok(connection)
+    }
+
+    /// Asks for `unread` on connections that read nothing until a request for `path` is refused: returns its response. Takes
+    /// as many connections as needed: each ends after `response_stall_seconds`, however long this takes to ask again.
+    pub async fn fill_slots(&self, unread: &str, path: &str) -> Result<reqwest::Response> {
+        let mut connections = Vec::new();
+        let deadline = Instant::now() + Duration::from_secs(30);
+        loop {
+            let response = self.get(path).await?;
+            if response.status() != StatusCode::OK {
+                return Ok(response);
+            }
+            ensure!(Instant::now() < deadline, "no request is refused");
+            connections.push(self.request_unread(unread)?);
+            sleep(Duration::from_millis(20)).await;
+        }
     }
 
     /// Waits until `/openapi.json` is answered with `status`.
