@@ -48,7 +48,7 @@ fn parse() -> Model {
     Model::parse(&FILE).unwrap()
 }
 
-/// Ten kB of digits and words that the vocabulary does not have.
+/// Ten kB of text; some of its words are pieces of the vocabulary, others have unknown characters.
 #[divan::bench(sample_count = 30, sample_size = 1)]
 fn tokenize(bencher: Bencher<'_, '_>) {
     let model = Model::parse(&FILE).unwrap();

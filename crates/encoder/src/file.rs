@@ -6,7 +6,7 @@
 //! length      u32, bytes of the header
 //! header      JSON
 //! padding     zeros up to a multiple of 64
-//! tensors     each from a multiple of 64, counted from here
+//! tensors     each at an offset that is a multiple of 64, relative to the first
 //! checksum    SHA-256 of everything before it
 //! ```
 
@@ -21,8 +21,8 @@ use crate::error::ModelError;
 pub const FORMAT_VERSION: u32 = 1;
 
 const MAGIC: &[u8; 8] = b"ASSAYENC";
-const PREFIX: usize = 16;
-const CHECKSUM: usize = 32;
+const PREFIX_LENGTH: usize = 16;
+const CHECKSUM_LENGTH: usize = 32;
 const ALIGNMENT: usize = 64;
 
 /// Metadata of the model.
@@ -136,22 +136,22 @@ impl TensorSpec {
 impl<'a> ModelFile<'a> {
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, ModelError> {
         let header_length = read_prefix(bytes)?;
-        let header_end = PREFIX.saturating_add(header_length);
-        let (content, checksum) = split_checksum(bytes, header_end.saturating_add(CHECKSUM))?;
+        let header_end = PREFIX_LENGTH.saturating_add(header_length);
+        let (content, checksum) = split_checksum(bytes, header_end.saturating_add(CHECKSUM_LENGTH))?;
         let sum = Sha256::digest(content);
         let intact = sum.as_slice() == checksum;
-        // The checksum comes first: a damaged file may have any header.
+        // A damaged file may have an unreadable header: the error is then the checksum.
         let explain = |error: serde_json::Error| {
             if intact { ModelError::Header(error.to_string()) } else { ModelError::Checksum }
         };
         let FullHeader { header, tensors } =
-            serde_json::from_slice(content.get(PREFIX..header_end).unwrap_or_default()).map_err(explain)?;
+            serde_json::from_slice(content.get(PREFIX_LENGTH..header_end).unwrap_or_default()).map_err(explain)?;
 
         let data_start = header_end.next_multiple_of(ALIGNMENT);
         let data_length =
             tensors.iter().map(|entry| entry.spec.end().unwrap_or(usize::MAX)).max().unwrap_or(0);
         let (content, _) =
-            split_checksum(bytes, data_start.saturating_add(data_length).saturating_add(CHECKSUM))?;
+            split_checksum(bytes, data_start.saturating_add(data_length).saturating_add(CHECKSUM_LENGTH))?;
         if !intact {
             return Err(ModelError::Checksum);
         }
@@ -171,22 +171,22 @@ impl<'a> ModelFile<'a> {
     }
 
     /// The bytes of a tensor of signed 8-bit integers.
-    pub(crate) fn i8(&mut self, name: &str, shape: &[usize]) -> Result<&'a [u8], ModelError> {
+    pub(crate) fn take_i8(&mut self, name: &str, shape: &[usize]) -> Result<&'a [u8], ModelError> {
         self.take(name, Type::I8, Some(shape))
     }
 
     /// The bytes of a tensor of any length with a single dimension.
-    pub(crate) fn u8(&mut self, name: &str) -> Result<&'a [u8], ModelError> {
+    pub(crate) fn take_u8(&mut self, name: &str) -> Result<&'a [u8], ModelError> {
         self.take(name, Type::U8, None)
     }
 
-    pub(crate) fn u32(&mut self, name: &str, length: Option<usize>) -> Result<Vec<u32>, ModelError> {
+    pub(crate) fn take_u32(&mut self, name: &str, length: Option<usize>) -> Result<Vec<u32>, ModelError> {
         let shape = length.map(|length| [length]);
         let bytes = self.take(name, Type::U32, shape.as_ref().map(|shape| &shape[..]))?;
         Ok(decode_u32(bytes))
     }
 
-    pub(crate) fn f32(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, ModelError> {
+    pub(crate) fn take_f32(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, ModelError> {
         decode_f32(name, self.take(name, Type::F32, Some(shape))?)
     }
 
@@ -226,9 +226,9 @@ fn read_prefix(bytes: &[u8]) -> Result<usize, ModelError> {
     if !bytes.starts_with(MAGIC) {
         return Err(ModelError::NotAModel);
     }
-    let numbers = bytes.get(MAGIC.len()..PREFIX).unwrap_or_default();
+    let numbers = bytes.get(MAGIC.len()..PREFIX_LENGTH).unwrap_or_default();
     let &[version, length] = numbers.as_chunks::<4>().0 else {
-        return Err(ModelError::Truncated { expected: PREFIX, found: bytes.len() });
+        return Err(ModelError::Truncated { expected: PREFIX_LENGTH, found: bytes.len() });
     };
     let found = u32::from_le_bytes(version);
     if found != FORMAT_VERSION {
@@ -243,7 +243,7 @@ fn split_checksum(bytes: &[u8], expected: usize) -> Result<(&[u8], &[u8]), Model
     if bytes.len() < expected {
         return Err(truncated);
     }
-    bytes.split_last_chunk::<CHECKSUM>().map(|(content, sum)| (content, &sum[..])).ok_or(truncated)
+    bytes.split_last_chunk::<CHECKSUM_LENGTH>().map(|(content, sum)| (content, &sum[..])).ok_or(truncated)
 }
 
 /// The bytes of a tensor; `parse` has checked that it lies within the data.

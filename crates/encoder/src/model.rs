@@ -63,17 +63,17 @@ impl Model {
         let mut file = ModelFile::parse(bytes)?;
         check_sizes(&file.header)?;
         let tokenizer = Tokenizer::parse(&mut file)?;
-        let missing = ModelError::Kernel(kernel);
+        let unavailable = ModelError::Kernel(kernel);
         let network = match kernel {
             Kernel::Portable => Network::Portable(read_transformer(&mut file, Portable, keep)?),
             #[cfg(target_arch = "x86_64")]
-            Kernel::Avx2 => Network::Avx2(read_transformer(&mut file, Avx2::detect().ok_or(missing)?, keep)?),
+            Kernel::Avx2 => Network::Avx2(read_transformer(&mut file, Avx2::detect().ok_or(unavailable)?, keep)?),
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx512Vnni => {
-                Network::Avx512Vnni(read_transformer(&mut file, Avx512Vnni::detect().ok_or(missing)?, keep)?)
+                Network::Avx512Vnni(read_transformer(&mut file, Avx512Vnni::detect().ok_or(unavailable)?, keep)?)
             }
             #[cfg(not(target_arch = "x86_64"))]
-            Kernel::Avx2 | Kernel::Avx512Vnni => return Err(missing),
+            Kernel::Avx2 | Kernel::Avx512Vnni => return Err(unavailable),
         };
         let (header, sha256) = (file.header.clone(), file.sha256.clone());
         Ok(Self { header, sha256, tokenizer, network, tensors: file.into_other_tensors()? })
@@ -178,22 +178,22 @@ impl Model {
 
 fn check_sizes(header: &Header) -> Result<(), ModelError> {
     let Header { hidden, heads, feed_forward, layers, vocabulary, max_positions, .. } = *header;
-    let of_lanes = |size: usize| (1..=MAX_SIZE).contains(&size) && size.is_multiple_of(LANES);
-    let sized = |size: usize| (1..=MAX_SIZE).contains(&size);
+    let is_multiple_of_lanes = |size: usize| (1..=MAX_SIZE).contains(&size) && size.is_multiple_of(LANES);
+    let is_in_range = |size: usize| (1..=MAX_SIZE).contains(&size);
     let is_id = |id: u32| (id as usize) < vocabulary;
-    let heads_fit = heads > 0 && hidden.is_multiple_of(heads) && of_lanes(hidden / heads);
+    let heads_fit = heads > 0 && hidden.is_multiple_of(heads) && is_multiple_of_lanes(hidden / heads);
     let multiple = "a multiple of 16, from 16 to 65536";
     let rules: [(&'static str, usize, bool, &'static str); 8] = [
-        ("hidden", hidden, of_lanes(hidden), multiple),
+        ("hidden", hidden, is_multiple_of_lanes(hidden), multiple),
         ("heads", heads, heads_fit, "so that heads of a multiple of 16 numbers make up `hidden`"),
-        ("feed_forward", feed_forward, of_lanes(feed_forward), multiple),
-        ("layers", layers, sized(layers), "from 1 to 65536"),
+        ("feed_forward", feed_forward, is_multiple_of_lanes(feed_forward), multiple),
+        ("layers", layers, is_in_range(layers), "from 1 to 65536"),
         ("vocabulary", vocabulary, vocabulary > 0, "at least 1"),
-        ("max_positions", max_positions, sized(max_positions), "from 1 to 65536"),
+        ("max_positions", max_positions, is_in_range(max_positions), "from 1 to 65536"),
         ("bos_id", header.bos_id as usize, is_id(header.bos_id), "less than `vocabulary`"),
         ("unk_id", header.unk_id as usize, is_id(header.unk_id), "less than `vocabulary`"),
     ];
-    if let Some((name, value, _, rule)) = rules.into_iter().find(|(_, _, kept, _)| !kept) {
+    if let Some((name, value, _, rule)) = rules.into_iter().find(|(_, _, is_valid, _)| !is_valid) {
         return Err(ModelError::Size { name, value, rule });
     }
     let epsilon = header.layer_norm_epsilon;
@@ -214,9 +214,9 @@ fn read_transformer<'a, A: Arithmetic>(
     let Header { hidden, heads, layers, vocabulary, max_positions, layer_norm_epsilon: epsilon, .. } =
         file.header;
     let embedding = Embedding {
-        words: keep(file.i8("embedding.word", &[vocabulary, hidden])?),
-        scales: file.f32("embedding.word.scale", &[vocabulary])?,
-        positions: file.f32("embedding.position", &[max_positions, hidden])?,
+        words: keep(file.take_i8("embedding.word", &[vocabulary, hidden])?),
+        scales: file.take_f32("embedding.word.scale", &[vocabulary])?,
+        positions: file.take_f32("embedding.position", &[max_positions, hidden])?,
         norm: read_norm(file, "embedding.norm")?,
     };
     let layers = (0..layers).map(|layer| read_layer(file, layer)).collect::<Result<_, _>>()?;
@@ -242,14 +242,14 @@ fn read_matrix<A: Arithmetic>(
     outputs: usize,
     inputs: usize,
 ) -> Result<Matrix<A>, ModelError> {
-    let rows = file.i8(&format!("{name}.weight"), &[outputs, inputs])?;
-    let scales = file.f32(&format!("{name}.scale"), &[outputs])?;
-    let biases = file.f32(&format!("{name}.bias"), &[outputs])?;
+    let rows = file.take_i8(&format!("{name}.weight"), &[outputs, inputs])?;
+    let scales = file.take_f32(&format!("{name}.scale"), &[outputs])?;
+    let biases = file.take_f32(&format!("{name}.bias"), &[outputs])?;
     Ok(Matrix::new(rows, inputs, &scales, &biases))
 }
 
 fn read_norm(file: &mut ModelFile<'_>, name: &str) -> Result<Norm, ModelError> {
     let hidden = [file.header.hidden];
-    let weight = file.f32(&format!("{name}.weight"), &hidden)?;
-    Ok(Norm { weight, bias: file.f32(&format!("{name}.bias"), &hidden)? })
+    let weight = file.take_f32(&format!("{name}.weight"), &hidden)?;
+    Ok(Norm { weight, bias: file.take_f32(&format!("{name}.bias"), &hidden)? })
 }

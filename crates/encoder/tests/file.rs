@@ -114,7 +114,7 @@ fn invalid_sizes_are_refused() {
 
 #[test]
 fn missing_tensors_are_refused() {
-    for entry in writer().list() {
+    for entry in writer().tensor_list() {
         let name = entry["name"].as_str().unwrap();
         let mut writer = writer();
         writer.remove(name);
@@ -124,7 +124,7 @@ fn missing_tensors_are_refused() {
 
 #[test]
 fn tensors_of_wrong_type_or_shape_are_refused() {
-    for entry in writer().list() {
+    for entry in writer().tensor_list() {
         let name = entry["name"].as_str().unwrap();
         let mut changed = writer();
         changed.set(name, if entry["dtype"] == "i8" { "u8" } else { "i8" }, &[0], Vec::new());
@@ -141,7 +141,7 @@ fn tensors_of_wrong_type_or_shape_are_refused() {
 
 #[test]
 fn tensor_offsets_are_checked() {
-    let list = writer().list();
+    let list = writer().tensor_list();
     let with = |change: &dyn Fn(&mut Vec<Value>)| {
         let mut list = list.clone();
         change(&mut list);

@@ -21,7 +21,7 @@ fn bits(vectors: &[f32]) -> Vec<u32> {
 }
 
 /// Ends of up to five segments.
-fn segments(random: &mut Random, length: usize) -> Vec<usize> {
+fn segment_ends(random: &mut Random, length: usize) -> Vec<usize> {
     let mut ends: Vec<usize> =
         (0..random.below(5)).map(|_| 1 + random.below(length)).chain([length]).collect();
     ends.sort_unstable();
@@ -38,7 +38,8 @@ fn all_kernels_give_the_same_bytes() {
             kernels.iter().map(|&kernel| Model::parse_for(&file, kernel).unwrap()).collect();
         let mut workspaces: Vec<Workspace> = models.iter().map(|_| Workspace::default()).collect();
         let mut random = Random(seed);
-        // Every length with the smallest model; with others blocks of every kind and a few long ones.
+        // The smallest model with every length; the others with lengths that fill the blocks of the kernels and
+        // lengths that do not, and a few long ones.
         let lengths = match sizes.hidden {
             16 => 1..=512,
             384 => 5..=7,
@@ -47,7 +48,7 @@ fn all_kernels_give_the_same_bytes() {
         let lengths = lengths.chain([127, 256, 301, 511, 512]);
         for length in lengths {
             let ids: Vec<u32> = (0..length).map(|_| random.below(sizes.vocabulary) as u32).collect();
-            let segments = segments(&mut random, length);
+            let segments = segment_ends(&mut random, length);
             let mut results = models
                 .iter()
                 .zip(&mut workspaces)

@@ -3,7 +3,7 @@
 use assay_scoring::Scorer;
 
 use crate::FitError;
-use crate::data::Reviewed;
+use crate::data::ReviewedConversations;
 use crate::scored::{Dimension, ScoredExample, agreement_with_labels, confusion, score};
 use crate::table_text::{TextTable, confusion as confusion_text};
 
@@ -12,20 +12,20 @@ use crate::table_text::{TextTable, confusion as confusion_text};
 ///
 /// # Errors
 /// When no conversation has a label and a score.
-pub fn evaluate(scorer: &Scorer, reviewed: &Reviewed) -> Result<String, FitError> {
+pub fn evaluate(scorer: &Scorer, reviewed: &ReviewedConversations) -> Result<String, FitError> {
     let scored = score(scorer, &reviewed.examples);
     if scored.is_empty() {
         return Err(FitError::NothingToMeasure { unmatched: reviewed.unmatched });
     }
-    let mut text = format!("{}{}\n", reviewed.joined(), without_score(reviewed, &scored));
+    let mut text = format!("{}{}\n", reviewed.counts_text(), without_score(reviewed, &scored));
     text.push_str(&format!("weights {}\n\n", scorer.weights_sha256()));
-    text.push_str(&agreements(&scored));
-    text.push_str(&classes(&scored));
+    text.push_str(&agreement_table(&scored));
+    text.push_str(&resolution_report(&scored));
     Ok(text)
 }
 
 /// Number of labelled conversations without AXIS, as a clause; empty for none.
-pub(crate) fn without_score(reviewed: &Reviewed, scored: &[ScoredExample]) -> String {
+pub(crate) fn without_score(reviewed: &ReviewedConversations, scored: &[ScoredExample]) -> String {
     match reviewed.examples.len() - scored.len() {
         0 => String::new(),
         count => format!("; {count} of them without a score, because no AI agent or no customer wrote"),
@@ -33,7 +33,7 @@ pub(crate) fn without_score(reviewed: &Reviewed, scored: &[ScoredExample]) -> St
 }
 
 /// Confusion matrix of the resolution; empty without labels of it.
-pub(crate) fn classes(scored: &[ScoredExample]) -> String {
+pub(crate) fn resolution_report(scored: &[ScoredExample]) -> String {
     confusion(scored).map_or_else(String::new, |found| {
         let (all, mean) = (found.accuracy(), found.macro_accuracy());
         let title = format!("\nresolution by the audit: accuracy {all:.3}, mean over classes {mean:.3}\n");
@@ -41,7 +41,7 @@ pub(crate) fn classes(scored: &[ScoredExample]) -> String {
     })
 }
 
-fn agreements(scored: &[ScoredExample]) -> String {
+fn agreement_table(scored: &[ScoredExample]) -> String {
     let mut table = TextTable::new(&["", "n", "rho [95 %]", "MAE", "kappa"]);
     for dimension in Dimension::ALL {
         if let Some(found) = agreement_with_labels(scored, dimension) {

@@ -1,8 +1,8 @@
 //! Calibrates scores to a user's own reviewers, and measures the agreement of a scorer with labels.
 //!
-//! `local` fits an adjustment to a user's labels, `evaluate` measures a scorer on such labels, and `corpus` benchmarks one
-//! on the project's corpus, where several raters rated each conversation. Everything runs in one thread, in a fixed order
-//! and with fixed seeds: the same files give the same bytes.
+//! `local` fits an adjustment to a user's labels, `evaluate` measures a scorer on such labels, and `corpus` benchmarks a
+//! scorer on the project's corpus, where several raters rated each conversation. Everything runs in one thread, in a fixed
+//! order and with fixed seeds: the same files give the same bytes.
 
 mod corpus;
 mod data;
@@ -16,8 +16,8 @@ mod table_text;
 
 use assay_scoring::ScorerError;
 
-pub use self::corpus::{Band, Benchmark, ConversationSet, Corpus, Estimate, Figures, Split, benchmark};
-pub use self::data::{DataError, Label, Labels, Reviewed};
+pub use self::corpus::{Band, Benchmark, ConversationSet, Corpus, Estimate, Figures, CorpusPart, benchmark};
+pub use self::data::{DataError, Label, Labels, ReviewedConversations};
 pub use self::describe::describe;
 pub use self::evaluate::evaluate;
 pub use self::local::{Change, MIN_LABELS, WorseWeights, fit_local};
@@ -26,7 +26,7 @@ pub use self::scored::Dimension;
 
 /// Fitted weights.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Fitted {
+pub struct FittedWeights {
     /// The weights file.
     pub text: String,
     /// Figures in plain text.
@@ -35,7 +35,7 @@ pub struct Fitted {
     pub changes: Vec<Change>,
 }
 
-/// Weights could not be fitted, or a scorer not be measured.
+/// Weights could not be fitted, or a scorer could not be measured.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FitError {
@@ -73,7 +73,7 @@ pub enum FitError {
     /// The fitted weights do not agree better with the labels than the shipped ones.
     #[error(
         "{report}\nthe adapted weights do not agree better with these labels than the shipped ones: nothing was written; \
-         label more conversations, or accept them all the same (--force)"
+         label more conversations, or accept them anyway (--force)"
     )]
     Worse {
         /// Figures in plain text.

@@ -23,8 +23,8 @@ impl SplitMix64 {
     }
 }
 
-/// The fold, below `folds`, of each of `count` examples: a shuffle, dealt out evenly.
-pub(crate) fn folds(count: usize, folds: usize, seed: u64) -> Vec<usize> {
+/// Assigns each of `count` examples to one of `folds` folds of nearly equal size, at random; returns the fold of each.
+pub(crate) fn assign_folds(count: usize, folds: usize, seed: u64) -> Vec<usize> {
     let mut random = SplitMix64::new(seed);
     let mut order: Vec<usize> = (0..count).collect();
     for last in (1..count).rev() {
@@ -53,11 +53,11 @@ mod tests {
 
     #[test]
     fn folds_are_even_and_repeatable() {
-        let assigned = folds(23, 5, 7);
+        let assigned = assign_folds(23, 5, 7);
         let sizes: Vec<usize> =
             (0..5).map(|fold| assigned.iter().filter(|assigned| **assigned == fold).count()).collect();
         assert_eq!(sizes, [5, 5, 5, 4, 4]);
-        assert_eq!(assigned, folds(23, 5, 7));
-        assert_ne!(assigned, folds(23, 5, 8));
+        assert_eq!(assigned, assign_folds(23, 5, 7));
+        assert_ne!(assigned, assign_folds(23, 5, 8));
     }
 }

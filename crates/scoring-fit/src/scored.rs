@@ -1,4 +1,4 @@
-//! Labelled conversations as a scorer sees them.
+//! Scores of labelled conversations, and their agreement with the labels.
 
 use assay_contracts::evaluation::Dimensions;
 use assay_scoring::Scorer;
@@ -6,7 +6,7 @@ use assay_scoring::Scorer;
 use crate::data::{Example, Label};
 use crate::metrics::{Agreement, Class, Confusion};
 
-/// Which of the three scores.
+/// One of the three scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dimension {
     /// Whether the issue was solved correctly.
@@ -30,7 +30,7 @@ impl Dimension {
         }
     }
 
-    /// The value that belongs to it, of three in the order of [`Dimension::ALL`].
+    /// The value of this score, of three values in the order of [`Dimension::ALL`].
     pub(crate) const fn of<T: Copy>(self, values: &[T; 3]) -> T {
         match self {
             Self::ResolutionAccuracy => values[0],

@@ -7,10 +7,10 @@ use std::path::Path;
 
 use assay_contracts::evaluation::Evaluation;
 use assay_scoring::Scorer;
-use assay_scoring_fit::{Benchmark, Corpus, Split, benchmark};
+use assay_scoring_fit::{Benchmark, Corpus, CorpusPart, benchmark};
 
-/// An English writer with two raters, a German one with one.
-fn corpus(folder: &Path) {
+/// A corpus of three writers: an English one with two raters, a German one with one rater, one without ratings.
+fn write_corpus(folder: &Path) {
     let write = |name: &str, text: &str| fs::write(folder.join(name), text).unwrap();
     for name in ["conversations", "ratings"] {
         fs::create_dir(folder.join(name)).unwrap();
@@ -47,7 +47,7 @@ fn corpus(folder: &Path) {
     write("conversations/c.txt", "### c-01 | a | b | c\nC: x\n= design: y\n");
 }
 
-fn measured(folder: &Path, part: Split) -> Benchmark {
+fn measure(folder: &Path, part: CorpusPart) -> Benchmark {
     let corpus = Corpus::read(folder, part).unwrap();
     let scorer = Scorer::builtin().unwrap();
     let evaluations: Vec<Evaluation> =
@@ -58,8 +58,8 @@ fn measured(folder: &Path, part: Split) -> Benchmark {
 #[test]
 fn sets_follow_wording_and_language() {
     let folder = tempfile::tempdir().unwrap();
-    corpus(folder.path());
-    let found = measured(folder.path(), Split::Test);
+    write_corpus(folder.path());
+    let found = measure(folder.path(), CorpusPart::Test);
     let sets: Vec<(&str, usize)> =
         found.sets.iter().map(|set| (set.name.as_str(), set.conversations)).collect();
     assert_eq!(sets, [("everyday", 3), ("languages", 1), ("all", 4)]);
@@ -70,8 +70,8 @@ fn sets_follow_wording_and_language() {
 #[test]
 fn agreement_ignores_unrated_conversations() {
     let folder = tempfile::tempdir().unwrap();
-    corpus(folder.path());
-    let found = measured(folder.path(), Split::Test);
+    write_corpus(folder.path());
+    let found = measure(folder.path(), CorpusPart::Test);
     let everyday = &found.sets[0];
     let (status, charge) = (everyday.scorer.status.unwrap(), everyday.scorer.charge.unwrap());
     // The raters of a-02 disagree on the status: on a tie the first in order counts.
@@ -79,10 +79,10 @@ fn agreement_ignores_unrated_conversations() {
     assert!((status.value - 2.0 / 3.0).abs() < 1e-9, "{status:?}");
     assert_eq!((charge.conversations, charge.value), (3, 1.0));
     assert_eq!(everyday.scorer.resolution_accuracy, None, "two pairs have no rank correlation");
-    let readers = everyday.readers.unwrap();
-    assert_eq!(readers.status.unwrap().conversations, 2, "one of them says nothing of a-03");
-    assert!((readers.status.unwrap().value - 0.5).abs() < 1e-9);
-    assert_eq!(found.sets[1].readers, None);
+    let raters = everyday.raters.unwrap();
+    assert_eq!(raters.status.unwrap().conversations, 2, "one of them says nothing of a-03");
+    assert!((raters.status.unwrap().value - 0.5).abs() < 1e-9);
+    assert_eq!(found.sets[1].raters, None);
     let bands: usize = found.reliability.iter().map(|band| band.conversations).sum();
     assert_eq!((found.reliability.len(), bands), (5, 4));
 }
@@ -90,9 +90,9 @@ fn agreement_ignores_unrated_conversations() {
 #[test]
 fn report_names_every_set_and_is_deterministic() {
     let folder = tempfile::tempdir().unwrap();
-    corpus(folder.path());
-    let found = measured(folder.path(), Split::Test);
-    assert_eq!(found, measured(folder.path(), Split::Test));
+    write_corpus(folder.path());
+    let found = measure(folder.path(), CorpusPart::Test);
+    assert_eq!(found, measure(folder.path(), CorpusPart::Test));
     let text = found.to_string();
     assert!(text.starts_with("test: 4 rated conversations, 1 of them without scores; scorer "), "{text}");
     for name in ["everyday ", "languages ", "language de ", "  raters among themselves ", "0.8-1.0 "] {
@@ -103,32 +103,32 @@ fn report_names_every_set_and_is_deterministic() {
 #[test]
 fn incomplete_corpus_is_refused_with_file() {
     let folder = tempfile::tempdir().unwrap();
-    corpus(folder.path());
-    let refused = |part: Split| Corpus::read(folder.path(), part).unwrap_err().to_string();
+    write_corpus(folder.path());
+    let refused = |part: CorpusPart| Corpus::read(folder.path(), part).unwrap_err().to_string();
     assert!(
-        refused(Split::Dev).contains("no rated conversations in the part `dev`"),
+        refused(CorpusPart::Dev).contains("no rated conversations in the part `dev`"),
         "{}",
-        refused(Split::Dev)
+        refused(CorpusPart::Dev)
     );
-    assert!(refused(Split::Train).contains("no rated conversations in the part `train`"));
+    assert!(refused(CorpusPart::Train).contains("no rated conversations in the part `train`"));
     fs::write(folder.path().join("ratings/z.r1.txt"), "").unwrap();
-    assert!(refused(Split::Test).contains("z.r1.txt, line 1: it must be called"), "{}", refused(Split::Test));
+    assert!(refused(CorpusPart::Test).contains("z.r1.txt, line 1: it must be called"), "{}", refused(CorpusPart::Test));
     fs::remove_file(folder.path().join("ratings/z.r1.txt")).unwrap();
     fs::write(folder.path().join("writers.tsv"), "writer\tpart\twording\tlanguage\na\ttests\ttone\ten\n")
         .unwrap();
     assert!(
-        refused(Split::Test).contains("writers.tsv, line 2: the part is `tests`"),
+        refused(CorpusPart::Test).contains("writers.tsv, line 2: the part is `tests`"),
         "{}",
-        refused(Split::Test)
+        refused(CorpusPart::Test)
     );
     fs::remove_file(folder.path().join("writers.tsv")).unwrap();
-    assert!(refused(Split::Test).contains("cannot read"), "{}", refused(Split::Test));
+    assert!(refused(CorpusPart::Test).contains("cannot read"), "{}", refused(CorpusPart::Test));
 }
 
 #[test]
 fn project_corpus_is_valid() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
-    for part in Split::ALL {
+    for part in CorpusPart::ALL {
         let corpus = Corpus::read(&folder, part).unwrap();
         assert!(corpus.conversations().count() > 100, "{part:?}");
     }

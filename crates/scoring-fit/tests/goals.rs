@@ -15,7 +15,7 @@ use std::path::Path;
 use assay_contracts::conversation::Conversation;
 use assay_contracts::evaluation::{Dimensions, Evaluation};
 use assay_scoring::Scorer;
-use assay_scoring_fit::{Corpus, Estimate, Figures, Split, benchmark, spearman};
+use assay_scoring_fit::{Corpus, Estimate, Figures, CorpusPart, benchmark, spearman};
 use measurement_data::measurement_data;
 use public::held_out;
 use serde_json::Value;
@@ -78,26 +78,26 @@ fn effort(scored: &Dimensions) -> f64 {
     scored.interaction_effort.score.value()
 }
 
-/// On `test`, which no choice is based on.
+/// On the part `test`: no choice was based on it.
 #[test]
 fn held_out_writers_reach_their_floors() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
-    let corpus = Corpus::read(&folder, Split::Test).unwrap();
+    let corpus = Corpus::read(&folder, CorpusPart::Test).unwrap();
     let scorer = Scorer::builtin().unwrap();
     let evaluations: Vec<Evaluation> =
         corpus.conversations().map(|conversation| scorer.evaluate(conversation)).collect();
     let found = benchmark(&corpus, &evaluations);
-    let mut fallen = Vec::new();
+    let mut below_floor = Vec::new();
     for SetGoals { set, goals, floors } in CORPUS {
         let measured = found.sets.iter().find(|found| found.name == set).unwrap();
         for (((what, value), goal), floor) in figures(&measured.scorer).into_iter().zip(goals).zip(floors) {
             eprintln!("{set}, {what}: {value:.3}, floor {floor}, {}", reached(value, goal));
             if value < floor {
-                fallen.push(format!("{set}, {what}: {value:.3} < {floor}"));
+                below_floor.push(format!("{set}, {what}: {value:.3} < {floor}"));
             }
         }
     }
-    assert!(fallen.is_empty(), "{fallen:#?}");
+    assert!(below_floor.is_empty(), "{below_floor:#?}");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn public_sets_reach_their_floors_on_measurement_data() {
         return;
     };
     let scorer = Scorer::builtin().unwrap();
-    let mut fallen = Vec::new();
+    let mut below_floor = Vec::new();
     for PublicSet { name, label, score, goal, floor } in PUBLIC {
         let pairs: Vec<(f64, f64)> = held_out(&folder, name)
             .iter()
@@ -115,10 +115,10 @@ fn public_sets_reach_their_floors_on_measurement_data() {
         let rho = spearman(&pairs);
         eprintln!("{name}, {label}: {rho:.3} of {}, floor {floor}, {}", pairs.len(), reached(rho, goal));
         if rho < floor {
-            fallen.push(format!("{name}, {label}: {rho:.3} < {floor}"));
+            below_floor.push(format!("{name}, {label}: {rho:.3} < {floor}"));
         }
     }
-    assert!(fallen.is_empty(), "{fallen:#?}");
+    assert!(below_floor.is_empty(), "{below_floor:#?}");
 }
 
 fn reached(value: f64, goal: f64) -> String {

@@ -7,12 +7,12 @@ mod support;
 use assay_contracts::conversation::Conversation;
 use assay_contracts::evaluation::Axis;
 use assay_scoring::{Adjustment, LinearModel, Scorer};
-use assay_scoring_fit::{Change, Dimension, FitError, Fitted, Reviewed, WorseWeights, fit_local};
+use assay_scoring_fit::{Change, Dimension, FitError, FittedWeights, ReviewedConversations, WorseWeights, fit_local};
 use serde_json::{Value, json};
 use support::{bodies, customer_messages, reviewed};
 
 /// A reviewer whose interaction effort depends only on the number of customer messages.
-fn impatient(bodies: &[Value]) -> Vec<Value> {
+fn impatient_labels(bodies: &[Value]) -> Vec<Value> {
     let label = |body: &Value| {
         let points = 5.2 - 0.45 * customer_messages(body) as f64;
         json!({"ticket_id": body["ticket_id"], "interaction_effort": points.clamp(1.0, 5.0)})
@@ -20,16 +20,16 @@ fn impatient(bodies: &[Value]) -> Vec<Value> {
     bodies.iter().map(label).collect()
 }
 
-fn change(fitted: &Fitted, dimension: Dimension) -> Change {
+fn change(fitted: &FittedWeights, dimension: Dimension) -> Change {
     *fitted.changes.iter().find(|change| change.dimension == dimension).unwrap()
 }
 
-fn fit(bodies: &[Value], labels: &[Value], worse: WorseWeights) -> Result<Fitted, FitError> {
+fn fit(bodies: &[Value], labels: &[Value], worse: WorseWeights) -> Result<FittedWeights, FitError> {
     let folder = tempfile::tempdir().unwrap();
     fit_local(&reviewed(folder.path(), bodies, labels), worse)
 }
 
-fn adjustment(fitted: &Fitted) -> Adjustment {
+fn adjustment(fitted: &FittedWeights) -> Adjustment {
     Adjustment::parse(&fitted.text, Scorer::builtin().unwrap().reader_sha256()).unwrap()
 }
 
@@ -41,7 +41,7 @@ fn axis(scorer: &Scorer, body: &Value) -> Axis {
 #[test]
 fn sixty_labels_improve_cross_validated_agreement() {
     let bodies = bodies(60);
-    let fitted = fit(&bodies, &impatient(&bodies), WorseWeights::Refuse).unwrap();
+    let fitted = fit(&bodies, &impatient_labels(&bodies), WorseWeights::Refuse).unwrap();
     let Change { shipped, adapted, .. } = change(&fitted, Dimension::InteractionEffort);
     assert!(adapted.error < shipped.error - 0.1, "{}", fitted.report);
     assert!(adapted.kappa > shipped.kappa + 0.05, "{}", fitted.report);
@@ -53,8 +53,8 @@ fn effort_labels_that_follow_accuracy_improve_rho() {
     let bodies = bodies(60);
     let scorer = Scorer::builtin().unwrap();
     let label = |body: &Value| {
-        let read = axis(&scorer, body).dimensions.resolution_accuracy.score;
-        json!({"ticket_id": body["ticket_id"], "interaction_effort": read})
+        let score = axis(&scorer, body).dimensions.resolution_accuracy.score;
+        json!({"ticket_id": body["ticket_id"], "interaction_effort": score})
     };
     let labels: Vec<Value> = bodies.iter().map(label).collect();
     let fitted = fit(&bodies, &labels, WorseWeights::Refuse).unwrap();
@@ -65,7 +65,7 @@ fn effort_labels_that_follow_accuracy_improve_rho() {
 #[test]
 fn adapted_weights_change_only_labelled_scores() {
     let bodies = bodies(60);
-    let fitted = fit(&bodies, &impatient(&bodies), WorseWeights::Refuse).unwrap();
+    let fitted = fit(&bodies, &impatient_labels(&bodies), WorseWeights::Refuse).unwrap();
     let adapted = adjustment(&fitted);
     assert_eq!(
         (adapted.resolution_accuracy, adapted.handoff_smoothness),
@@ -93,8 +93,8 @@ fn stricter_handoff_labels_change_only_handoff_score() {
     let bodies = bodies(40);
     let scorer = Scorer::builtin().unwrap();
     let label = |body: &Value| {
-        let read = axis(&scorer, body).dimensions.handoff_smoothness.score.value();
-        json!({"ticket_id": body["ticket_id"], "handoff_smoothness": (read - 1.0).max(1.0)})
+        let score = axis(&scorer, body).dimensions.handoff_smoothness.score.value();
+        json!({"ticket_id": body["ticket_id"], "handoff_smoothness": (score - 1.0).max(1.0)})
     };
     let labels: Vec<Value> = bodies.iter().map(label).collect();
     let adapted = adjustment(&fit(&bodies, &labels, WorseWeights::Accept).unwrap());
@@ -121,7 +121,7 @@ fn resolution_labels_stand_in_for_accuracy() {
 #[test]
 fn fit_is_deterministic() {
     let bodies = bodies(40);
-    let labels = impatient(&bodies);
+    let labels = impatient_labels(&bodies);
     let once = fit(&bodies, &labels, WorseWeights::Accept).unwrap();
     assert_eq!(once, fit(&bodies, &labels, WorseWeights::Accept).unwrap());
 }
@@ -129,9 +129,9 @@ fn fit_is_deterministic() {
 #[test]
 fn too_few_labels_are_refused() {
     let bodies = bodies(40);
-    let refused = fit(&bodies, &impatient(&bodies[..24]), WorseWeights::Accept).unwrap_err().to_string();
+    let refused = fit(&bodies, &impatient_labels(&bodies[..24]), WorseWeights::Accept).unwrap_err().to_string();
     assert!(refused.contains("24 labelled conversations are too few, 25 are needed"), "{refused}");
-    fit(&bodies, &impatient(&bodies[..25]), WorseWeights::Accept).unwrap();
+    fit(&bodies, &impatient_labels(&bodies[..25]), WorseWeights::Accept).unwrap();
 }
 
 #[test]
@@ -159,9 +159,9 @@ fn unhelpful_labels_are_refused_unless_forced() {
 fn ids_that_do_not_match_are_counted() {
     let folder = tempfile::tempdir().unwrap();
     let bodies = bodies(30);
-    let mut labels = impatient(&bodies[..27]);
+    let mut labels = impatient_labels(&bodies[..27]);
     labels.push(json!({"ticket_id": "nobody", "interaction_effort": 3}));
-    let reviewed: Reviewed = reviewed(folder.path(), &bodies, &labels);
+    let reviewed: ReviewedConversations = reviewed(folder.path(), &bodies, &labels);
     assert_eq!((reviewed.count(), reviewed.unlabelled, reviewed.unmatched), (27, 3, 1));
     let report = fit_local(&reviewed, WorseWeights::Accept).unwrap().report;
     assert!(

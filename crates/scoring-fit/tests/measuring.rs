@@ -8,7 +8,7 @@ use std::io::Write;
 
 use assay_contracts::conversation::Conversation;
 use assay_scoring::Scorer;
-use assay_scoring_fit::{FitError, Reviewed, evaluate};
+use assay_scoring_fit::{FitError, ReviewedConversations, evaluate};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
@@ -48,7 +48,7 @@ fn gzip_files_are_read() {
         encoder.finish().unwrap();
         target
     });
-    let unpacked = Reviewed::read(&packed[0], &packed[1]).unwrap();
+    let unpacked = ReviewedConversations::read(&packed[0], &packed[1]).unwrap();
     let scorer = Scorer::builtin().unwrap();
     assert_eq!(evaluate(&scorer, &plain).unwrap(), evaluate(&scorer, &unpacked).unwrap());
 }
@@ -57,7 +57,7 @@ fn gzip_files_are_read() {
 fn invalid_line_is_reported_with_file_and_field() {
     let folder = tempfile::tempdir().unwrap();
     let (conversations, labelled) = files(folder.path());
-    let read = || Reviewed::read(&conversations, &labelled).unwrap_err().to_string();
+    let read = || ReviewedConversations::read(&conversations, &labelled).unwrap_err().to_string();
     let mut broken = bodies(3);
     write_lines(&conversations, &broken);
     write_lines(

@@ -23,7 +23,7 @@ const MIN_SHARE: f64 = 0.95;
 const MIN_MEAN: f64 = 0.99;
 /// Maximum change that counts as none.
 const MAX_NEUTRAL_CHANGE: f64 = 0.25;
-/// Every fourth conversation is measured.
+/// One conversation in this many is measured.
 const SAMPLE_EVERY: usize = 4;
 /// Minimum visible change: scores are rounded to tenths.
 const MIN_CHANGE: f64 = 0.05;
@@ -77,7 +77,7 @@ fn relations_hold_on_measurement_data() {
     for (author, text, must) in RELATIONS {
         let (mut tried, mut held) = (0.0, 0.0);
         for (body, before) in bodies.iter().zip(&before) {
-            if let (Some(before), Some(after)) = (before, accuracy(&scorer, &with(body, author, text))) {
+            if let (Some(before), Some(after)) = (before, accuracy(&scorer, &with_message(body, author, text))) {
                 tried += 1.0;
                 held += f64::from(u8::from(holds(must, after - before)));
             }
@@ -117,7 +117,7 @@ fn accuracy(scorer: &Scorer, body: &Value) -> Option<f64> {
 }
 
 /// The conversation with one more message; drops the first message of a full one.
-fn with(body: &Value, author: &str, text: Option<&str>) -> Value {
+fn with_message(body: &Value, author: &str, text: Option<&str>) -> Value {
     let mut longer = body.clone();
     let messages = longer["messages"].as_array_mut().unwrap();
     let of_author = |message: &&Value| message["author"]["type"] == author;

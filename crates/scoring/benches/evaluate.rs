@@ -19,7 +19,7 @@ use self::support::{Corpus, SHAPES, Shape};
 
 /// Runs per conversation: other processes disturb single runs.
 const RUNS: usize = 3;
-/// Messages of the conversations that the latency goal is about.
+/// The latency goal applies to conversations of this many messages.
 const GOAL_MESSAGES: usize = 9;
 
 static SCORER: LazyLock<Scorer> =
@@ -28,7 +28,7 @@ static CORPUS: LazyLock<Corpus> = LazyLock::new(Corpus::load);
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    // Cargo passes `--bench`; `cargo test --benches` and filters ask divan alone.
+    // With a filter, and in `cargo test --benches`, only divan runs.
     if arguments == ["--bench"] {
         print_summary().expect("standard output can be written");
     }
@@ -60,10 +60,10 @@ fn evaluate_all(scorer: &Scorer, conversations: &[Conversation]) {
 fn print_summary() -> std::io::Result<()> {
     let mut output = std::io::stdout().lock();
     let corpus = &*CORPUS;
-    let of_goal = |conversation: &&Conversation| conversation.messages.len() == GOAL_MESSAGES;
+    let has_goal_length = |conversation: &&Conversation| conversation.messages.len() == GOAL_MESSAGES;
     let every: Vec<&Conversation> = corpus.conversations.iter().collect();
-    let goal: Vec<&Conversation> = every.iter().copied().filter(of_goal).collect();
-    for (name, conversations) in [(corpus.name, every), ("of them of 9 messages", goal)] {
+    let goal: Vec<&Conversation> = every.iter().copied().filter(has_goal_length).collect();
+    for (name, conversations) in [(corpus.name, every), ("those of 9 messages", goal)] {
         print_times(&mut output, name, &conversations)?;
     }
     writeln!(output, "50 messages of 80 kB, fastest of {RUNS} runs:")?;

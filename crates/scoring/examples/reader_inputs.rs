@@ -1,6 +1,6 @@
 //! Prints the inputs of the reader's models for each assess body on standard input, one a line: the first step of training.
 //!
-//! `reader_inputs MODEL < conversations.jsonl > inputs.jsonl`, with a model file that has the tokenizer
+//! `reader_inputs MODEL < conversations.jsonl > inputs.jsonl`; `MODEL` is a model file with the tokenizer.
 
 use std::io::{BufRead, Write};
 

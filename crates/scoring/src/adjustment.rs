@@ -1,4 +1,4 @@
-//! The last step of the scores, fitted to a user's own reviewers (`assay fit`).
+//! The adjustment of the scores to a user's own reviewers, fitted by `assay fit`.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +32,7 @@ pub struct Adjustment {
 pub struct LinearModel {
     /// In points.
     pub intercept: f64,
-    /// In points for each point, or for a whole probability.
+    /// In points per point of a predicted score, or per unit of probability.
     pub factors: [f64; INPUTS],
 }
 
@@ -83,9 +83,9 @@ impl Adjustment {
             let (expected, found) = (reader_sha256.to_owned(), adjustment.reader_sha256);
             return Err(AdjustmentError::Reader { expected, found });
         }
-        let lines =
+        let models =
             [adjustment.resolution_accuracy, adjustment.interaction_effort, adjustment.handoff_smoothness];
-        let factors = lines.iter().flat_map(|line| line.factors.iter().chain([&line.intercept]));
+        let factors = models.iter().flat_map(|model| model.factors.iter().chain([&model.intercept]));
         let is_valid = factors.into_iter().all(|factor| factor.abs() <= 10.0);
         if is_valid { Ok(adjustment) } else { Err(AdjustmentError::Factor) }
     }

@@ -18,7 +18,7 @@ pub(crate) enum EndState {
     Open,
     /// Is not convinced.
     Doubting,
-    /// Said the same again.
+    /// Repeated an earlier message.
     Repeated,
     /// Said that it is not solved.
     Rejected,
@@ -39,8 +39,8 @@ impl EndState {
         matches!(self, Self::Confirmed | Self::Thanked)
     }
 
-    /// The state that follows from an act. Among complaints the most probable one decides, among the others the first likely
-    /// one.
+    /// The state that follows from an act. Of several complaints the most probable one decides, of the other acts the
+    /// first likely one.
     const DECIDING: [(Act, Self); 9] = [
         (Act::Reject, Self::Rejected),
         (Act::Irony, Self::Rejected),
@@ -53,24 +53,21 @@ impl EndState {
         (Act::Accept, Self::Accepted),
     ];
 
-    /// The state after one message; `None` if the message does not show one.
-    fn of(acts: &crate::reader::MessageActs) -> Option<(Self, Act)> {
+    /// The state after one message; [`Self::Open`] if the message shows no other.
+    fn of(acts: &crate::reader::MessageActs) -> Self {
         let complaint = acts.strongest(&Act::COMPLAINTS);
         let confirm = acts.probability(Act::Confirm);
         let decided = complaint.filter(|(act, probability)| acts.has(*act) && *probability > confirm);
         if let Some((act, _)) = decided {
             let state = Self::DECIDING.iter().find(|(deciding, _)| *deciding == act);
-            return state.map(|(_, state)| (*state, act));
+            return state.map_or(Self::Open, |(_, state)| *state);
         }
         for (act, state) in Self::DECIDING {
             if matches!(act, Act::Confirm | Act::Doubt | Act::Accept) && acts.has(act) {
-                return Some((state, act));
+                return state;
             }
         }
-        if acts.has(Act::Thank) {
-            return Some((Self::Thanked, Act::Thank));
-        }
-        acts.has_any(&[Act::Ask, Act::Tell]).then_some((Self::Open, Act::Ask))
+        if acts.has(Act::Thank) { Self::Thanked } else { Self::Open }
     }
 }
 
@@ -81,13 +78,13 @@ pub(crate) struct CustomerCourse {
     pub end: EndState,
     /// The item that decided the final state.
     pub decided_by: Option<usize>,
-    /// Whether the customer returned after being content.
+    /// Whether the customer came back, or complained, after the issue seemed solved.
     pub reopened: bool,
 }
 
 impl CustomerCourse {
     /// Follows the customer from the first message to the last. Messages with no answer between them are one turn:
-    /// courtesy does not cancel a complaint of the same turn. Prompt injections are ignored.
+    /// only a confirmation cancels a complaint of the same turn. Prompt injections are ignored.
     pub(crate) fn of(transcript: &Transcript<'_>, reading: &Reading) -> Self {
         let mut course = Self { end: EndState::Absent, decided_by: None, reopened: false };
         let mut same_turn = false;
@@ -99,14 +96,14 @@ impl CustomerCourse {
                 continue;
             }
             let acts = reading.acts(index);
-            let next = EndState::of(&acts).map_or(EndState::Open, |(state, _)| state);
+            let next = EndState::of(&acts);
             course.reopened |= acts.has(Act::Return) || course.end.is_content() && next.is_unhappy();
-            let stands =
+            let complaint_stands =
                 same_turn && course.end.is_unhappy() && !next.is_unhappy() && next != EndState::Confirmed;
-            let courtesy = course.end == EndState::Confirmed
-                && matches!(next, EndState::Thanked | EndState::Accepted)
-                || same_turn && next == EndState::Open && course.end != EndState::Absent;
-            if !stands && !courtesy {
+            let confirmation_stands = course.end == EndState::Confirmed
+                && matches!(next, EndState::Thanked | EndState::Accepted);
+            let is_addition = same_turn && next == EndState::Open && course.end != EndState::Absent;
+            if !complaint_stands && !confirmation_stands && !is_addition {
                 course.end = next;
                 course.decided_by = Some(index);
             }

@@ -6,9 +6,9 @@ use crate::reader::{Act, Reading};
 use crate::transcript::{Role, Transcript, shares_any};
 
 /// Minimum word overlap of customer messages that repeat each other.
-const SAME_REQUEST: f64 = 0.5;
+const REPETITION_OVERLAP: f64 = 0.5;
 /// Minimum word overlap of answers that form a loop.
-const SAME_ANSWER: f64 = 0.7;
+const LOOP_OVERLAP: f64 = 0.7;
 
 /// The counts of effort, with the items that show it.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ impl EffortFindings {
                 let was_answered = transcript.answers.iter().any(|answer| answer < index);
                 was_answered
                     && (reading.acts(*index).has(Act::Repeat)
-                        || transcript.similarity(*index) > SAME_REQUEST
+                        || transcript.similarity(*index) > REPETITION_OVERLAP
                         || repeats_identifier(transcript, *index))
             })
             .collect();
@@ -43,12 +43,12 @@ impl EffortFindings {
             repeated_information: repeats.len() as u32,
             clarifications: clarifications as u32,
         };
-        let loops = answers().filter(|index| transcript.similarity(*index) > SAME_ANSWER).collect();
+        let loops = answers().filter(|index| transcript.similarity(*index) > LOOP_OVERLAP).collect();
         Self { effort, repeats, loops }
     }
 }
 
-/// Whether the customer gave an identifier of the item before.
+/// Whether an earlier message of the customer has an identifier of the item at `index`.
 fn repeats_identifier(transcript: &Transcript<'_>, index: usize) -> bool {
     let Some(item) = transcript.item(index) else { return false };
     let mut earlier = transcript.items.iter().take(index).filter(|earlier| earlier.role == Role::Customer);

@@ -111,7 +111,7 @@ pub(crate) fn evaluate(scorer: &Scorer, conversation: &Conversation) -> Evaluati
     }
 }
 
-/// AXIS needs an AI agent who wrote and a customer who did.
+/// AXIS needs a message by an AI agent and one by the customer.
 const fn is_scorable(counts: &Counts) -> bool {
     counts.ai > 0 && counts.customer > 0
 }
@@ -125,10 +125,10 @@ fn axis(
 ) -> Axis {
     let Findings { transcript, reading, course, effort, handoff, reliability, .. } = findings;
     let metadata = scorer.reader.metadata();
-    // Probability that a score is within a point of the raters', by the certainty of the verdict.
-    let confidence = |line: &[f64; 2]| {
-        let share = 1.0 / (1.0 + exp(-(line[0] + line[1] * verdict.certainty)));
-        Confidence::nearest(share * reliability.confidence_factor())
+    // Probability that a score is within a point of the raters' score, estimated from the certainty of the verdict.
+    let confidence = |[intercept, slope]: &[f64; 2]| {
+        let probability = 1.0 / (1.0 + exp(-(intercept + slope * verdict.certainty)));
+        Confidence::nearest(probability * reliability.confidence_factor())
     };
     let calibration = &metadata.calibration;
     let accuracy_signals =
@@ -153,9 +153,9 @@ fn axis(
         applicable: handoff.applicable,
         basis: "reader".to_owned(),
     };
-    let two = [resolution_accuracy.score, interaction_effort.score];
-    let score = Score::mean(&[two[0], two[1], handoff_smoothness.score]).unwrap_or(Score::MIN);
-    let excluding_handoff = Score::mean(&two).unwrap_or(Score::MIN);
+    let without_handoff = [resolution_accuracy.score, interaction_effort.score];
+    let score = Score::mean(&[without_handoff[0], without_handoff[1], handoff_smoothness.score]).unwrap_or(Score::MIN);
+    let excluding_handoff = Score::mean(&without_handoff).unwrap_or(Score::MIN);
     Axis {
         score,
         band: AxisBand::of(score, excluding_handoff, handoff.applicable, verdict.status),

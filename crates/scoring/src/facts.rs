@@ -36,7 +36,7 @@ pub(crate) fn involvement(counts: &Counts) -> AiInvolvement {
 }
 
 /// The AI agents that wrote to the customer, in order of first appearance. An author may carry the service's id,
-/// the caller's, or both; items that share either are one agent's.
+/// the caller's, or both; items that share either belong to one agent.
 pub(crate) fn ai_tools(transcript: &Transcript<'_>) -> Vec<AiToolUse> {
     let mut uses: Vec<AiToolUse> = Vec::new();
     for item in transcript.items.iter().filter(|item| item.role == Role::Ai) {
@@ -48,7 +48,7 @@ pub(crate) fn ai_tools(transcript: &Transcript<'_>) -> Vec<AiToolUse> {
             .iter_mut()
             .find(|tool| same(&tool.agent_id, id) || same(&tool.agent_external_id, external_id));
         match known {
-            Some(tool) => join(tool, id, external_id, item.message.ai_tool),
+            Some(tool) => add_message(tool, id, external_id, item.message.ai_tool),
             None => uses.push(AiToolUse {
                 ai_tool: item.message.ai_tool,
                 agent_id: id.map(str::to_owned),
@@ -60,7 +60,7 @@ pub(crate) fn ai_tools(transcript: &Transcript<'_>) -> Vec<AiToolUse> {
     uses
 }
 
-fn join(tool: &mut AiToolUse, id: Option<&str>, external_id: Option<&str>, label: Option<AiTool>) {
+fn add_message(tool: &mut AiToolUse, id: Option<&str>, external_id: Option<&str>, label: Option<AiTool>) {
     tool.messages += 1;
     tool.ai_tool = tool.ai_tool.or(label);
     if tool.agent_id.is_none() {
@@ -71,14 +71,14 @@ fn join(tool: &mut AiToolUse, id: Option<&str>, external_id: Option<&str>, label
     }
 }
 
-/// Times and spans. Internal comments are no replies, but they are part of the transcript's length.
+/// Times and spans. Internal comments are not replies, but they count for the start, the end and the duration.
 pub(crate) fn timeline(transcript: &Transcript<'_>) -> Timeline {
     let (started_at, ended_at) = (transcript.conversation.started_at(), transcript.conversation.ended_at());
-    let at = |role: Role| move |item: &&crate::transcript::Item<'_>| item.role == role;
+    let has_role = |role: Role| move |item: &&crate::transcript::Item<'_>| item.role == role;
     let first_customer = transcript.items.iter().position(|item| item.role == Role::Customer);
     let first_response_seconds = first_customer.and_then(|index| {
         let asked = transcript.item(index)?.message.timestamp;
-        let reply = transcript.items.iter().skip(index).find(|item| item.role.answers())?;
+        let reply = transcript.items.iter().skip(index).find(|item| item.role.is_answer())?;
         Some(reply.message.timestamp.millis_since(asked) / MILLIS_PER_SECOND)
     });
     let last_ai = transcript.items.iter().rposition(|item| item.role == Role::Ai);
@@ -98,7 +98,7 @@ pub(crate) fn timeline(transcript: &Transcript<'_>) -> Timeline {
         last_customer_message_at: transcript
             .items
             .iter()
-            .rfind(at(Role::Customer))
+            .rfind(has_role(Role::Customer))
             .map(|item| item.message.timestamp),
         customer_replied_after_last_ai,
         observed_silence_hours,

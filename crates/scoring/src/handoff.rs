@@ -11,12 +11,12 @@ use crate::reader::{Act, Reading};
 use crate::transcript::{Role, Transcript};
 
 /// Minimum wait for a human that is reported: 15 minutes, in milliseconds.
-const LONG_WAIT: i64 = 15 * 60_000;
+const LONG_WAIT_MILLIS: i64 = 15 * 60_000;
 /// Maximum smoothness if a human was requested or promised and none came.
 const MAX_NOT_COMPLETED: f64 = 2.0;
 /// Maximum smoothness if the customer had to repeat the request, or to repeat information to the human.
 const MAX_WITH_REPETITION: f64 = 3.0;
-/// Minimum smoothness without a handoff at which the conversation counts as not needing one.
+/// Minimum predicted smoothness of a conversation without a handoff that counts as not needing one.
 const MIN_NOT_NEEDED: f64 = 4.5;
 
 /// Something that made the handoff less smooth.
@@ -60,7 +60,7 @@ struct HandoffRequest {
 }
 
 impl HandoffFindings {
-    /// Matches requests and promises with the first message of a human.
+    /// Derives state, score and flaws from requests, promises, offers and the messages of humans.
     pub(crate) fn of(
         transcript: &Transcript<'_>,
         reading: &Reading,
@@ -97,14 +97,14 @@ impl HandoffFindings {
         let flaws = takeover.filter(|_| state == HandoffState::Completed);
         let flaws =
             flaws.map_or_else(Vec::new, |takeover| find_flaws(transcript, effort, &requests, takeover));
-        let read = reading.handoff_smoothness;
+        let predicted = reading.handoff_smoothness;
         let score = match state {
-            HandoffState::RequestedNotCompleted => read.min(MAX_NOT_COMPLETED),
+            HandoffState::RequestedNotCompleted => predicted.min(MAX_NOT_COMPLETED),
             HandoffState::Completed if flaws.iter().any(HandoffFlaw::is_repetition) => {
-                read.min(MAX_WITH_REPETITION)
+                predicted.min(MAX_WITH_REPETITION)
             }
-            HandoffState::None | HandoffState::OfferedNotTaken if read >= MIN_NOT_NEEDED => 5.0,
-            _ => read,
+            HandoffState::None | HandoffState::OfferedNotTaken if predicted >= MIN_NOT_NEEDED => 5.0,
+            _ => predicted,
         };
         let applicable = matches!(state, HandoffState::RequestedNotCompleted | HandoffState::Completed);
         let promised = requests.iter().any(|request| request.by == HandoffRequester::Ai);
@@ -118,7 +118,7 @@ impl HandoffFindings {
 }
 
 /// Requests of the customer to an AI and promises of the AI, in order. A customer who confirms the solution withdraws
-/// earlier requests.
+/// earlier requests, unless a human took over.
 fn requests(transcript: &Transcript<'_>, reading: &Reading, course: &CustomerCourse) -> Vec<HandoffRequest> {
     let confirmed_at = course.decided_by.filter(|_| course.end == EndState::Confirmed);
     let mut requests = Vec::new();
@@ -133,7 +133,7 @@ fn requests(transcript: &Transcript<'_>, reading: &Reading, course: &CustomerCou
                     requests.push(HandoffRequest { item: index, by: HandoffRequester::Ai });
                 }
             }
-            // A request to a human is another kind of escalation.
+            // While a human answers, a request for a person is not a handoff from the AI.
             Role::Customer if !human_talks && acts.has(Act::AskPerson) => {
                 requests.push(HandoffRequest { item: index, by: HandoffRequester::Customer });
             }
@@ -153,7 +153,7 @@ fn offers_human(transcript: &Transcript<'_>, reading: &Reading, index: usize) ->
     by_ai && acts.has(Act::HandOver) && acts.has(Act::AskBack)
 }
 
-/// The first message of a human to the customer after an AI's.
+/// The first message of a human to the customer after one of an AI.
 fn takeover(transcript: &Transcript<'_>) -> Option<usize> {
     let first_ai = transcript.items.iter().position(|item| item.role == Role::Ai)?;
     let human = transcript.items.iter().skip(first_ai).position(|item| item.role == Role::Human)?;
@@ -180,7 +180,7 @@ fn find_flaws(
     let first_request = requests.first().map_or(takeover, |request| request.item.min(takeover));
     let time = |index: usize| transcript.item(index).map(|item| item.message.timestamp);
     if let (Some(from), Some(to)) = (time(first_request), time(takeover))
-        && to.millis_since(from) > LONG_WAIT
+        && to.millis_since(from) > LONG_WAIT_MILLIS
     {
         flaws.push(HandoffFlaw { code: "WAITED_FOR_HUMAN", item: takeover });
     }

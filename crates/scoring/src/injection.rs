@@ -27,14 +27,14 @@ impl InjectionDetector {
         let text = fold(text);
         self.phrases.find_overlapping_iter(&text).any(|found| {
             let (before, rest) = text.split_at(found.start());
-            let (phrase, behind) = rest.split_at(found.len());
-            !splits_word(before, phrase) && !splits_word(phrase, behind)
+            let (phrase, after) = rest.split_at(found.len());
+            !splits_word(before, phrase) && !splits_word(phrase, after)
         })
     }
 }
 
-/// Normalises a text for comparison with phrases: lower case, without accents, one space for any blanks, no invisible characters,
-/// full-width letters and typographic apostrophes as plain ones.
+/// Normalises a text for comparison with phrases: lower case, without accents, one space for any blanks, no invisible
+/// characters, full-width letters and typographic apostrophes as plain ones.
 fn fold(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for character in text.chars().flat_map(char::to_lowercase) {

@@ -171,7 +171,7 @@ impl Scorer {
         self.reader.read(&self.transcript(conversation)).inputs()
     }
 
-    /// SHA-256 of the model and, where there are any, of the user's weights, as in evaluations.
+    /// SHA-256 of the model and, if set, of the user's weights, as in evaluations.
     pub fn weights_sha256(&self) -> &str {
         &self.weights_sha256
     }
@@ -193,7 +193,7 @@ pub struct ReaderInputs {
 }
 
 impl ReaderInputs {
-    /// For the encoder of this file, which may be without the reader's heads.
+    /// Uses the encoder of this model file; the file may lack the reader's heads.
     ///
     /// # Errors
     /// When the file is damaged, not a model, or its encoder has too few positions or ids.

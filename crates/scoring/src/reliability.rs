@@ -6,7 +6,7 @@ use assay_contracts::evaluation::Flag;
 use crate::language::Language;
 use crate::transcript::{Role, Transcript};
 
-/// Fewer words of the customer make a short conversation.
+/// Minimum words of the customer; with fewer the conversation counts as short.
 const MIN_CUSTOMER_WORDS: u32 = 4;
 
 /// How far the evaluation of a transcript can be trusted.

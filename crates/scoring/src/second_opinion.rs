@@ -44,7 +44,7 @@ const SURVEYS: [&str; 9] = [
 /// Labels of system text in an item of several authors.
 const SYSTEM_LABELS: [&str; 4] = ["system:", "sistema:", "système:", "系统："];
 
-/// Scores and verdict of a judge; `None` where it left something out.
+/// Scores and verdict of a judge; `None` where the judge gave no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Opinion {
     /// Resolution accuracy.
@@ -74,7 +74,7 @@ pub struct Ruling {
     pub handoff_smoothness: Option<Score>,
     /// Resolution and charge.
     pub resolution: RuledResolution,
-    /// Difference from the built-in evaluation.
+    /// The most severe difference from the built-in evaluation.
     pub difference: Difference,
 }
 
@@ -110,19 +110,19 @@ impl Scorer {
         let is_subject_injected = self.transcript(conversation).subject() != conversation.subject.as_deref();
         let has_injection = is_subject_injected || self.injected_messages(conversation).contains(&true);
         let dimensions = builtin.axis.as_ref().map(|axis| &axis.dimensions);
-        let own = dimensions.filter(|_| has_injection);
-        let at_most = |given: Score, own: Option<Score>| own.map_or(given, |own| given.min(own));
-        let handoff = own.map(|own| own.handoff_smoothness.score);
+        let limits = dimensions.filter(|_| has_injection);
+        let at_most = |given: Score, limit: Option<Score>| limit.map_or(given, |limit| given.min(limit));
+        let handoff_limit = limits.map(|limits| limits.handoff_smoothness.score);
         let mut ruling = Ruling {
             resolution_accuracy: at_most(
                 opinion.resolution_accuracy,
-                own.map(|own| own.resolution_accuracy.score),
+                limits.map(|limits| limits.resolution_accuracy.score),
             ),
             interaction_effort: at_most(
                 opinion.interaction_effort,
-                own.map(|own| own.interaction_effort.score),
+                limits.map(|limits| limits.interaction_effort.score),
             ),
-            handoff_smoothness: opinion.handoff_smoothness.map(|given| at_most(given, handoff)),
+            handoff_smoothness: opinion.handoff_smoothness.map(|given| at_most(given, handoff_limit)),
             resolution: self.resolution(conversation, builtin, opinion),
             difference: Difference::Nothing,
         };
@@ -133,8 +133,8 @@ impl Scorer {
         ruling
     }
 
-    /// For each message of the conversation, whether it is a prompt injection: then nothing in it is evidence. Survey questions
-    /// and labels of system text are not.
+    /// For each message of the conversation, whether it is a prompt injection: then nothing in it is evidence. Survey
+    /// questions and labels of system text are not injections.
     pub fn injected_messages(&self, conversation: &Conversation) -> Vec<bool> {
         let flagged = self.flagged(conversation);
         if !flagged.contains(&true) {
@@ -201,7 +201,7 @@ impl Opinion {
         self.resolved_by == Some(ResolvedBy::Human) || self.basis == ResolutionBasis::HumanResolved
     }
 
-    /// The verdict by the rules with the opinion's solver, where that is possible.
+    /// The verdict of the rules, with the opinion's solver if the facts allow it.
     fn verdict(&self, by_rules: Verdict, invents_human: bool) -> Verdict {
         let resolved_by = match self.resolved_by {
             _ if self.status == ResolutionStatus::NotResolved || invents_human => by_rules.resolved_by,
@@ -270,12 +270,12 @@ fn difference(builtin: &Evaluation, ruling: &Ruling) -> Difference {
     if !same_verdict {
         return Difference::Verdict;
     }
-    let Some(own) = builtin.axis.as_ref().map(|axis| &axis.dimensions) else { return Difference::Nothing };
-    let handoff = ruling.handoff_smoothness.unwrap_or(own.handoff_smoothness.score);
+    let Some(dimensions) = builtin.axis.as_ref().map(|axis| &axis.dimensions) else { return Difference::Nothing };
+    let handoff = ruling.handoff_smoothness.unwrap_or(dimensions.handoff_smoothness.score);
     let pairs = [
-        (ruling.resolution_accuracy, own.resolution_accuracy.score),
-        (ruling.interaction_effort, own.interaction_effort.score),
-        (handoff, own.handoff_smoothness.score),
+        (ruling.resolution_accuracy, dimensions.resolution_accuracy.score),
+        (ruling.interaction_effort, dimensions.interaction_effort.score),
+        (handoff, dimensions.handoff_smoothness.score),
     ];
     let far =
         |(one, other): &(Score, Score)| (one.value() - other.value()).abs() > SCORE_TOLERANCE + f64::EPSILON;

@@ -17,8 +17,8 @@ pub(crate) fn sentiment(
 ) -> Sentiment {
     let acts: Vec<MessageActs> = transcript.customer.iter().map(|index| reading.acts(*index)).collect();
     let opening = acts.get(..acts.len().div_ceil(3)).unwrap_or_default();
-    let frustrated = |acts: &MessageActs| acts.has_any(&FRUSTRATED);
-    let start = if opening.iter().any(frustrated) {
+    let is_frustrated = |acts: &MessageActs| acts.has_any(&FRUSTRATED);
+    let start = if opening.iter().any(is_frustrated) {
         SentimentLevel::Negative
     } else if opening.iter().any(|acts| acts.has(Act::Confirm)) {
         SentimentLevel::Positive
@@ -27,11 +27,11 @@ pub(crate) fn sentiment(
     };
     let end = if course.end.is_content() {
         SentimentLevel::Positive
-    } else if course.end.is_unhappy() || acts.last().is_some_and(frustrated) {
+    } else if course.end.is_unhappy() || acts.last().is_some_and(is_frustrated) {
         SentimentLevel::Negative
     } else {
         SentimentLevel::Neutral
     };
-    let frustration_signals = acts.iter().filter(|acts| frustrated(acts)).count() as u32;
+    let frustration_signals = acts.iter().filter(|acts| is_frustrated(acts)).count() as u32;
     Sentiment { start, end, frustration_signals }
 }

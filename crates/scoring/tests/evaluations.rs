@@ -6,11 +6,11 @@ mod support;
 
 use assay_scoring::Scorer;
 
-fn assert_file(file: &str) {
+fn assert_snapshots(file: &str) {
     let scorer = Scorer::builtin().unwrap();
     for conversation in support::samples(file) {
         let mut evaluation = scorer.evaluate(&conversation);
-        // Changes with every model; the scores themselves are what a review must see.
+        // Replaced, because it changes with every model.
         evaluation.scorer.weights_sha256 = "(model)".to_owned();
         insta::assert_json_snapshot!(conversation.ticket_id.clone(), evaluation);
     }
@@ -18,20 +18,20 @@ fn assert_file(file: &str) {
 
 #[test]
 fn endings_match_snapshots() {
-    assert_file("endings.jsonl");
+    assert_snapshots("endings.jsonl");
 }
 
 #[test]
 fn handoffs_match_snapshots() {
-    assert_file("handoff.jsonl");
+    assert_snapshots("handoff.jsonl");
 }
 
 #[test]
 fn traps_match_snapshots() {
-    assert_file("traps.jsonl");
+    assert_snapshots("traps.jsonl");
 }
 
 #[test]
 fn authors_match_snapshots() {
-    assert_file("authors.jsonl");
+    assert_snapshots("authors.jsonl");
 }

@@ -45,25 +45,25 @@ const THREADS: usize = 8;
 /// Minimum for enough variety.
 const MIN_CONVERSATIONS: usize = 200;
 
-/// One test for all snapshots: each process of the test runner would evaluate everything again.
+/// One test for all snapshots: separate tests run in separate processes, and each would evaluate everything.
 #[test]
 fn evaluations_match_snapshots() {
     let evaluations = evaluations();
     assert!(evaluations.len() >= MIN_CONVERSATIONS);
-    let recorded =
+    let joined_lines =
         |line: fn(&Evaluation) -> String| evaluations.iter().map(line).collect::<Vec<_>>().join("\n");
-    assert_recorded("scores", &recorded(score_line));
-    assert_recorded("explanations", &recorded(explanation));
-    // Cover what the other two snapshots leave out: offsets, confidences, the timeline.
-    assert_recorded("digests", &recorded(digest_line));
+    assert_golden("scores", &joined_lines(score_line));
+    assert_golden("explanations", &joined_lines(explanation));
+    // The digests cover what the other two snapshots leave out: offsets, confidences, the timeline.
+    assert_golden("digests", &joined_lines(digest_line));
 }
 
 #[test]
 fn evaluations_are_deterministic_across_runs_and_threads() {
-    let first = bytes();
-    assert_eq!(bytes(), first, "a second run");
+    let first = evaluations_as_json();
+    assert_eq!(evaluations_as_json(), first, "a second run");
     std::thread::scope(|scope| {
-        let runs: Vec<_> = (0..THREADS).map(|_| scope.spawn(bytes)).collect();
+        let runs: Vec<_> = (0..THREADS).map(|_| scope.spawn(evaluations_as_json)).collect();
         for run in runs {
             assert_eq!(run.join().unwrap(), first, "another thread");
         }
@@ -99,12 +99,12 @@ fn evaluations() -> Vec<Evaluation> {
 }
 
 /// Every evaluation as JSON.
-fn bytes() -> Vec<String> {
+fn evaluations_as_json() -> Vec<String> {
     evaluations().iter().map(|evaluation| serde_json::to_string(evaluation).unwrap()).collect()
 }
 
 /// Compares with the snapshot file beside the conversations.
-fn assert_recorded(name: &str, text: &str) {
+fn assert_golden(name: &str, text: &str) {
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path("golden");
     settings.set_prepend_module_to_snapshot(false);

@@ -16,7 +16,7 @@ const ACTION: &str = "I have reset your password, please check your inbox.";
 const ANYTHING_ELSE: &str = "Two bags are included. Is there anything else I can help you with?";
 const DID_IT_HELP: &str = "Please restart the app. Did that help?";
 
-/// How a customer may leave.
+/// Expected end of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     Content,

@@ -1,4 +1,4 @@
-//! Metamorphic relations between a conversation and a changed one, independent of the weights.
+//! Metamorphic relations: how an added message may change the scores of a conversation.
 
 #![allow(
     clippy::unwrap_used,
@@ -39,26 +39,26 @@ fn final_complaint_lowers_resolution_accuracy() {
         "I want to talk to a real person please.",
         "That is wrong, and you keep saying the same thing.",
     ];
-    let mut risen = Vec::new();
+    let mut not_lowered = Vec::new();
     for sample in scorable(&scorer) {
         let before = accuracy(&scorer, &sample);
         for complaint in complaints {
             let after = accuracy(&scorer, &with(&sample, Speaker::Customer, complaint));
             if after >= before && before > MIN_SCORE + 0.2 {
-                risen.push(format!("{}: {complaint}", sample.ticket_id));
+                not_lowered.push(format!("{}: {complaint}", sample.ticket_id));
             }
         }
     }
-    // The only known exception.
-    assert_eq!(risen, ["injection-by-the-ai: Oh great, thanks for nothing."]);
+    // The only known exception: sarcasm after an injection.
+    assert_eq!(not_lowered, ["injection-by-the-ai: Oh great, thanks for nothing."]);
 }
 
 #[test]
 fn final_repetition_of_request_lowers_resolution_accuracy() {
     let scorer = Scorer::builtin().unwrap();
     // Excluded: this customer starts with thanks for a call.
-    let asks = |sample: &Conversation| sample.ticket_id != "mixed-items";
-    for sample in scorable(&scorer).into_iter().filter(asks) {
+    let starts_with_request = |sample: &Conversation| sample.ticket_id != "mixed-items";
+    for sample in scorable(&scorer).into_iter().filter(starts_with_request) {
         let request = sample
             .messages
             .iter()

@@ -42,7 +42,7 @@ fn violations(evaluation: &Evaluation, expected: &Expected) -> Vec<String> {
     let effort = dimensions.map(|dimensions| dimensions.interaction_effort.score.value());
     let smoothness = dimensions.map(|dimensions| dimensions.handoff_smoothness.score.value());
     let confidence = dimensions.map(|dimensions| dimensions.resolution_accuracy.confidence.value());
-    let surest = confidence.unwrap_or(0.0).max(evaluation.resolution.confidence.value());
+    let highest_confidence = confidence.unwrap_or(0.0).max(evaluation.resolution.confidence.value());
     let at_least = |limit: Option<f64>, value: Option<f64>| limit.is_none_or(|limit| value >= Some(limit));
     let at_most = |limit: Option<f64>, value: Option<f64>| {
         limit.is_none_or(|limit| value.is_some_and(|value| value <= limit))
@@ -51,7 +51,7 @@ fn violations(evaluation: &Evaluation, expected: &Expected) -> Vec<String> {
     let checks = [
         (
             "resolution",
-            expected.resolution.as_ref().is_none_or(|any| any.contains(&evaluation.resolution.status)),
+            expected.resolution.as_ref().is_none_or(|allowed| allowed.contains(&evaluation.resolution.status)),
         ),
         ("RA_min", at_least(expected.RA_min, accuracy)),
         ("RA_max", at_most(expected.RA_max, accuracy)),
@@ -61,7 +61,7 @@ fn violations(evaluation: &Evaluation, expected: &Expected) -> Vec<String> {
         ("HS_eq", expected.HS_eq.is_none_or(|value| smoothness == Some(value))),
         ("escalated", expected.escalated.is_none_or(|value| value == escalated)),
         ("ai_involvement", expected.ai_involvement.is_none_or(|value| value == evaluation.ai_involvement)),
-        ("confidence_max", at_most(expected.confidence_max, Some(surest))),
+        ("confidence_max", at_most(expected.confidence_max, Some(highest_confidence))),
     ];
     checks.into_iter().filter(|(_, holds)| !holds).map(|(name, _)| name.to_owned()).collect()
 }
@@ -81,14 +81,14 @@ fn probes_fail_as_listed_on_measurement_data() {
         .map(|probe| (probe.ticket_id.clone(), scorer.evaluate(probe)))
         .collect();
     let expectations = std::fs::read_to_string(folder.join("probes.expect.jsonl")).unwrap();
-    let mut others = Vec::new();
+    let mut unexpected = Vec::new();
     for line in expectations.lines() {
         let expectation: Expectation = serde_json::from_str(line).unwrap();
         let violations = violations(&evaluations[&expectation.ticket_id], &expectation.expect);
-        others.extend(
+        unexpected.extend(
             (violations.is_empty() == FAILING_PROBES.contains(&expectation.ticket_id.as_str()))
                 .then(|| format!("{} ({}): {violations:?}", expectation.ticket_id, expectation.why)),
         );
     }
-    assert!(others.is_empty(), "{others:#?}");
+    assert!(unexpected.is_empty(), "{unexpected:#?}");
 }

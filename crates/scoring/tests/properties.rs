@@ -58,7 +58,7 @@ const FRAGMENTS: &[&str] = &[
     "\u{D7FF}\u{E000}\u{FFFF}",
     "\u{10FFFF}",
     "e\u{301}",
-    // Letters with a longer or shared lower case.
+    // Letters whose lower case is longer, or shared with another letter.
     "\u{130}",
     "\u{212A}",
     "\u{1E9E}",
@@ -69,7 +69,7 @@ const FRAGMENTS: &[&str] = &[
     "would you like a human will",
 ];
 
-/// Fragments in sequence, arbitrary text, or one fragment again and again.
+/// Fragments in sequence, arbitrary text, long words, or one repeated fragment.
 fn content() -> impl Strategy<Value = String> {
     let fragment = || prop::sample::select(FRAGMENTS).prop_map(str::to_owned);
     let mixed = prop::collection::vec(prop_oneof![3 => fragment(), 1 => ".{0,12}"], 1..8)
@@ -120,7 +120,7 @@ fn conversation() -> impl Strategy<Value = Conversation> {
 /// Maximum bytes of a quote.
 const MAX_QUOTE_BYTES: usize = 200;
 
-/// Whether the text can be cut here without cutting a word. In Chinese and the like every character is one.
+/// Whether the text can be cut here without cutting a word. In scripts without spaces every character is a word.
 fn is_word_boundary(text: &str, at: usize) -> bool {
     let in_word = |character: char| {
         character.is_alphanumeric() && !matches!(character, '\u{2E80}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}')
@@ -174,7 +174,7 @@ proptest! {
         let evaluation = scorer.evaluate(&conversation);
         assert_evidence(&conversation, &evaluation);
         prop_assert!(!evaluation.resolution.reason.is_empty());
-        // Read back: scores and confidences outside of their ranges are refused by their types.
+        // Parsing refuses scores and confidences out of range.
         let json = serde_json::to_string(&evaluation).unwrap();
         let read: Evaluation = serde_json::from_str(&json).unwrap();
         prop_assert_eq!(&read, &evaluation);

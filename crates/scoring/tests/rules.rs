@@ -57,7 +57,7 @@ const VERDICTS: [(&str, Status, ResolvedBy, Basis, Charge); 27] = [
     ("thanks-but", Status::NotResolved, ResolvedBy::None, Basis::CustomerRejected, Charge::Disputed),
     ("loop", Status::NotResolved, ResolvedBy::None, Basis::CustomerRejected, Charge::Disputed),
     ("another-language", Status::Resolved, ResolvedBy::Ai, Basis::CustomerConfirmed, Charge::Supported),
-    // Italian is not in the corpus: review.
+    // Italian is not in the corpus, so the charge needs review.
     ("unsupported-language", Status::Resolved, ResolvedBy::Ai, Basis::CustomerConfirmed, Charge::Review),
     ("no-ai", Status::Resolved, ResolvedBy::Human, Basis::HumanResolved, Charge::NotApplicable),
     ("no-customer", Status::NotResolved, ResolvedBy::None, Basis::NoAnswer, Charge::Review),
@@ -81,7 +81,7 @@ const MISJUDGED: [&str; 7] = [
 fn verdicts_fail_exactly_as_listed() {
     let scorer = Scorer::builtin().unwrap();
     assert_eq!(VERDICTS.len(), support::all_samples().len(), "every sample has a verdict");
-    let mut others = Vec::new();
+    let mut unexpected = Vec::new();
     for (ticket_id, status, resolved_by, basis, charge) in VERDICTS {
         let evaluation = scorer.evaluate(&sample(ticket_id));
         let resolution = &evaluation.resolution;
@@ -89,11 +89,11 @@ fn verdicts_fail_exactly_as_listed() {
             (resolution.status, resolution.resolved_by, resolution.basis, evaluation.charge.assessment);
         let expected = (status, resolved_by, basis, charge);
         let is_listed = MISJUDGED.contains(&ticket_id);
-        others.extend(
+        unexpected.extend(
             ((found != expected) != is_listed).then(|| format!("{ticket_id}: {found:?}, {expected:?}")),
         );
     }
-    assert!(others.is_empty(), "{others:#?}");
+    assert!(unexpected.is_empty(), "{unexpected:#?}");
 }
 
 #[test]

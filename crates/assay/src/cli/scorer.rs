@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use assay_scoring_fit::Split;
+use assay_scoring_fit::CorpusPart;
 use clap::{Args, Subcommand};
 
 #[derive(Subcommand)]
@@ -39,8 +39,8 @@ pub struct BenchmarkArguments {
     /// Folder of writers.tsv, conversations/ and ratings/; corpus/ of the sources is one.
     pub corpus: PathBuf,
     /// Which writers: train, dev or test.
-    #[arg(long, default_value = "test", value_parser = Split::parse)]
-    pub part: Split,
+    #[arg(long, default_value = "test", value_parser = CorpusPart::parse)]
+    pub part: CorpusPart,
     /// Weights made by `assay fit` [default: the shipped ones].
     #[arg(long)]
     pub weights: Option<PathBuf>,

@@ -4,14 +4,14 @@ use std::io::{Write, stdout};
 use std::path::Path;
 
 use anyhow::Result;
-use assay_scoring_fit::{Reviewed, evaluate};
+use assay_scoring_fit::{ReviewedConversations, evaluate};
 
 use super::weights;
 use crate::cli::ReviewedFiles;
 
 pub fn run(files: &ReviewedFiles, weights_file: Option<&Path>) -> Result<()> {
     let scorer = weights::scorer(weights_file)?;
-    let reviewed = Reviewed::read(&files.conversations, &files.labels)?;
+    let reviewed = ReviewedConversations::read(&files.conversations, &files.labels)?;
     stdout().lock().write_all(evaluate(&scorer, &reviewed)?.as_bytes())?;
     Ok(())
 }

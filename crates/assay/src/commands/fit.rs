@@ -3,14 +3,14 @@
 use std::io::{Write, stdout};
 
 use anyhow::{Context, Result};
-use assay_scoring_fit::{Reviewed, WorseWeights, fit_local};
+use assay_scoring_fit::{ReviewedConversations, WorseWeights, fit_local};
 
 use crate::cli::FitArguments;
 
 /// Writes a weights file and prints the figures on standard output.
 pub fn run(arguments: &FitArguments) -> Result<()> {
     let FitArguments { reviewed: files, out, force } = arguments;
-    let reviewed = Reviewed::read(&files.conversations, &files.labels)?;
+    let reviewed = ReviewedConversations::read(&files.conversations, &files.labels)?;
     let worse = if *force { WorseWeights::Accept } else { WorseWeights::Refuse };
     let fitted = fit_local(&reviewed, worse)?;
     std::fs::write(out, &fitted.text).with_context(|| format!("cannot write {}", out.display()))?;

@@ -5,7 +5,7 @@
 use super::arithmetic::{LANES, exp_nonpositive, max};
 use crate::workspace::{AttentionBuffers, resize};
 
-/// Keys, or dimensions of a value, in one step of [`multiply_block`].
+/// Keys, or dimensions of the values, in one call of [`multiply_block`].
 const BLOCK: usize = 4;
 
 /// Input of attention: `hidden` numbers for each query; key, then value, `hidden` numbers each, for each token.
@@ -39,11 +39,11 @@ pub(crate) fn attend(input: AttentionInput<'_>, buffers: &mut AttentionBuffers, 
         pack_values(input, start, &mut buffers.values);
         let (mut queries, mut context) = (input.queries, &mut *context);
         for span in input.spans {
-            let (of_span, later) = queries.split_at(span.queries * hidden);
-            let (to_write, context_later) = context.split_at_mut(span.queries * hidden);
-            (queries, context) = (later, context_later);
-            for (queries, context) in of_span.chunks(LANES * hidden).zip(to_write.chunks_mut(LANES * hidden))
-            {
+            let (queries_of_span, later_queries) = queries.split_at(span.queries * hidden);
+            let (context_of_span, later_context) = context.split_at_mut(span.queries * hidden);
+            (queries, context) = (later_queries, later_context);
+            let groups = queries_of_span.chunks(LANES * hidden).zip(context_of_span.chunks_mut(LANES * hidden));
+            for (queries, context) in groups {
                 pack_queries(queries, hidden, start, &mut buffers.queries);
                 attend_head(span.tokens, tokens, buffers, HeadOutput { context, hidden, start });
             }
@@ -74,7 +74,7 @@ fn attend_head(seen: usize, tokens: usize, buffers: &mut AttentionBuffers, outpu
     }
 }
 
-/// `sums[i][lane]` = Σ over `left` and `right` of `left[i] · right[lane]`, from the first to the last.
+/// `sums[i][lane]` = Σ `left[n][i] · right[n][lane]` over all n, added in ascending order.
 ///
 /// The four sums are separate variables so that they stay in registers: as an array they are kept in memory, which takes
 /// twice as long.
@@ -163,10 +163,10 @@ fn write_context(
     factors: &[f32; LANES],
     context: &mut [f32],
     hidden: usize,
-    at: usize,
+    start: usize,
 ) {
     for (lane, row) in context.chunks_exact_mut(hidden).enumerate() {
-        for (value, sums) in row[at..at + BLOCK].iter_mut().zip(sums) {
+        for (value, sums) in row[start..start + BLOCK].iter_mut().zip(sums) {
             *value = sums[lane] * factors[lane];
         }
     }

@@ -11,7 +11,7 @@ use crate::file::ModelFile;
 use crate::tokenizer::normalise::Normaliser;
 use crate::tokenizer::trie::Trie;
 
-/// Log-probability of an unknown character below that of the rarest piece.
+/// How far the log-probability of an unknown character is below that of the rarest piece.
 const UNKNOWN_PENALTY: f64 = 10.0;
 
 pub(crate) struct Tokenizer {
@@ -34,15 +34,15 @@ struct BestPath {
 impl Tokenizer {
     pub(crate) fn parse(file: &mut ModelFile<'_>) -> Result<Self, ModelError> {
         let (vocabulary, bos, unknown) = (file.header.vocabulary, file.header.bos_id, file.header.unk_id);
-        let bytes = file.u8("tokenizer.pieces")?;
-        let offsets = file.u32("tokenizer.offsets", Some(vocabulary.saturating_add(1)))?;
-        let scores = file.f32("tokenizer.scores", &[vocabulary])?;
+        let bytes = file.take_u8("tokenizer.pieces")?;
+        let offsets = file.take_u32("tokenizer.offsets", Some(vocabulary.saturating_add(1)))?;
+        let scores = file.take_f32("tokenizer.scores", &[vocabulary])?;
         let normaliser = Normaliser::parse(file)?;
 
         let mut pieces = Trie::default();
         let mut lowest = f32::INFINITY;
         for (id, (bounds, score)) in (0..).zip(offsets.windows(2).zip(&scores)) {
-            let piece = piece(bytes, bounds)?;
+            let piece = piece_between(bytes, bounds)?;
             // Markers cannot be produced from text.
             if piece.is_empty() || id == bos || id == unknown {
                 continue;
@@ -78,12 +78,12 @@ impl Tokenizer {
         paths[0].score = 0.0;
         let bytes = text.as_bytes();
         for (from, character) in text.char_indices() {
-            let so_far = paths[from].score;
+            let score_so_far = paths[from].score;
             self.pieces.prefixes(&bytes[from..], |length, id| {
-                let score = so_far + f64::from(self.scores[id as usize]);
+                let score = score_so_far + f64::from(self.scores[id as usize]);
                 keep_better(&mut paths[from + length], BestPath { score, from, id });
             });
-            let path = BestPath { score: so_far + self.unknown_score, from, id: self.unknown };
+            let path = BestPath { score: score_so_far + self.unknown_score, from, id: self.unknown };
             keep_better(&mut paths[from + character.len_utf8()], path);
         }
         paths
@@ -97,7 +97,7 @@ fn keep_better(best: &mut BestPath, path: BestPath) {
     }
 }
 
-fn piece<'a>(bytes: &'a [u8], bounds: &[u32]) -> Result<&'a str, ModelError> {
+fn piece_between<'a>(bytes: &'a [u8], bounds: &[u32]) -> Result<&'a str, ModelError> {
     let &[start, end] = bounds else { return Ok("") };
     let bytes = bytes.get(start as usize..end as usize).ok_or(ModelError::Tokenizer {
         name: "tokenizer.offsets",

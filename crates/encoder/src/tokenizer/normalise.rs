@@ -17,9 +17,9 @@ pub(crate) struct Normaliser {
 
 impl Normaliser {
     pub(crate) fn parse(file: &mut ModelFile<'_>) -> Result<Self, ModelError> {
-        let from = file.u32("tokenizer.normalise.from", None)?;
-        let offsets = file.u32("tokenizer.normalise.offsets", Some(from.len() + 1))?;
-        let to = file.u32("tokenizer.normalise.to", None)?;
+        let from = file.take_u32("tokenizer.normalise.from", None)?;
+        let offsets = file.take_u32("tokenizer.normalise.offsets", Some(from.len() + 1))?;
+        let to = file.take_u32("tokenizer.normalise.to", None)?;
         if !from.is_sorted_by(|left, right| left < right) {
             return Err(invalid("tokenizer.normalise.from", "code points must rise"));
         }

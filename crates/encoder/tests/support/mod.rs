@@ -103,7 +103,7 @@ impl Writer {
         self.tensors.retain(|(other, ..)| other != name);
     }
 
-    pub fn list(&self) -> Vec<Value> {
+    pub fn tensor_list(&self) -> Vec<Value> {
         let mut offset = 0;
         let mut list = Vec::new();
         for (name, dtype, shape, bytes) in &self.tensors {
@@ -114,10 +114,10 @@ impl Writer {
     }
 
     pub fn bytes(&self) -> Vec<u8> {
-        self.bytes_with(self.list())
+        self.bytes_with(self.tensor_list())
     }
 
-    /// The file with this tensor directory.
+    /// The file with this list of tensors in its header.
     pub fn bytes_with(&self, list: Vec<Value>) -> Vec<u8> {
         let mut header = self.header.clone();
         header["tensors"] = Value::Array(list);

@@ -4,24 +4,24 @@ use assay_contracts::evaluation::{ChargeAssessment, Evaluation, ResolutionStatus
 use serde::Serialize;
 
 use super::ratings::Rating;
-use super::{Corpus, Rated, Split, Wording};
+use super::{Corpus, RatedConversation, CorpusPart, Wording};
 use crate::metrics::{confidence_interval, spearman};
 use crate::scored::scores_of;
 
-/// Two raters are compared if they share at least one in this many conversations.
+/// Two raters are compared if both rated at least one conversation in this many.
 const COMMON_FRACTION: usize = 4;
 /// Minimum pairs for a rank correlation.
 const MIN_PAIRS: usize = 3;
 /// Number of bands of confidence.
 const BANDS: usize = 5;
-/// Writers of other languages are in the set `languages`.
+/// Language of the writers that are not in the set `languages`.
 const ENGLISH: &str = "en";
 
 /// Agreement of a scorer with the raters, by sets of conversations.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Benchmark {
-    /// Split of the corpus.
-    pub part: Split,
+    /// Part of the corpus.
+    pub part: CorpusPart,
     /// Version of the scorer.
     pub scorer_version: String,
     /// SHA-256 of the model and, where there are any, of the weights.
@@ -30,7 +30,7 @@ pub struct Benchmark {
     pub conversations: usize,
     /// Conversations without scores, because no AI agent or no customer wrote; they count for verdicts only.
     pub without_scores: usize,
-    /// English ones by their wording, those in other languages, all.
+    /// English conversations by their wording, conversations in other languages, all conversations.
     pub sets: Vec<ConversationSet>,
     /// By the language of the writer, where it is not English; `mix` for writers of several.
     pub languages: Vec<ConversationSet>,
@@ -48,7 +48,8 @@ pub struct ConversationSet {
     /// Agreement of the scorer with the raters.
     pub scorer: Figures,
     /// Agreement among raters: means over pairs. `None` for a single rater.
-    pub readers: Option<Figures>,
+    #[serde(rename = "readers")]
+    pub raters: Option<Figures>,
 }
 
 /// Spearman's rho of the three scores, and the share of equal verdicts. `None` if undefined.
@@ -84,9 +85,9 @@ pub struct Estimate {
 /// Reliability of resolutions in a band of confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Band {
-    /// Confidence from.
+    /// Lowest confidence of the band.
     pub from: f64,
-    /// Confidence below; the last band holds 1.
+    /// End of the band, exclusive; the last band includes 1.
     pub to: f64,
     /// Conversations.
     pub conversations: usize,
@@ -99,7 +100,7 @@ pub struct Band {
 /// A rated conversation and its evaluation.
 #[derive(Clone, Copy)]
 struct Case<'c> {
-    rated: &'c Rated,
+    rated: &'c RatedConversation,
     evaluation: &'c Evaluation,
 }
 
@@ -143,14 +144,14 @@ fn languages(cases: &[Case<'_>]) -> Vec<ConversationSet> {
     names.into_iter().filter_map(|name| set(name, cases, |case| case.rated.language == name)).collect()
 }
 
-/// `None` when it is empty.
+/// `None` when no case is in the set.
 fn set(name: &str, cases: &[Case<'_>], is_in: impl Fn(&Case<'_>) -> bool) -> Option<ConversationSet> {
     let chosen: Vec<Case<'_>> = cases.iter().copied().filter(|case| is_in(case)).collect();
     (!chosen.is_empty()).then(|| ConversationSet {
         name: name.to_owned(),
         conversations: chosen.len(),
         scorer: scorer_agreement(&chosen),
-        readers: rater_agreement(&chosen),
+        raters: rater_agreement(&chosen),
     })
 }
 
@@ -161,17 +162,17 @@ fn scorer_agreement(cases: &[Case<'_>]) -> Figures {
             Some((case.mean(score)?, found.get(score).copied()?))
         }))
     });
-    let verdicts = |right: fn(&Case<'_>) -> Option<bool>| share(cases.iter().filter_map(right));
+    let share_right = |right: fn(&Case<'_>) -> Option<bool>| share(cases.iter().filter_map(right));
     Figures {
         resolution_accuracy,
         interaction_effort,
         handoff_smoothness,
-        status: verdicts(|case| case.has_right_status()),
-        solver: verdicts(|case| {
+        status: share_right(|case| case.has_right_status()),
+        solver: share_right(|case| {
             let wanted = majority(case.ratings().map(|rating| rating.by), ResolvedBy::ALL)?;
             Some(case.evaluation.resolution.resolved_by == wanted)
         }),
-        charge: verdicts(|case| {
+        charge: share_right(|case| {
             let wanted = majority(case.ratings().map(|rating| rating.charge), ChargeAssessment::ALL)?;
             Some(case.evaluation.charge.assessment == wanted)
         }),

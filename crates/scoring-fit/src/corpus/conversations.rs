@@ -1,7 +1,7 @@
 //! Parser of a file of one writer's conversations.
 //!
 //! `### ID | domain | subject | channel` begins a conversation. Every item is a line `C: [5m] text`: author (C customer, A
-//! AI agent, H human in public, N internal comment, S system event, M several people in one item), time since the previous
+//! AI agent, H human, N internal comment, S system event, M several people in one item), time since the previous
 //! item (30 s by default), text. Continuation lines begin with two spaces. `= design: …` ends the conversation.
 
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ use crate::data::DataError;
 const FIRST_DAY: u64 = 1_767_600_000_000;
 /// Range of starts after [`FIRST_DAY`].
 const START_RANGE_SECONDS: u64 = 90 * 86_400;
-/// Seconds before an item without a time.
+/// Seconds between an item without a time and the previous item.
 const DEFAULT_GAP: u64 = 30;
 
 /// A conversation of the file.
@@ -88,7 +88,7 @@ fn parse_line(found: &mut Vec<ParsedConversation>, number: usize, line: &str) ->
     }
     if let Some(item) = item(line) {
         current.items.push(item);
-        return if current.has_design { Err("an item stands behind `= design:`".to_owned()) } else { Ok(()) };
+        return if current.has_design { Err("an item follows `= design:`".to_owned()) } else { Ok(()) };
     }
     if current.has_design || (is_empty && current.items.is_empty()) {
         return Ok(());
@@ -153,17 +153,17 @@ fn parse_gap(text: &str) -> Option<(u64, &str)> {
 /// The request body; the same as in `training/corpus.py`.
 fn body(written: &ParsedConversation) -> Value {
     let digest = Sha256::digest(written.id.as_bytes());
-    let drawn = digest.iter().take(3).fold(0, |number, byte| number * 256 + u64::from(*byte));
-    let mut at = FIRST_DAY + drawn % START_RANGE_SECONDS * 1_000;
+    let id_number = digest.iter().take(3).fold(0, |number, byte| number * 256 + u64::from(*byte));
+    let mut timestamp = FIRST_DAY + id_number % START_RANGE_SECONDS * 1_000;
     let mut messages = Vec::new();
     for (index, item) in written.items.iter().enumerate() {
         if index > 0 {
-            at += item.gap * 1_000;
+            timestamp += item.gap * 1_000;
         }
         let content = item.text.trim();
         if !content.is_empty() {
             messages.push(json!({
-                "external_id": format!("{}-{}", written.id, index + 1), "timestamp": at, "content": content,
+                "external_id": format!("{}-{}", written.id, index + 1), "timestamp": timestamp, "content": content,
                 "author": author(item.author), "kind": if item.author == 'N' { "comment" } else { "message" },
             }));
         }
@@ -226,7 +226,7 @@ mod tests {
             ("### w1-01 | a | b | c\nhello\n", "line 2: an item begins"),
             ("### w1-01 | a | b | c\nC: x\nhello\n= design: y", "line 3: it is neither"),
             ("### w1-01 | a | b | c\nC: x\n", "line 1: w1-01 has no items or no line"),
-            ("### w1-01 | a | b | c\nC: x\n= design: y\nA: z\n", "line 4: an item stands behind"),
+            ("### w1-01 | a | b | c\nC: x\n= design: y\nA: z\n", "line 4: an item follows"),
             ("### w1-01 | a | b | c\nC: x\n= design: y\n= design: z\n", "line 4: the conversation has"),
         ];
         for (text, reason) in cases {

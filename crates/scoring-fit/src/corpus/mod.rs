@@ -1,7 +1,7 @@
 //! The project's corpus: conversations, ratings by several raters, and the agreement of a scorer with the raters.
 //!
-//! A corpus is a folder: `writers.tsv` assigns each writer to a part (a [`Split`]), `conversations/WRITER.txt` has the conversations,
-//! `ratings/WRITER.RATER.txt` the ratings by one rater.
+//! A corpus is a folder: `writers.tsv` assigns each writer to a part (a [`CorpusPart`]), `conversations/WRITER.txt` has the
+//! conversations, `ratings/WRITER.RATER.txt` the ratings by one rater.
 
 mod benchmark;
 mod conversations;
@@ -20,11 +20,11 @@ use self::conversations::read_conversations;
 use self::ratings::{Rating, read_ratings};
 use crate::data::DataError;
 
-/// Split of the corpus, by writer. The encoder is fitted on `train`, the linear step on `dev` (which also serves for choices and
+/// Part of the corpus, by writer. The encoder is fitted on `train`, the linear step on `dev` (which also serves for choices and
 /// calibration); `test` is for reports only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Split {
+pub enum CorpusPart {
     /// For fitting the encoder.
     Train,
     /// For fitting the linear step, for choices and for calibration.
@@ -33,8 +33,8 @@ pub enum Split {
     Test,
 }
 
-impl Split {
-    /// Every split.
+impl CorpusPart {
+    /// Every part.
     pub const ALL: [Self; 3] = [Self::Train, Self::Dev, Self::Test];
 
     /// Name in `writers.tsv` and on the command line.
@@ -53,7 +53,7 @@ impl Split {
     }
 }
 
-/// Style that a writer was asked for.
+/// Style in which a writer was asked to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wording {
     Everyday,
@@ -76,14 +76,14 @@ impl Wording {
 /// One line of `writers.tsv`.
 struct Writer {
     name: String,
-    part: Split,
+    part: CorpusPart,
     wording: Wording,
     language: String,
 }
 
 /// A conversation with its ratings.
 #[derive(Debug)]
-struct Rated {
+struct RatedConversation {
     conversation: Conversation,
     wording: Wording,
     /// Language of the writer; `mix` for several.
@@ -92,19 +92,19 @@ struct Rated {
     ratings: Vec<Option<Rating>>,
 }
 
-/// The rated conversations of one split of a corpus.
+/// The rated conversations of one part of a corpus.
 #[derive(Debug)]
 pub struct Corpus {
-    part: Split,
-    rated: Vec<Rated>,
+    part: CorpusPart,
+    rated: Vec<RatedConversation>,
 }
 
 impl Corpus {
-    /// Reads one split.
+    /// Reads one part.
     ///
     /// # Errors
-    /// When a file cannot be read, naming the file and the line that is wrong, or when nothing in the split is rated.
-    pub fn read(folder: &Path, part: Split) -> Result<Self, DataError> {
+    /// When a file cannot be read, naming the file and the line that is wrong, or when no conversation of the part is rated.
+    pub fn read(folder: &Path, part: CorpusPart) -> Result<Self, DataError> {
         let writers = read_writers(&folder.join("writers.tsv"))?;
         let rating_files = rating_files(folder, &writers)?;
         let mut rated = Vec::new();
@@ -130,7 +130,7 @@ fn read_writer(
     folder: &Path,
     writer: &Writer,
     rating_files: &[&PathBuf],
-    rated: &mut Vec<Rated>,
+    rated: &mut Vec<RatedConversation>,
 ) -> Result<(), DataError> {
     let conversations =
         read_conversations(&folder.join("conversations").join(format!("{}.txt", writer.name)))?;
@@ -143,7 +143,7 @@ fn read_writer(
             by_rater.iter_mut().map(|ratings| ratings.remove(&conversation.ticket_id)).collect();
         if ratings.iter().any(Option::is_some) {
             let language = writer.language.clone();
-            rated.push(Rated { conversation, wording: writer.wording, language, ratings });
+            rated.push(RatedConversation { conversation, wording: writer.wording, language, ratings });
         }
     }
     Ok(())
@@ -160,7 +160,7 @@ fn read_writers(path: &Path) -> Result<Vec<Writer>, DataError> {
             }
             continue;
         }
-        let writer = writer(line).map_err(refused)?;
+        let writer = parse_writer(line).map_err(refused)?;
         if !names.insert(writer.name.clone()) {
             return Err(refused(format!("the writer {} was named before", writer.name)));
         }
@@ -169,7 +169,7 @@ fn read_writers(path: &Path) -> Result<Vec<Writer>, DataError> {
     Ok(writers)
 }
 
-fn writer(line: &str) -> Result<Writer, String> {
+fn parse_writer(line: &str) -> Result<Writer, String> {
     let fields: Vec<&str> = line.split('\t').collect();
     let [name, part, wording, language, ..] = fields.as_slice() else {
         return Err(format!("it has {} fields separated by tabs: at least four are needed", fields.len()));
@@ -177,7 +177,7 @@ fn writer(line: &str) -> Result<Writer, String> {
     if name.is_empty() || language.is_empty() {
         return Err("the writer or the language is empty".to_owned());
     }
-    let (part, wording) = (Split::parse(part)?, Wording::parse(wording)?);
+    let (part, wording) = (CorpusPart::parse(part)?, Wording::parse(wording)?);
     Ok(Writer { name: (*name).to_owned(), part, wording, language: (*language).to_owned() })
 }
 

@@ -53,7 +53,7 @@ fn parse(
             check_acts(line).map_err(refused)?;
             continue;
         }
-        let (id, rating) = rating(line).map_err(refused)?;
+        let (id, rating) = parse_rating(line).map_err(refused)?;
         if !is_known(id) {
             return Err(refused(format!("there is no conversation {id}")));
         }
@@ -64,7 +64,7 @@ fn parse(
     Ok(ratings)
 }
 
-fn rating(line: &str) -> Result<(&str, Rating), String> {
+fn parse_rating(line: &str) -> Result<(&str, Rating), String> {
     let fields: Vec<&str> = line.splitn(8, '|').map(str::trim).collect();
     let [id, accuracy, effort, smoothness, status, by, charge, _why] = fields.as_slice() else {
         return Err(format!(
@@ -74,15 +74,15 @@ fn rating(line: &str) -> Result<(&str, Rating), String> {
     };
     let charge = if *charge == "na" { ChargeAssessment::NotApplicable.as_str() } else { charge };
     let rating = Rating {
-        scores: [points("RA", accuracy)?, points("IE", effort)?, points("HS", smoothness)?],
-        status: named("status", status, ResolutionStatus::ALL, ResolutionStatus::as_str)?,
-        by: named("by", by, ResolvedBy::ALL, ResolvedBy::as_str)?,
-        charge: named("charge", charge, ChargeAssessment::ALL, ChargeAssessment::as_str)?,
+        scores: [parse_points("RA", accuracy)?, parse_points("IE", effort)?, parse_points("HS", smoothness)?],
+        status: parse_name("status", status, ResolutionStatus::ALL, ResolutionStatus::as_str)?,
+        by: parse_name("by", by, ResolvedBy::ALL, ResolvedBy::as_str)?,
+        charge: parse_name("charge", charge, ChargeAssessment::ALL, ChargeAssessment::as_str)?,
     };
     Ok((id, rating))
 }
 
-fn points(field: &str, value: &str) -> Result<Option<f64>, String> {
+fn parse_points(field: &str, value: &str) -> Result<Option<f64>, String> {
     if value == "-" {
         return Ok(None);
     }
@@ -91,7 +91,7 @@ fn points(field: &str, value: &str) -> Result<Option<f64>, String> {
     found.map(Some).ok_or_else(|| format!("{field} is `{value}`: it must be 1 to 5 in halves, or `-`"))
 }
 
-fn named<T: Copy>(
+fn parse_name<T: Copy>(
     field: &str,
     value: &str,
     all: &[T],

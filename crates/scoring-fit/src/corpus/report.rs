@@ -36,10 +36,10 @@ impl fmt::Display for Benchmark {
 
 fn add(table: &mut TextTable, name: &str, set: &ConversationSet) {
     table.row(row(name.to_owned(), set.conversations.to_string(), &set.scorer));
-    if let Some(readers) = &set.readers {
-        let counts = [readers.resolution_accuracy, readers.status];
+    if let Some(raters) = &set.raters {
+        let counts = [raters.resolution_accuracy, raters.status];
         let most = counts.iter().flatten().map(|found| found.conversations).max().unwrap_or(0);
-        table.row(row("  raters among themselves".to_owned(), most.to_string(), readers));
+        table.row(row("  raters among themselves".to_owned(), most.to_string(), raters));
     }
 }
 

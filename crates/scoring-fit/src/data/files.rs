@@ -57,8 +57,8 @@ pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     numbered.map(|(index, line)| (index + 1, line.trim_ascii())).filter(|(_, line)| !line.is_empty())
 }
 
-/// The conversations of a file of assess bodies, in order.
-pub(crate) fn conversations(path: &Path, bytes: &[u8]) -> Result<Vec<Conversation>, DataError> {
+/// The conversations of a file with one request body per line, in order.
+pub(crate) fn parse_conversations(path: &Path, bytes: &[u8]) -> Result<Vec<Conversation>, DataError> {
     lines(bytes)
         .map(|(line, body)| {
             Conversation::parse(body).map_err(|error| DataError::Line {

@@ -1,4 +1,4 @@
-//! Labels by human reviewers, one JSON object a line.
+//! Labels by human reviewers, one JSON object per line.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -63,10 +63,10 @@ impl Labels {
 fn parse(text: &[u8]) -> Result<(String, Label), String> {
     let line: Line = serde_json::from_slice(text).map_err(|error| error.to_string())?;
     let label = Label {
-        resolution_accuracy: points("resolution_accuracy", line.resolution_accuracy)?,
-        interaction_effort: points("interaction_effort", line.interaction_effort)?,
-        handoff_smoothness: points("handoff_smoothness", line.handoff_smoothness)?,
-        resolution: line.resolution.map(|name| class(&name)).transpose()?,
+        resolution_accuracy: parse_points("resolution_accuracy", line.resolution_accuracy)?,
+        interaction_effort: parse_points("interaction_effort", line.interaction_effort)?,
+        handoff_smoothness: parse_points("handoff_smoothness", line.handoff_smoothness)?,
+        resolution: line.resolution.map(|name| parse_class(&name)).transpose()?,
     };
     if label == Label::default() {
         return Err(
@@ -77,7 +77,7 @@ fn parse(text: &[u8]) -> Result<(String, Label), String> {
     Ok((line.ticket_id, label))
 }
 
-fn points(field: &str, value: Option<f64>) -> Result<Option<f64>, String> {
+fn parse_points(field: &str, value: Option<f64>) -> Result<Option<f64>, String> {
     match value {
         Some(points) if !(1.0..=5.0).contains(&points) => {
             Err(format!("{field} is {points}: it must lie between 1 and 5"))
@@ -86,7 +86,7 @@ fn points(field: &str, value: Option<f64>) -> Result<Option<f64>, String> {
     }
 }
 
-fn class(name: &str) -> Result<Class, String> {
+fn parse_class(name: &str) -> Result<Class, String> {
     let found = Class::ALL.into_iter().find(|class| class.name() == name);
     found.ok_or_else(|| format!("resolution is `{name}`: it must be `resolved`, `partial` or `not_resolved`"))
 }

@@ -5,7 +5,7 @@ mod labels;
 mod reviewed;
 
 pub use self::files::DataError;
-pub(crate) use self::files::{conversations, read};
+pub(crate) use self::files::{parse_conversations, read};
 pub use self::labels::{Label, Labels};
 pub(crate) use self::reviewed::Example;
-pub use self::reviewed::Reviewed;
+pub use self::reviewed::ReviewedConversations;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use assay_contracts::conversation::Conversation;
 
-use super::{DataError, Label, Labels, conversations, read};
+use super::{DataError, Label, Labels, parse_conversations, read};
 
 /// One labelled conversation.
 #[derive(Debug, Clone)]
@@ -15,7 +15,7 @@ pub(crate) struct Example {
 
 /// Labelled conversations, and the numbers of unmatched conversations and labels.
 #[derive(Debug)]
-pub struct Reviewed {
+pub struct ReviewedConversations {
     pub(crate) examples: Vec<Example>,
     /// Conversations without a label.
     pub unlabelled: usize,
@@ -23,9 +23,9 @@ pub struct Reviewed {
     pub unmatched: usize,
 }
 
-impl Reviewed {
-    /// Reads assess bodies, one a line, and labels (see [`Labels::read`]), and joins them by `ticket_id`. The last
-    /// conversation with a ticket id counts, as in the service.
+impl ReviewedConversations {
+    /// Reads request bodies, one per line, and labels (see [`Labels::read`]), and joins them by `ticket_id`. Of several
+    /// conversations with one ticket id the last counts, as in the service.
     ///
     /// # Errors
     /// When a file cannot be read, or naming the line and the field that is wrong.
@@ -33,7 +33,7 @@ impl Reviewed {
         let mut labels = Labels::read(labels_file)?.0;
         let bytes = read(conversations_file)?;
         let (mut examples, mut unlabelled) = (Vec::new(), 0);
-        let mut bodies = conversations(conversations_file, &bytes)?;
+        let mut bodies = parse_conversations(conversations_file, &bytes)?;
         bodies.reverse();
         for conversation in bodies {
             match labels.remove(&conversation.ticket_id) {
@@ -50,8 +50,8 @@ impl Reviewed {
         self.examples.len()
     }
 
-    /// The three numbers, as a clause.
-    pub(crate) fn joined(&self) -> String {
+    /// The numbers of labelled conversations and of unmatched conversations and labels, as a clause.
+    pub(crate) fn counts_text(&self) -> String {
         let mut text = format!("{} labelled conversations", self.examples.len());
         if self.unlabelled > 0 {
             text.push_str(&format!("; conversations without a label: {}", self.unlabelled));

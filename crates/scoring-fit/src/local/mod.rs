@@ -10,11 +10,11 @@ use assay_scoring::{ADJUSTMENT_FORMAT, Adjustment, INPUTS, LinearModel, Scorer};
 
 use self::report::Comparison;
 use self::ridge::Row;
-use crate::data::{Example, Reviewed};
+use crate::data::{Example, ReviewedConversations};
 use crate::metrics::Agreement;
-use crate::random::folds;
+use crate::random::assign_folds;
 use crate::scored::{Dimension, ScoredExample, score};
-use crate::{FitError, Fitted};
+use crate::{FitError, FittedWeights};
 
 /// Minimum labels of a score; with fewer it stays as shipped.
 pub const MIN_LABELS: usize = 25;
@@ -48,12 +48,12 @@ pub struct Change {
 /// # Errors
 /// When every score has fewer than 25 labels, or when no score agrees better and `worse` refuses that. A score that does
 /// not agree better stays as shipped.
-pub fn fit_local(reviewed: &Reviewed, worse: WorseWeights) -> Result<Fitted, FitError> {
+pub fn fit_local(reviewed: &ReviewedConversations, worse: WorseWeights) -> Result<FittedWeights, FitError> {
     let scorer = Scorer::builtin()?;
-    let examples: Vec<ReadExample<'_>> =
-        reviewed.examples.iter().map(|example| ReadExample::of(&scorer, example)).collect();
-    let most = Dimension::ALL.iter().map(|dimension| rows(&examples, *dimension).len()).max();
-    let found = most.unwrap_or(0);
+    let examples: Vec<FitExample<'_>> =
+        reviewed.examples.iter().map(|example| FitExample::of(&scorer, example)).collect();
+    let most_labels = Dimension::ALL.iter().map(|dimension| rows(&examples, *dimension).len()).max();
+    let found = most_labels.unwrap_or(0);
     if found < MIN_LABELS {
         return Err(FitError::TooFewLabels { found, needed: MIN_LABELS, unmatched: reviewed.unmatched });
     }
@@ -76,35 +76,35 @@ pub fn fit_local(reviewed: &Reviewed, worse: WorseWeights) -> Result<Fitted, Fit
     if adapted.is_empty() {
         return Err(FitError::Worse { report });
     }
-    let text = text(&fit(&scorer, &examples, &adapted))?;
+    let text = to_json(&fit(&scorer, &examples, &adapted))?;
     // The engine must accept the weights.
     Scorer::fitted(&text)?;
-    Ok(Fitted { text, report, changes: comparison.changes })
+    Ok(FittedWeights { text, report, changes: comparison.changes })
 }
 
 /// A labelled conversation with the inputs of the adjustment.
 #[derive(Clone, Copy)]
-struct ReadExample<'e> {
+struct FitExample<'e> {
     example: &'e Example,
     inputs: [f64; INPUTS],
 }
 
-impl<'e> ReadExample<'e> {
+impl<'e> FitExample<'e> {
     fn of(scorer: &Scorer, example: &'e Example) -> Self {
         Self { example, inputs: scorer.adjustment_inputs(&example.conversation) }
     }
 }
 
 /// Training rows of a score.
-fn rows(examples: &[ReadExample<'_>], dimension: Dimension) -> Vec<Row> {
-    let row = |read: &ReadExample<'_>| {
-        Some(Row { inputs: read.inputs, target: dimension.target(&read.example.label)? })
+fn rows(examples: &[FitExample<'_>], dimension: Dimension) -> Vec<Row> {
+    let row = |fit_example: &FitExample<'_>| {
+        Some(Row { inputs: fit_example.inputs, target: dimension.target(&fit_example.example.label)? })
     };
     examples.iter().filter_map(row).collect()
 }
 
 /// Fits the adapted scores to the examples; the others stay as shipped.
-fn fit(scorer: &Scorer, examples: &[ReadExample<'_>], adapted: &[Dimension]) -> Adjustment {
+fn fit(scorer: &Scorer, examples: &[FitExample<'_>], adapted: &[Dimension]) -> Adjustment {
     let line = |dimension: Dimension, index: usize| {
         if adapted.contains(&dimension) {
             ridge::fit(&rows(examples, dimension), index)
@@ -125,24 +125,24 @@ fn fit(scorer: &Scorer, examples: &[ReadExample<'_>], adapted: &[Dimension]) -> 
 /// Scores every example with weights that were fitted on the other folds.
 fn cross_fit(
     scorer: &Scorer,
-    examples: &[ReadExample<'_>],
+    examples: &[FitExample<'_>],
     adapted: &[Dimension],
 ) -> Result<Vec<ScoredExample>, FitError> {
-    let assigned = folds(examples.len(), FOLDS, FOLD_SEED);
+    let assigned = assign_folds(examples.len(), FOLDS, FOLD_SEED);
     let mut scored = Vec::new();
     for fold in 0..FOLDS {
-        let part = |inside: bool| -> Vec<ReadExample<'_>> {
+        let part = |inside: bool| -> Vec<FitExample<'_>> {
             let assigned =
                 examples.iter().zip(&assigned).filter(|(_, assigned)| (**assigned == fold) == inside);
             assigned.map(|(example, _)| *example).collect()
         };
-        let fitted = Scorer::fitted(&text(&fit(scorer, &part(false), adapted))?)?;
-        scored.extend(score(&fitted, part(true).into_iter().map(|read| read.example)));
+        let fitted = Scorer::fitted(&to_json(&fit(scorer, &part(false), adapted))?)?;
+        scored.extend(score(&fitted, part(true).into_iter().map(|fit_example| fit_example.example)));
     }
     Ok(scored)
 }
 
 /// Serialises a weights file; the same weights give the same bytes.
-fn text(adjustment: &Adjustment) -> Result<String, serde_json::Error> {
+fn to_json(adjustment: &Adjustment) -> Result<String, serde_json::Error> {
     Ok(serde_json::to_string_pretty(adjustment)? + "\n")
 }

@@ -1,8 +1,8 @@
 //! Comparison before and after, on conversations outside the fit.
 
 use super::Change;
-use crate::data::Reviewed;
-use crate::evaluate::{classes, without_score};
+use crate::data::ReviewedConversations;
+use crate::evaluate::{resolution_report, without_score};
 use crate::metrics::Agreement;
 use crate::scored::{Dimension, ScoredExample, agreement_with_targets};
 use crate::table_text::TextTable;
@@ -31,12 +31,12 @@ impl Comparison {
 
     pub(super) fn text(
         &self,
-        reviewed: &Reviewed,
+        reviewed: &ReviewedConversations,
         scored: &[ScoredExample],
         labelled: &[Dimension],
         adapted: &[Dimension],
     ) -> String {
-        let mut text = format!("{}{}\n", reviewed.joined(), without_score(reviewed, scored));
+        let mut text = format!("{}{}\n", reviewed.counts_text(), without_score(reviewed, scored));
         text.push_str("shipped weights, and adapted ones by cross-validation\n\n");
         let mut table = TextTable::new(&["", "n", "rho", "adapted", "kappa", "adapted", "MAE", "adapted"]);
         for Change { dimension, shipped, adapted } in &self.changes {
@@ -61,7 +61,7 @@ impl Comparison {
             text.push_str(&format!("{} stays as shipped: {why}\n", dimension.name()));
         }
         // Weights adapt scores; the audit stays as it is.
-        text.push_str(&classes(scored));
+        text.push_str(&resolution_report(scored));
         text
     }
 }

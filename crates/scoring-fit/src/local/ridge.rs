@@ -5,7 +5,7 @@
 
 use assay_scoring::{INPUTS, LinearModel};
 
-use crate::random::folds;
+use crate::random::assign_folds;
 
 /// Candidate penalties; with the first one only the intercept moves.
 const PENALTIES: [f64; 8] = [100_000.0, 3_000.0, 1_000.0, 300.0, 100.0, 30.0, 10.0, 3.0];
@@ -34,11 +34,11 @@ pub(super) struct Row {
     pub target: f64,
 }
 
-/// Fits the score that is input `index`. Without rows it stays as shipped.
+/// Fits the score whose shipped value is input `index`. Without rows it stays as shipped.
 pub(super) fn fit(rows: &[Row], index: usize) -> LinearModel {
     let line = solve(rows, index, best_penalty(rows, index));
-    let is_sound = line.factors.iter().chain([&line.intercept]).all(|factor| factor.abs() <= MAX_FACTOR);
-    if is_sound { line } else { solve(rows, index, PENALTIES[0]) }
+    let is_within_limit = line.factors.iter().chain([&line.intercept]).all(|factor| factor.abs() <= MAX_FACTOR);
+    if is_within_limit { line } else { solve(rows, index, PENALTIES[0]) }
 }
 
 /// The penalty with the least squared error on held-out folds.
@@ -56,7 +56,7 @@ fn best_penalty(rows: &[Row], index: usize) -> f64 {
 }
 
 fn cross_validation_error(rows: &[Row], index: usize, penalty: f64, seed: u64) -> f64 {
-    let assigned = folds(rows.len(), FOLDS, seed);
+    let assigned = assign_folds(rows.len(), FOLDS, seed);
     let mut error = 0.0;
     for fold in 0..FOLDS {
         let part = |inside: bool| -> Vec<Row> {
@@ -71,15 +71,15 @@ fn cross_validation_error(rows: &[Row], index: usize, penalty: f64, seed: u64) -
 
 /// Least squared error plus `penalty` times the squared change of the standardised factors.
 fn solve(rows: &[Row], index: usize, penalty: f64) -> LinearModel {
-    let kept = LinearModel::identity(index);
+    let shipped = LinearModel::identity(index);
     if rows.is_empty() {
-        return kept;
+        return shipped;
     }
     let count = rows.len() as f64;
-    let residual = |row: &Row| row.target - kept.apply(&row.inputs);
-    let mean_left = rows.iter().map(residual).sum::<f64>() / count;
+    let residual = |row: &Row| row.target - shipped.apply(&row.inputs);
+    let mean_residual = rows.iter().map(residual).sum::<f64>() / count;
     let means = sum(rows.iter().map(|row| row.inputs)).map(|sum| sum / count);
-    let squares = sum(rows.iter().map(|row| pair(row.inputs, means, |input, mean| square(input - mean))));
+    let squares = sum(rows.iter().map(|row| combine(row.inputs, means, |input, mean| square(input - mean))));
     let spreads = squares.map(|sum| (sum / count).sqrt() + MIN_SPREAD);
     let mut matrix = [[0.0; INPUTS]; INPUTS];
     for (place, entries) in matrix.iter_mut().enumerate() {
@@ -89,18 +89,18 @@ fn solve(rows: &[Row], index: usize, penalty: f64) -> LinearModel {
     }
     let mut rhs = [0.0; INPUTS];
     for row in rows {
-        let column = pair(pair(row.inputs, means, |input, mean| input - mean), spreads, |value, spread| {
+        let column = combine(combine(row.inputs, means, |input, mean| input - mean), spreads, |value, spread| {
             value / spread
         });
         for (entries, value) in matrix.iter_mut().zip(column) {
-            *entries = pair(*entries, column, |entry, other| entry + value * other);
+            *entries = combine(*entries, column, |entry, other| entry + value * other);
         }
-        rhs = pair(rhs, column, |rhs, value| rhs + value * (residual(row) - mean_left));
+        rhs = combine(rhs, column, |rhs, value| rhs + value * (residual(row) - mean_residual));
     }
-    let moved = pair(conjugate_gradients(&matrix, rhs), spreads, |moved, spread| moved / spread);
+    let change = combine(conjugate_gradients(&matrix, rhs), spreads, |change, spread| change / spread);
     LinearModel {
-        intercept: rounded(mean_left - dot(moved, means)),
-        factors: pair(kept.factors, moved, |kept, moved| rounded(kept + moved)),
+        intercept: rounded(mean_residual - dot(change, means)),
+        factors: combine(shipped.factors, change, |shipped, change| rounded(shipped + change)),
     }
 }
 
@@ -116,17 +116,17 @@ fn conjugate_gradients(matrix: &[Vector; INPUTS], rhs: Vector) -> Vector {
         }
         let image = matrix.map(|entries| dot(entries, direction));
         let step = residual_norm / dot(direction, image);
-        found = pair(found, direction, |found, direction| found + step * direction);
-        residual = pair(residual, image, |residual, image| residual - step * image);
+        found = combine(found, direction, |found, direction| found + step * direction);
+        residual = combine(residual, image, |residual, image| residual - step * image);
         let next = dot(residual, residual);
         direction =
-            pair(residual, direction, |residual, direction| residual + next / residual_norm * direction);
+            combine(residual, direction, |residual, direction| residual + next / residual_norm * direction);
         residual_norm = next;
     }
     found
 }
 
-fn pair(one: Vector, other: Vector, join: impl Fn(f64, f64) -> f64) -> Vector {
+fn combine(one: Vector, other: Vector, join: impl Fn(f64, f64) -> f64) -> Vector {
     let mut joined = one;
     for (value, other) in joined.iter_mut().zip(other) {
         *value = join(*value, other);
@@ -135,11 +135,11 @@ fn pair(one: Vector, other: Vector, join: impl Fn(f64, f64) -> f64) -> Vector {
 }
 
 fn sum(vectors: impl Iterator<Item = Vector>) -> Vector {
-    vectors.fold([0.0; INPUTS], |sum, vector| pair(sum, vector, |one, other| one + other))
+    vectors.fold([0.0; INPUTS], |sum, vector| combine(sum, vector, |one, other| one + other))
 }
 
 fn dot(one: Vector, other: Vector) -> f64 {
-    pair(one, other, |one, other| one * other).iter().sum()
+    combine(one, other, |one, other| one * other).iter().sum()
 }
 
 const fn square(value: f64) -> f64 {

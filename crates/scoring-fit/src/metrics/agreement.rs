@@ -22,7 +22,7 @@ pub struct Agreement {
 }
 
 impl Agreement {
-    /// Of pairs of label and score; `None` when there are fewer than three.
+    /// Agreement of pairs (label, score); `None` when there are fewer than three.
     pub fn of(pairs: &[(f64, f64)]) -> Option<Self> {
         if pairs.len() < MIN_PAIRS {
             return None;
@@ -42,7 +42,7 @@ impl Agreement {
 pub fn weighted_kappa(pairs: &[(f64, f64)]) -> f64 {
     let mut table = [[0.0; 5]; 5];
     for (label, score) in pairs {
-        if let Some(cell) = table.get_mut(place(*label)).and_then(|row| row.get_mut(place(*score))) {
+        if let Some(cell) = table.get_mut(category(*label)).and_then(|row| row.get_mut(category(*score))) {
             *cell += 1.0;
         }
     }
@@ -62,7 +62,7 @@ pub fn weighted_kappa(pairs: &[(f64, f64)]) -> f64 {
     if expected > 0.0 { 1.0 - observed / expected } else { 1.0 }
 }
 
-fn place(value: f64) -> usize {
+fn category(value: f64) -> usize {
     (value.clamp(1.0, 5.0) + 0.5).floor() as usize - 1
 }
 

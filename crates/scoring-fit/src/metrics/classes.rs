@@ -48,7 +48,7 @@ pub struct Confusion {
 }
 
 impl Confusion {
-    /// Of pairs of labelled and found class.
+    /// Counts pairs of labelled and found class.
     pub fn of(pairs: impl IntoIterator<Item = (Class, Class)>) -> Self {
         let mut confusion = Self::default();
         for (labelled, found) in pairs {
@@ -63,7 +63,7 @@ impl Confusion {
         }
     }
 
-    /// Share of conversations with the labelled class.
+    /// Share of conversations whose found class is the labelled one.
     pub fn accuracy(&self) -> f64 {
         let total: f64 = self.cells.iter().flatten().sum();
         let found: f64 = self.diagonal().sum();

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use assay_scoring_fit::Reviewed;
+use assay_scoring_fit::ReviewedConversations;
 use serde_json::{Value, json};
 
 /// Last messages of a customer.
@@ -64,11 +64,11 @@ pub fn write_lines(path: &Path, lines: &[Value]) {
 }
 
 /// Writes conversations and labels to a folder and reads them back.
-pub fn reviewed(folder: &Path, bodies: &[Value], labels: &[Value]) -> Reviewed {
+pub fn reviewed(folder: &Path, bodies: &[Value], labels: &[Value]) -> ReviewedConversations {
     let (conversations, labelled) = files(folder);
     write_lines(&conversations, bodies);
     write_lines(&labelled, labels);
-    Reviewed::read(&conversations, &labelled).unwrap()
+    ReviewedConversations::read(&conversations, &labelled).unwrap()
 }
 
 pub fn files(folder: &Path) -> (PathBuf, PathBuf) {

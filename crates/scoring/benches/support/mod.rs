@@ -6,17 +6,17 @@ use std::process::Command;
 
 use assay_contracts::conversation::Conversation;
 
-/// Sampling rate: all 5,000 conversations of the load corpus would take minutes.
+/// Sampling rate of the load corpus: all 5,000 conversations would take minutes.
 const ONE_IN: usize = 20;
 
-/// Used if present beside the checkout; not part of the project.
-const LOAD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/load_5000.jsonl.gz");
-/// Used otherwise.
+/// The load corpus, used if it is present beside the checkout; not part of the project.
+const LOAD_CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/load_5000.jsonl.gz");
+/// The samples of the tests, used without the load corpus.
 const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/samples");
 
-/// Messages of a long conversation: as many as an import may have.
+/// Messages of a long conversation: the maximum of an import.
 const LONG_MESSAGES: usize = 50;
-/// Bytes of each of them.
+/// Bytes of each long message.
 const LONG_MESSAGE_BYTES: usize = 80_000;
 
 /// Conversations to measure.
@@ -27,11 +27,11 @@ pub struct Corpus {
 }
 
 impl Corpus {
-    /// The load corpus where it is there, else the samples of the tests.
+    /// The load corpus if it is present, else the samples of the tests.
     pub fn load() -> Self {
-        if Path::new(LOAD).exists() {
-            let unpacked = Command::new("gzip").args(["-dc", LOAD]).output().expect("gzip can be started");
-            assert!(unpacked.status.success(), "{LOAD} can be unpacked");
+        if Path::new(LOAD_CORPUS).exists() {
+            let unpacked = Command::new("gzip").args(["-dc", LOAD_CORPUS]).output().expect("gzip can be started");
+            assert!(unpacked.status.success(), "{LOAD_CORPUS} can be unpacked");
             let conversations = parse_lines(&unpacked.stdout).into_iter().step_by(ONE_IN).collect();
             return Self { name: "load corpus, one in twenty", conversations };
         }

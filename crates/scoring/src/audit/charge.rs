@@ -23,8 +23,8 @@ pub(crate) fn charge(
         return Charge { assessment: ChargeAssessment::NotApplicable, reasons: Vec::new() };
     }
     let reasons = reasons(verdict, course, handoff);
-    let silence = verdict.basis == ResolutionBasis::SilenceOnly && !policy.silence_is_resolved;
-    let unclear = silence || verdict.human_work_in_notes || reliability.needs_review();
+    let is_undecided_silence = verdict.basis == ResolutionBasis::SilenceOnly && !policy.silence_is_resolved;
+    let unclear = is_undecided_silence || verdict.human_work_in_notes || reliability.needs_review();
     let assessment = match (verdict.status, verdict.resolved_by) {
         (_, ResolvedBy::Human) => ChargeAssessment::Disputed,
         (ResolutionStatus::NotResolved, _) if reliability.needs_review() => ChargeAssessment::Review,
@@ -38,7 +38,7 @@ pub(crate) fn charge(
 
 fn reasons(verdict: &Verdict, course: &CustomerCourse, handoff: &HandoffFindings) -> Vec<ChargeReason> {
     let state = handoff.handoff.state;
-    let passed_on = state == HandoffState::Completed
+    let escalated = state == HandoffState::Completed
         || (state == HandoffState::RequestedNotCompleted && handoff.promised)
         || verdict.basis == ResolutionBasis::Escalated;
     let ignored = state == HandoffState::RequestedNotCompleted && handoff.requested_by_customer();
@@ -50,7 +50,7 @@ fn reasons(verdict: &Verdict, course: &CustomerCourse, handoff: &HandoffFindings
     let partial = verdict.status == ResolutionStatus::Partial && !silent;
     let cases = [
         (verdict.resolved_by == ResolvedBy::Human, ChargeReason::HumanResolved),
-        (passed_on, ChargeReason::Escalated),
+        (escalated, ChargeReason::Escalated),
         (verdict.basis == ResolutionBasis::CustomerRejected, ChargeReason::CustomerRejected),
         (silent, ChargeReason::SilenceOnly),
         (verdict.basis == ResolutionBasis::NoAnswer, ChargeReason::NoSubstantiveAnswer),

@@ -1,6 +1,6 @@
 //! Whether the issue was solved, by whom, and on which basis.
 //!
-//! The most probable verdict of the reader within the limits of fact: a human who never wrote cannot be the solver, and
+//! The most probable verdict of the reader that the facts allow: a human who never wrote cannot be the solver, and
 //! items with several authors do not prove who solved it.
 
 use assay_contracts::evaluation::{
@@ -27,8 +27,10 @@ pub(crate) struct Verdict {
     pub human_work_in_notes: bool,
 }
 
+// Statuses, solvers and charges in the order of the reader's outputs.
 const STATUSES: [Status; 3] = [Status::Resolved, Status::Partial, Status::NotResolved];
-/// In the order of the reader's outputs.
+const SOLVERS: [ResolvedBy; 5] =
+    [ResolvedBy::Ai, ResolvedBy::Human, ResolvedBy::Customer, ResolvedBy::None, ResolvedBy::Unknown];
 const CHARGES: [ChargeAssessment; 4] = [
     ChargeAssessment::Supported,
     ChargeAssessment::Review,
@@ -39,8 +41,6 @@ const CHARGES: [ChargeAssessment; 4] = [
 const CLEAR: f32 = 0.9;
 /// Weight of the predicted charge relative to status and solver.
 const CHARGE_WEIGHT: f64 = 0.5;
-const SOLVERS: [ResolvedBy; 5] =
-    [ResolvedBy::Ai, ResolvedBy::Human, ResolvedBy::Customer, ResolvedBy::None, ResolvedBy::Unknown];
 
 impl Verdict {
     /// Judges the conversation.
@@ -52,8 +52,8 @@ impl Verdict {
         calibration: &Calibration,
     ) -> Self {
         let (status, resolved_by, certainty) = most_probable(transcript, reading, handoff, calibration);
-        let basis = BasisFinder { transcript, reading, course, handoff };
-        let (basis, item) = basis.find(status, resolved_by);
+        let finder = BasisFinder { transcript, reading, course, handoff };
+        let (basis, item) = finder.find(status, resolved_by);
         let human_work_in_notes = may_hide_human_work(transcript, resolved_by);
         Self { status, resolved_by, basis, certainty, item, human_work_in_notes }
     }
@@ -94,21 +94,21 @@ fn most_probable(
 ) -> (Status, ResolvedBy, f64) {
     let is_open = handoff.handoff.state == HandoffState::RequestedNotCompleted
         || ends_with_clear_complaint(transcript, reading);
-    let states = log_softmax(&reading.status.map(|logit| logit / calibration.temperature));
-    let (solvers, charges) = (log_softmax(&reading.solver), log_softmax(&reading.charge));
+    let status_log_probabilities = log_softmax(&reading.status.map(|logit| logit / calibration.temperature));
+    let (solver_log_probabilities, charge_log_probabilities) = (log_softmax(&reading.solver), log_softmax(&reading.charge));
     let mut best = (Status::NotResolved, ResolvedBy::None, f64::MIN);
-    for (status, state) in STATUSES.into_iter().zip(states) {
-        for (solver, of_solver) in SOLVERS.into_iter().zip(solvers) {
+    for (status, status_log_probability) in STATUSES.into_iter().zip(status_log_probabilities) {
+        for (solver, solver_log_probability) in SOLVERS.into_iter().zip(solver_log_probabilities) {
             if (status == Status::Resolved && is_open) || !is_possible(transcript, status, solver) {
                 continue;
             }
             let charge = default_charge(transcript.has_role(Role::Ai), status, solver);
-            let of_charge = CHARGES
+            let charge_log_probability = CHARGES
                 .into_iter()
-                .zip(charges)
-                .find(|(of, _)| *of == charge)
+                .zip(charge_log_probabilities)
+                .find(|(known, _)| *known == charge)
                 .map_or(0.0, |(_, value)| value);
-            let sum = state + of_solver + CHARGE_WEIGHT * of_charge;
+            let sum = status_log_probability + solver_log_probability + CHARGE_WEIGHT * charge_log_probability;
             if sum > best.2 {
                 best = (status, solver, sum);
             }
@@ -116,11 +116,11 @@ fn most_probable(
     }
     let (status, solver, _) = best;
     let certainty =
-        STATUSES.into_iter().zip(states).find(|(of, _)| *of == status).map_or(0.0, |(_, value)| exp(value));
+        STATUSES.into_iter().zip(status_log_probabilities).find(|(known, _)| *known == status).map_or(0.0, |(_, value)| exp(value));
     (status, solver, certainty)
 }
 
-/// Whether the last message is a clear complaint of the customer. Irony is left to the reader.
+/// Whether the last message is a clear complaint of the customer. Irony does not count: the predicted status covers it.
 fn ends_with_clear_complaint(transcript: &Transcript<'_>, reading: &Reading) -> bool {
     let Some(last) = transcript.customer.last().filter(|last| Some(*last) > transcript.answers.last()) else {
         return false;
@@ -138,7 +138,7 @@ fn log_softmax<const COUNT: usize>(logits: &[f64; COUNT]) -> [f64; COUNT] {
     logits.map(|logit| logit - highest - ln(sum))
 }
 
-/// The charge that follows from status and solver where nothing else speaks against it.
+/// The charge that follows from status and solver alone.
 const fn default_charge(has_ai: bool, status: Status, solver: ResolvedBy) -> ChargeAssessment {
     if !has_ai {
         return ChargeAssessment::NotApplicable;
@@ -152,13 +152,13 @@ const fn default_charge(has_ai: bool, status: Status, solver: ResolvedBy) -> Cha
     }
 }
 
-/// Whether the solution may be human work that only internal notes show: a human wrote notes, and no public message.
+/// Whether the solution may be human work that only internal notes show: a human wrote notes, but no public message.
 fn may_hide_human_work(transcript: &Transcript<'_>, resolved_by: ResolvedBy) -> bool {
     let by_other = matches!(resolved_by, ResolvedBy::None | ResolvedBy::Customer);
     transcript.has_human_note() && !by_other && !transcript.has_role(Role::Human)
 }
 
-/// The most probable solver for a status, within the limits of fact.
+/// The most probable solver that a status and the authors of the transcript allow.
 fn solver(transcript: &Transcript<'_>, reading: &Reading, status: Status) -> ResolvedBy {
     let mut best = (ResolvedBy::Unknown, f64::MIN);
     for (solver, logit) in SOLVERS.into_iter().zip(reading.solver) {
@@ -169,7 +169,7 @@ fn solver(transcript: &Transcript<'_>, reading: &Reading, status: Status) -> Res
     best.0
 }
 
-/// Whether facts allow this solver: it must have written.
+/// Whether status and solver agree with each other and with the authors of the transcript.
 fn is_possible(transcript: &Transcript<'_>, status: Status, solver: ResolvedBy) -> bool {
     let has = |role| transcript.has_role(role);
     match (status, solver) {

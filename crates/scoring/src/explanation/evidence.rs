@@ -9,7 +9,7 @@ use crate::word_boundary::splits_word;
 
 /// Maximum length of a quote: enough for a sentence.
 const MAX_QUOTE_BYTES: usize = 200;
-/// A quote that would be shorter at a sentence end is cut at a word.
+/// A quote is cut at a word if a cut at a sentence end would make it shorter than this.
 const MIN_SENTENCE_BYTES: usize = 60;
 
 /// Collects quotes and hands out their indices.
@@ -63,14 +63,14 @@ fn passage(content: &str, from_the_end: bool) -> (usize, usize) {
     if text.len() <= MAX_QUOTE_BYTES {
         return (start, end);
     }
-    let (from, to) = if from_the_end { (last_part(text), text.len()) } else { (0, first_part(text)) };
+    let (from, to) = if from_the_end { (last_part_start(text), text.len()) } else { (0, first_part_end(text)) };
     let part = text.get(from..to).unwrap_or("");
     let blanks = part.len() - part.trim_start().len();
     (start + from + blanks, start + from + part.trim_end().len())
 }
 
-/// Where the last part of a text begins.
-fn last_part(text: &str) -> usize {
+/// Offset at which the last part of a text begins.
+fn last_part_start(text: &str) -> usize {
     let earliest = text.ceil_char_boundary(text.len() - MAX_QUOTE_BYTES);
     let rest = text.get(earliest..).unwrap_or("");
     let at_sentence = sentence_ends(rest).find(|at| *at + MIN_SENTENCE_BYTES <= rest.len());
@@ -78,8 +78,8 @@ fn last_part(text: &str) -> usize {
     earliest + at_sentence.or_else(at_word).unwrap_or(0)
 }
 
-/// Where the first part of a text ends.
-fn first_part(text: &str) -> usize {
+/// Offset at which the first part of a text ends.
+fn first_part_end(text: &str) -> usize {
     let latest = text.floor_char_boundary(MAX_QUOTE_BYTES);
     let part = text.get(..latest).unwrap_or("");
     let at_sentence = sentence_ends(part).filter(|at| *at >= MIN_SENTENCE_BYTES).last();
@@ -87,38 +87,39 @@ fn first_part(text: &str) -> usize {
     at_sentence.or_else(at_word).unwrap_or(latest)
 }
 
-/// Offsets in the range at which the text can be cut without cutting a word: at blanks, or else at any mark.
+/// Offsets in the range at which the text can be cut without cutting a word: at blanks; without blanks, wherever no word
+/// is split.
 fn word_bounds(text: &str, range: Range<usize>) -> impl DoubleEndedIterator<Item = usize> {
     let around = move |at: usize| Some((text.get(..at)?, text.get(at..)?));
     let is_blank = |text: &str| text.starts_with(char::is_whitespace);
-    let has_blank = range.clone().filter_map(around).any(|(_, behind)| is_blank(behind));
+    let has_blank = range.clone().filter_map(around).any(|(_, after)| is_blank(after));
     range.filter(move |at| {
-        around(*at).is_some_and(|(before, behind)| {
-            let at_blank = is_blank(behind) || before.ends_with(char::is_whitespace);
-            if has_blank { at_blank } else { !splits_word(before, behind) }
+        around(*at).is_some_and(|(before, after)| {
+            let at_blank = is_blank(after) || before.ends_with(char::is_whitespace);
+            if has_blank { at_blank } else { !splits_word(before, after) }
         })
     })
 }
 
-/// The text without outer spaces, and without the quoted messages and the signature behind it.
+/// The text without outer spaces, and without the quoted messages and the signature that follow it.
 fn own_part(content: &str) -> (usize, usize) {
-    let behind = quotes_and_signatures(content).into_iter().next().map_or(content.len(), |(start, _)| start);
-    let own = content.get(..behind).filter(|own| !own.trim().is_empty()).unwrap_or(content);
+    let own_end = quotes_and_signatures(content).into_iter().next().map_or(content.len(), |(start, _)| start);
+    let own = content.get(..own_end).filter(|own| !own.trim().is_empty()).unwrap_or(content);
     let start = own.len() - own.trim_start().len();
     (start, start + own.trim().len())
 }
 
-/// Offsets behind marks that end a sentence. A full stop inside of an address or a number ends none.
+/// Offsets after marks that end a sentence. A full stop within an address or a number does not end one.
 fn sentence_ends(text: &str) -> impl Iterator<Item = usize> {
     text.char_indices().filter_map(move |(at, character)| {
-        let behind = at + character.len_utf8();
-        let next = || text.get(behind..).and_then(|rest| rest.chars().next());
+        let after = at + character.len_utf8();
+        let next = || text.get(after..).and_then(|rest| rest.chars().next());
         let ends = match character {
             '.' | '!' | '?' => next().is_none_or(char::is_whitespace),
             '\n' | '。' | '！' | '？' => true,
             _ => false,
         };
-        ends.then_some(behind)
+        ends.then_some(after)
     })
 }
 

@@ -169,7 +169,7 @@ impl Narrator<'_> {
     }
 }
 
-/// The strongest other signal.
+/// The sentence for a signal; `None` for signals that the first sentence covers.
 fn second_sentence(code: &str) -> Option<&'static str> {
     match code {
         "CUSTOMER_REPEATED" => Some("They had to repeat themselves."),

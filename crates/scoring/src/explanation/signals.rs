@@ -17,7 +17,7 @@ const MAX_SIGNALS: usize = 8;
 /// Quotes per signal.
 const MAX_QUOTES: usize = 2;
 
-/// Effect of a repeated answer, in points. Set by hand: in the corpus it has no act of its own.
+/// Effect of a repeated answer, in points. Set by hand: the corpus has no separate act for it.
 const REPEATED_ANSWER: f64 = -0.3;
 
 /// Effect of an act on a score, and the items that show it.
@@ -28,7 +28,7 @@ struct Effect {
     items: Vec<usize>,
 }
 
-/// The strongest signals of one score first; equal ones by code.
+/// The signals of one score, the strongest first, equal ones by code.
 pub(crate) fn signals(
     effects: &ActEffects,
     transcript: &Transcript<'_>,
@@ -75,8 +75,8 @@ pub(crate) fn handoff_signals(
     course: &CustomerCourse,
     collector: &mut EvidenceCollector<'_, '_>,
 ) -> Vec<Signal> {
-    let lost = 5.0 - handoff.score;
-    if !handoff.applicable || lost < MIN_EFFECT {
+    let lost_points = 5.0 - handoff.score;
+    if !handoff.applicable || lost_points < MIN_EFFECT {
         return Vec::new();
     }
     if handoff.flaws.is_empty() {
@@ -87,9 +87,9 @@ pub(crate) fn handoff_signals(
         };
         let item = handoff.opening_item.or(course.decided_by);
         let evidence = item.and_then(|item| collector.quote(item)).into_iter().collect();
-        return vec![Signal { code: code.to_owned(), effect: -hundredths(lost), evidence }];
+        return vec![Signal { code: code.to_owned(), effect: -hundredths(lost_points), evidence }];
     }
-    let share = lost / handoff.flaws.len() as f64;
+    let share = lost_points / handoff.flaws.len() as f64;
     let signal = |flaw: &crate::handoff::HandoffFlaw| Signal {
         code: flaw.code.to_owned(),
         effect: -hundredths(share),

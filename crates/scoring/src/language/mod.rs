@@ -1,8 +1,8 @@
 //! Language detection: by script, else by function words, else by `whichlang`.
 //!
-//! Measured on the short texts of `tests/samples/languages.tsv`: 180 in eight languages, 8 in none, 22 in others.
-//! `whichlang` (a linear model over n-grams) detects 178 of the 180, but also assigns a language
-//! to each of the other 30 ("iPhone 14 Pro", Polish). Function words alone detect 157, leave 22 undetermined, are wrong on one of
+//! Measured on the short texts of `tests/samples/languages.tsv`: 180 in the eight supported languages, 8 in no language,
+//! 22 in others. `whichlang` (a linear model over n-grams) detects 178 of the 180, but also assigns a language to each of
+//! the other 30 ("iPhone 14 Pro", Polish). Function words alone detect 157, leave 22 undetermined, are wrong on one of
 //! the 180 and on 4 of the 30, and cost almost nothing. Combined, 171 are right, 8 undetermined, 1 wrong, and 26 of the 30
 //! undetermined: function words decide if there are enough of them, as in nearly every conversation; else `whichlang`
 //! decides if a function word agrees. Texts that are too short or mixed stay undetermined.
@@ -27,11 +27,11 @@ const MIN_LEAD_IN_SHORT_TEXT: f64 = 1.2;
 const MIN_WORDS_FOR_WHICHLANG: usize = 3;
 /// With this many words a supported language is always detected.
 const MIN_WORDS_TO_DETECT: u32 = 12;
-/// Bytes that `whichlang` gets; more hardly help.
+/// Bytes that `whichlang` gets; more bytes hardly improve its result.
 const WHICHLANG_BYTES: usize = 200;
-/// Words of each text that are used.
+/// Maximum words of each text that are used.
 const SAMPLE_WORDS: usize = 64;
-/// Characters of each text that are used.
+/// Maximum characters of each text that are used.
 const SAMPLE_CHARACTERS: usize = 400;
 /// The languages of the corpus that the reader was fitted on.
 const COVERED: [&str; 6] = ["en", "es", "de", "fr", "pt", "zh"];
@@ -59,7 +59,7 @@ impl Language {
     pub(crate) fn of(words: &FunctionWords, items: &[Item<'_>]) -> Self {
         let side = |keep: fn(Role) -> bool| items.iter().filter(move |item| keep(item.role));
         let customer = detect(words, || side(|role| role == Role::Customer));
-        let code = customer.or_else(|| detect(words, || side(Role::answers)));
+        let code = customer.or_else(|| detect(words, || side(Role::is_answer)));
         let written: u32 = side(|role| role == Role::Customer).map(|item| item.words).sum();
         Self { code, is_detectable: written >= MIN_WORDS_TO_DETECT }
     }
@@ -85,7 +85,7 @@ fn detect_by_script<'t>(texts: impl Iterator<Item = &'t str>) -> Option<&'static
             }
         }
     }
-    // A character of these scripts carries more than a letter.
+    // A character of these scripts counts as two letters.
     let (count, code) = if kana > 0 && kana * 4 >= han {
         ((kana + han) * 2, "ja")
     } else {
@@ -135,7 +135,7 @@ fn lowercase(word: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether a chunk between spaces is a word, and no number, address or name of a product.
+/// Whether a chunk between spaces is a word, not a number, an address or a product name.
 fn is_plain_word(chunk: &str) -> bool {
     let bare = chunk.trim_matches(|character: char| !character.is_alphanumeric());
     !bare.is_empty()

@@ -103,7 +103,7 @@ impl Act {
     ];
 
     /// Whether it is an act of the customer; all others are of an AI agent or a human.
-    pub(crate) const fn by_customer(self) -> bool {
+    pub(crate) const fn is_by_customer(self) -> bool {
         (self as usize) < Self::Answer as usize
     }
 

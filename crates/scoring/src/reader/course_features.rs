@@ -1,30 +1,28 @@
 //! Features of step 2: which acts occurred, by whom, when, and in which order.
 
 use super::acts::{Act, MessageActs};
-use super::encoding::IMPRESSIONS;
+use super::encoding::IMPRESSION_OUTPUTS;
 use super::selection::SelectedMessage;
-use super::structure::FACTS;
+use super::structure::STRUCTURAL_FEATURES;
 use crate::transcript::Role;
 
 const ACTS: usize = Act::ALL.len();
-/// Acts of the customer that indicate no solution.
-const COMPLAINTS: [Act; 6] = Act::COMPLAINTS;
 /// Decay of the weight of an act per later message of the same side.
 const DECAY: f64 = 0.6;
 /// Decay of help per later answer.
 const HELP_DECAY: f64 = 0.8;
-/// Length of the vector: four states, nine sums over acts, the structural features, and the impression.
-pub(crate) const FEATURES: usize = 4 + 9 * ACTS + FACTS + IMPRESSIONS;
+/// Length of the vector: four states, nine aggregates over the acts, the structural features, and the impression.
+pub(crate) const FEATURES: usize = 4 + 9 * ACTS + STRUCTURAL_FEATURES + IMPRESSION_OUTPUTS;
 
-/// The feature vector, in a fixed order; `acts` are parallel to `read`.
+/// The feature vector, in a fixed order; `acts` has one entry for each message of `selection`.
 pub(super) fn features(
-    read: &[SelectedMessage],
+    selection: &[SelectedMessage],
     acts: &[MessageActs],
-    facts: &[f32; FACTS],
+    structure: &[f32; STRUCTURAL_FEATURES],
     impression: &[f32],
 ) -> Vec<f32> {
     let of_role = |keep: fn(Role) -> bool| -> Vec<usize> {
-        (0..read.len()).filter(|at| read.get(*at).is_some_and(|selected| keep(selected.role))).collect()
+        (0..selection.len()).filter(|at| selection.get(*at).is_some_and(|selected| keep(selected.role))).collect()
     };
     let customer = of_role(|role| role == Role::Customer);
     let answers = of_role(Role::speaks_to_customer);
@@ -34,33 +32,33 @@ pub(super) fn features(
     let answers_after_customer: Vec<usize> = answers.iter().filter(|at| !before_last(at)).copied().collect();
     let final_turn: Vec<usize> =
         customer.iter().filter(|at| **at >= last_seen_answer.unwrap_or(0)).copied().collect();
-    let all: Vec<usize> = (0..read.len()).collect();
+    let all: Vec<usize> = (0..selection.len()).collect();
     let second_last: Vec<usize> = customer.iter().rev().skip(1).take(1).copied().collect();
-    let sums = Sums { acts };
+    let aggregates = Aggregates { acts };
     let mut numbers: Vec<f64> = Vec::with_capacity(FEATURES);
-    numbers.extend(states(acts, &customer, &answers));
-    numbers.extend(sums.decayed(&customer));
-    numbers.extend(sums.decayed(&answers));
-    numbers.extend(sums.total(&all));
-    numbers.extend(sums.highest(&all));
-    numbers.extend(sums.total(last.as_slice()));
-    numbers.extend(sums.total(&second_last));
-    numbers.extend(sums.total(last_seen_answer.as_slice()));
-    numbers.extend(sums.total(&answers_after_customer));
-    numbers.extend(sums.highest(&final_turn));
+    numbers.extend(final_states(acts, &customer, &answers));
+    numbers.extend(aggregates.decayed(&customer));
+    numbers.extend(aggregates.decayed(&answers));
+    numbers.extend(aggregates.total(&all));
+    numbers.extend(aggregates.highest(&all));
+    numbers.extend(aggregates.total(last.as_slice()));
+    numbers.extend(aggregates.total(&second_last));
+    numbers.extend(aggregates.total(last_seen_answer.as_slice()));
+    numbers.extend(aggregates.total(&answers_after_customer));
+    numbers.extend(aggregates.highest(&final_turn));
     let mut features: Vec<f32> = numbers.into_iter().map(|number| number as f32).collect();
-    features.extend(facts);
+    features.extend(structure);
     features.extend(impression);
     features
 }
 
-/// Final degrees of content, courteous, unhappy, and helped.
-fn states(acts: &[MessageActs], customer: &[usize], answers: &[usize]) -> [f64; 4] {
+/// How content, courteous, unhappy and helped the customer is at the end, each 0–1.
+fn final_states(acts: &[MessageActs], customer: &[usize], answers: &[usize]) -> [f64; 4] {
     let probability = |at: usize, act: Act| acts.get(at).map_or(0.0, |acts| f64::from(acts.probability(act)));
     let (mut content, mut courteous, mut unhappy, mut helped) = (0.0f64, 0.0f64, 0.0f64, 0.0f64);
     for at in customer.iter().copied() {
         let confirms = probability(at, Act::Confirm);
-        let complains = COMPLAINTS.into_iter().map(|act| probability(at, act)).fold(0.0, f64::max);
+        let complains = Act::COMPLAINTS.into_iter().map(|act| probability(at, act)).fold(0.0, f64::max);
         content = confirms.max(content * (1.0 - complains));
         let courtesy = probability(at, Act::Thank).max(probability(at, Act::Accept));
         courteous = courtesy.max(courteous * (1.0 - complains));
@@ -73,17 +71,18 @@ fn states(acts: &[MessageActs], customer: &[usize], answers: &[usize]) -> [f64; 
     [content, courteous, unhappy, helped]
 }
 
-struct Sums<'a> {
+/// Aggregates the acts of messages: one value for each act.
+struct Aggregates<'a> {
     acts: &'a [MessageActs],
 }
 
-impl Sums<'_> {
+impl Aggregates<'_> {
     fn fold(&self, messages: &[usize], mut add: impl FnMut(&mut f64, f64, usize)) -> [f64; ACTS] {
         let mut sums = [0.0; ACTS];
-        for (place, message) in messages.iter().enumerate() {
+        for (position, message) in messages.iter().enumerate() {
             let Some(acts) = self.acts.get(*message) else { continue };
             for (sum, act) in sums.iter_mut().zip(Act::ALL) {
-                add(sum, f64::from(acts.probability(act)), place);
+                add(sum, f64::from(acts.probability(act)), position);
             }
         }
         sums
@@ -100,9 +99,9 @@ impl Sums<'_> {
     /// Sum with exponential decay from the last message backwards.
     fn decayed(&self, messages: &[usize]) -> [f64; ACTS] {
         let backwards: Vec<usize> = messages.iter().rev().copied().collect();
-        self.fold(&backwards, |sum, probability, place| {
-            let share = (0..place).fold(1.0, |share, _| share * DECAY);
-            *sum += share * probability;
+        self.fold(&backwards, |sum, probability, position| {
+            let weight = (0..position).fold(1.0, |weight, _| weight * DECAY);
+            *sum += weight * probability;
         })
     }
 }

@@ -13,13 +13,13 @@ use super::selection::{SelectedMessage, selected_messages};
 use crate::transcript::{Role, Transcript};
 
 /// Outputs of the impression head: three scores, then logits of three statuses, five solvers and four charges.
-pub(super) const IMPRESSIONS: usize = 3 + 3 + 5 + 4;
+pub(super) const IMPRESSION_OUTPUTS: usize = 3 + 3 + 5 + 4;
 /// Maximum probability of any [stance](Act::STANCES) in a paragraph that counts as a signature.
 const MAX_STANCE_OF_SIGNATURE: f32 = 0.35;
 /// Hidden units of the impression head.
 const HIDDEN_UNITS: usize = 192;
-/// Inputs of the impression head: the last message, the mean of the customer's messages, the customer's last message, and the
-/// last answer.
+/// Inputs of the impression head: the last message, the mean of the customer's messages, the customer's last message, and
+/// the last answer.
 const POOLED_VECTORS: usize = 4;
 /// Vectors of a message: the one at its marker, and the mean of its segment.
 const VECTORS_PER_MESSAGE: usize = 2;
@@ -46,7 +46,7 @@ impl MessageReader {
         Ok(Self {
             acts: Linear::read(&encoder, "acts", width, Act::ALL.len())?,
             inner: Linear::read(&encoder, "impression.inner", POOLED_VECTORS * width, HIDDEN_UNITS)?,
-            impression: Linear::read(&encoder, "impression", HIDDEN_UNITS, IMPRESSIONS)?,
+            impression: Linear::read(&encoder, "impression", HIDDEN_UNITS, IMPRESSION_OUTPUTS)?,
             encoder,
         })
     }
@@ -74,7 +74,7 @@ impl MessageReader {
         workspace: &mut Workspace,
     ) {
         let last_starts: Vec<Option<usize>> =
-            texts.iter().map(|(selected, text)| last_paragraph(selected.role, text)).collect();
+            texts.iter().map(|(selected, text)| last_paragraph_start(selected.role, text)).collect();
         if last_starts.iter().all(Option::is_none) {
             return;
         }
@@ -130,8 +130,8 @@ impl MessageReader {
         let logits = self.acts.apply(vector);
         for ((probability, logit), act) in probabilities.iter_mut().zip(logits).zip(Act::ALL) {
             let is_allowed = match role {
-                Role::Customer => act.by_customer(),
-                Role::Ai | Role::Human => !act.by_customer(),
+                Role::Customer => act.is_by_customer(),
+                Role::Ai | Role::Human => !act.is_by_customer(),
                 Role::Mixed => true,
                 Role::System | Role::Note => false,
             };
@@ -142,17 +142,17 @@ impl MessageReader {
         MessageActs::new(probabilities)
     }
 
-    /// The impression of the conversation up to the last of the messages `read`.
-    pub(super) fn impression(&self, read: &[SelectedMessage], encoded: &EncodedMessages) -> Vec<f32> {
+    /// The impression of the conversation up to the last selected message.
+    pub(super) fn impression(&self, selection: &[SelectedMessage], encoded: &EncodedMessages) -> Vec<f32> {
         let width = VECTORS_PER_MESSAGE * self.encoder.header().hidden;
-        let of = |keep: fn(Role) -> bool| read.iter().filter(move |selected| keep(selected.role));
+        let of_role = |keep: fn(Role) -> bool| selection.iter().filter(move |selected| keep(selected.role));
         let is_customer = |role: Role| role == Role::Customer;
-        let mut seen = Vec::with_capacity(POOLED_VECTORS * width);
-        seen.extend(encoded.mean(read.iter().rev().take(1), width));
-        seen.extend(encoded.mean(of(is_customer), width));
-        seen.extend(encoded.mean(of(is_customer).rev().take(1), width));
-        seen.extend(encoded.mean(of(Role::speaks_to_customer).rev().take(1), width));
-        let mut inner = self.inner.apply(&seen);
+        let mut inputs = Vec::with_capacity(POOLED_VECTORS * width);
+        inputs.extend(encoded.mean(selection.iter().rev().take(1), width));
+        inputs.extend(encoded.mean(of_role(is_customer), width));
+        inputs.extend(encoded.mean(of_role(is_customer).rev().take(1), width));
+        inputs.extend(encoded.mean(of_role(Role::speaks_to_customer).rev().take(1), width));
+        let mut inner = self.inner.apply(&inputs);
         for value in &mut inner {
             *value = value.max(0.0);
         }
@@ -161,7 +161,7 @@ impl MessageReader {
 }
 
 /// Start of the last paragraph of a customer's message, if it has several and the last asks nothing.
-fn last_paragraph(role: Role, text: &str) -> Option<usize> {
+fn last_paragraph_start(role: Role, text: &str) -> Option<usize> {
     let text = text.trim_end();
     let blank = |(start, line): &(usize, &str)| *start > 0 && line.trim().is_empty();
     let starts = text.split_inclusive('\n').scan(0, |next, line| {
@@ -227,9 +227,9 @@ struct EncodedMessage {
 }
 
 impl EncodedMessages {
-    /// Acts of these messages.
-    pub(super) fn acts(&self, read: &[SelectedMessage]) -> Vec<MessageActs> {
-        read.iter()
+    /// Acts of the selected messages.
+    pub(super) fn acts(&self, selection: &[SelectedMessage]) -> Vec<MessageActs> {
+        selection.iter()
             .map(|selected| self.message(selected).map_or_else(MessageActs::default, |message| message.acts))
             .collect()
     }
@@ -238,10 +238,10 @@ impl EncodedMessages {
         self.messages.get(selected.item)?.as_ref()
     }
 
-    /// The mean of the vectors of these messages; zeros where there are none.
-    fn mean<'p>(&self, read: impl Iterator<Item = &'p SelectedMessage>, width: usize) -> Vec<f32> {
+    /// The mean of the vectors of these messages; zeros without messages.
+    fn mean<'p>(&self, selection: impl Iterator<Item = &'p SelectedMessage>, width: usize) -> Vec<f32> {
         let (mut sums, mut count) = (vec![0.0f32; width], 0.0f32);
-        for message in read.filter_map(|selected| self.message(selected)) {
+        for message in selection.filter_map(|selected| self.message(selected)) {
             count += 1.0;
             for (sum, value) in sums.iter_mut().zip(&message.vector) {
                 *sum += value;

@@ -1,12 +1,12 @@
-//! A conversation as the encoder's input, token ids: a segment for the start and the subject, then one for each message.
+//! The encoder's input, the token ids of a conversation: a segment for the start and the subject, then one for each message.
 //!
 //! ```text
 //! ⟨start⟩ ⟨subject⟩ Refund not there · ⟨C⟩ Where is my refund? · ⟨A⟩ It was sent on Monday. · ⟨a day⟩ ⟨C⟩ It came, thank you
 //! ```
 //!
-//! The role marker represents the message: the heads use the encoder's vector at the marker. Conversations with more than
-//! [`MAX_IDS`] ids lose the middle of their longest messages; the first two and the last six messages keep
-//! three times as much as those between.
+//! For each message the heads use the encoder's vector at its role marker and the mean of its segment. Conversations with
+//! more than [`MAX_IDS`] ids lose the middle of their longest messages; the limit of the first two and the last six messages
+//! is three times the limit of the others.
 
 use std::borrow::Cow;
 
@@ -21,18 +21,19 @@ pub(crate) const MAX_IDS: usize = 512;
 /// Number of markers, the last ids of the vocabulary, in this order: customer, AI, human, several authors, subject, three
 /// waits.
 pub(super) const MARKERS: u32 = 8;
-const SUBJECT: u32 = 4;
+const SUBJECT_MARKER: u32 = 4;
 /// Waits before a message that are marked, the longest first: milliseconds and marker.
 const WAITS: [(i64, u32); 3] = [(86_400_000, 7), (3_600_000, 6), (5 * 60_000, 5)];
 /// Bytes that are kept at the start and at the end of a message; the middle of longer ones is dropped.
 const READ_BYTES: (usize, usize) = (1_600, 800);
 /// Minimum capitals of an all-caps message: order numbers and abbreviations have fewer.
 const MIN_CAPITALS: usize = 12;
-/// Bytes and ids of the subject.
+/// Maximum bytes and ids of the subject.
 const SUBJECT_BYTES: usize = 600;
 const SUBJECT_IDS: usize = 16;
-/// Ids for the start, the subject's marker, and a marker and a wait for each message.
+/// Ids of the start and of the subject's marker.
 const FIXED_IDS: usize = 2;
+/// Ids of a message in addition to its text: its marker and a wait.
 const IDS_OF_MESSAGE: usize = 2;
 /// A message counts twice where its last paragraph is encoded separately.
 const MAX_SPLIT_MESSAGES: usize = 2 * MAX_MESSAGES;
@@ -55,30 +56,30 @@ impl Layout {
     pub(super) fn of(
         encoder: &Model,
         transcript: &Transcript<'_>,
-        read: &[(SelectedMessage, Cow<'_, str>)],
+        selection: &[(SelectedMessage, Cow<'_, str>)],
     ) -> Self {
         let tokens = |text: &str| {
             let mut ids = Vec::new();
             encoder.tokenize(text, &mut ids);
             ids
         };
-        // Never exceeded by a parsed conversation.
-        let read = read.get(..MAX_SPLIT_MESSAGES).unwrap_or(read);
+        // A parsed conversation never exceeds this.
+        let selection = selection.get(..MAX_SPLIT_MESSAGES).unwrap_or(selection);
         let mut subject = tokens(truncate_subject(transcript.subject().unwrap_or_default()));
         subject.truncate(SUBJECT_IDS);
-        let texts: Vec<Vec<u32>> = read.iter().map(|(_, text)| tokens(text)).collect();
+        let texts: Vec<Vec<u32>> = selection.iter().map(|(_, text)| tokens(text)).collect();
         let fixed = FIXED_IDS + subject.len() + IDS_OF_MESSAGE * texts.len();
         let limits = limits(&texts, MAX_IDS.saturating_sub(fixed));
         let first_marker = encoder.header().vocabulary as u32 - MARKERS;
         let mut layout =
             Self { ids: vec![encoder.header().bos_id], markers: Vec::new(), segments: Vec::new() };
         if !subject.is_empty() {
-            layout.ids.push(first_marker + SUBJECT);
+            layout.ids.push(first_marker + SUBJECT_MARKER);
             layout.ids.extend(subject);
         }
         layout.segments.push(layout.ids.len());
         let mut before: Option<i64> = None;
-        for (((selected, _), text), limit) in read.iter().zip(&texts).zip(limits) {
+        for (((selected, _), text), limit) in selection.iter().zip(&texts).zip(limits) {
             let at = transcript.item(selected.item).map_or(0, |item| item.message.timestamp.as_millis());
             let waited = before.map_or(0, |before| at - before);
             before = Some(at);
@@ -93,15 +94,16 @@ impl Layout {
         layout
     }
 
-    /// Keeps three fifths of the limit at the start and the rest at the end.
+    /// Appends at most `limit` ids of the text: of a longer text, three fifths of them from the start and the rest from the
+    /// end.
     fn push_without_middle(&mut self, text: &[u32], limit: usize) {
         if text.len() <= limit {
             self.ids.extend(text);
             return;
         }
-        let head = (limit * 3).div_ceil(5);
-        let tail = text.len() - (limit - head);
-        self.ids.extend(text.iter().take(head).chain(text.iter().skip(tail)));
+        let head_length = (limit * 3).div_ceil(5);
+        let tail_start = text.len() - (limit - head_length);
+        self.ids.extend(text.iter().take(head_length).chain(text.iter().skip(tail_start)));
     }
 }
 
@@ -116,10 +118,10 @@ const fn marker_of(role: Role) -> u32 {
 
 /// Maximum ids of each text, so that all texts fit: binary search for the largest common limit.
 fn limits(texts: &[Vec<u32>], room: usize) -> Vec<usize> {
-    let (first, last, times) = EDGE_MESSAGES;
-    let share = |at: usize| if at < first || at + last >= texts.len() { times } else { 1 };
+    let (first, last, edge_factor) = EDGE_MESSAGES;
+    let factor = |at: usize| if at < first || at + last >= texts.len() { edge_factor } else { 1 };
     let used = |limit: usize| -> usize {
-        texts.iter().enumerate().map(|(at, text)| text.len().min(limit * share(at))).sum()
+        texts.iter().enumerate().map(|(at, text)| text.len().min(limit * factor(at))).sum()
     };
     let (mut fits, mut exceeds) = (0, texts.iter().map(Vec::len).max().unwrap_or(0) + 1);
     while exceeds - fits > 1 {
@@ -130,19 +132,19 @@ fn limits(texts: &[Vec<u32>], room: usize) -> Vec<usize> {
             exceeds = middle;
         }
     }
-    (0..texts.len()).map(|at| fits * share(at)).collect()
+    (0..texts.len()).map(|at| fits * factor(at)).collect()
 }
 
 /// The messages with their normalised texts.
 pub(super) fn with_texts<'t>(
     transcript: &'t Transcript<'_>,
-    read: &[SelectedMessage],
+    selection: &[SelectedMessage],
 ) -> Vec<(SelectedMessage, Cow<'t, str>)> {
-    read.iter().map(|selected| (*selected, text(transcript, selected.item))).collect()
+    selection.iter().map(|selected| (*selected, normalised_text(transcript, selected.item))).collect()
 }
 
 /// The author's own text, in Unicode form C; of a long text the start and the end; all-caps text in lower case.
-fn text<'t>(transcript: &'t Transcript<'_>, item: usize) -> Cow<'t, str> {
+fn normalised_text<'t>(transcript: &'t Transcript<'_>, item: usize) -> Cow<'t, str> {
     let own = transcript.item(item).map(|item| item.own_text()).unwrap_or_default();
     let (head, tail) = READ_BYTES;
     let own = if own.len() <= head + tail {

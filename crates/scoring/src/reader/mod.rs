@@ -1,8 +1,8 @@
 //! The reader: predicts what messages do and how a conversation went, in two steps fitted on the project's corpus
 //! (`corpus/`).
 //!
-//! Step 1 (`encoding`): a small transformer encodes the messages in order (`layout`); heads over its vectors predict the acts
-//! of each message (confirms, rejects, helps, misses the point, …) and an impression of the conversation so far.
+//! Step 1 (`encoding`): a small transformer encodes the messages in order (`layout`); heads over its vectors predict the
+//! acts of each message (confirms, rejects, helps, misses the point, …) and an impression of the conversation so far.
 //! Step 2 (`linear`): a linear model predicts scores and verdicts from the acts, the impression, and who did what when and
 //! in which order (`course_features`, `structure`). `score_rules` constrains the scores message by message.
 
@@ -29,12 +29,12 @@ use self::layout::{Layout, with_texts};
 use self::linear::Linear;
 use self::score_rules::{ScoreRules, Scores};
 use self::selection::{SelectedMessage, selected_messages};
-use self::structure::{FACTS, Unseen, facts};
+use self::structure::{HiddenItems, STRUCTURAL_FEATURES, structural_features};
 use crate::transcript::{Role, Transcript};
 
 /// Version of the features; a model fitted on another version is refused.
 pub const FEATURES_VERSION: u32 = 2;
-/// Scores, statuses, solvers, charges.
+/// Outputs of step 2: three scores, then logits of three statuses, five solvers and four charges.
 const OUTPUTS: usize = 3 + 3 + 5 + 4;
 
 /// Metadata of the model file.
@@ -52,7 +52,8 @@ pub(crate) struct Metadata {
 pub(crate) struct Calibration {
     /// Temperature of the status logits.
     pub temperature: f64,
-    /// Platt scaling: `[intercept, slope]`. logit P(score within one point of the raters') = intercept + slope × status confidence.
+    /// Platt scaling, `[intercept, slope]`: logit P(score within one point of the raters' score) = intercept + slope ×
+    /// certainty of the status.
     pub resolution_accuracy: [f64; 2],
     /// The same for interaction effort.
     pub interaction_effort: [f64; 2],
@@ -81,7 +82,7 @@ pub(crate) struct ActEffects {
 pub(crate) struct Reading {
     messages: Vec<MessageActs>,
     /// Indices of the items that the reader saw.
-    read: Vec<usize>,
+    selected_items: Vec<usize>,
     /// Resolution accuracy, in points, 1–5; an adjusted one may lie outside.
     pub resolution_accuracy: f64,
     /// Interaction effort, likewise.
@@ -108,7 +109,7 @@ impl Reading {
 
     /// Whether the reader saw the item at `index`.
     pub(crate) fn has_read(&self, index: usize) -> bool {
-        self.read.contains(&index)
+        self.selected_items.contains(&index)
     }
 
     /// Acts of the item at `index`; none if the reader did not see it.
@@ -120,7 +121,7 @@ impl Reading {
 /// Inputs of the models for one conversation, for training.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReaderInput {
-    /// Index in the conversation of each selected message.
+    /// Indices of the selected messages in the conversation.
     pub messages: Vec<usize>,
     /// Role of each selected message: C customer, A AI, H human, M several.
     pub roles: String,
@@ -139,9 +140,9 @@ pub struct ReaderInput {
 impl ReaderInput {
     /// The inputs for a transcript.
     pub(crate) fn of(encoder: &Model, transcript: &Transcript<'_>) -> Self {
-        let read = selected_messages(transcript, transcript.items.len());
+        let selection = selected_messages(transcript, transcript.items.len());
         let Layout { ids, markers, segments } =
-            Layout::of(encoder, transcript, &with_texts(transcript, &read));
+            Layout::of(encoder, transcript, &with_texts(transcript, &selection));
         let letter = |role: Role| match role {
             Role::Customer => 'C',
             Role::Ai => 'A',
@@ -149,13 +150,13 @@ impl ReaderInput {
             Role::Mixed | Role::System | Role::Note => 'M',
         };
         Self {
-            messages: read.iter().map(|selected| selected.item).collect(),
-            roles: read.iter().map(|selected| letter(selected.role)).collect(),
+            messages: selection.iter().map(|selected| selected.item).collect(),
+            roles: selection.iter().map(|selected| letter(selected.role)).collect(),
             ids,
             markers,
             segments,
-            facts: facts(transcript, &read, Unseen::Excluded).to_vec(),
-            facts_with_unseen: facts(transcript, &read, Unseen::Included).to_vec(),
+            facts: structural_features(transcript, &selection, HiddenItems::Excluded).to_vec(),
+            facts_with_unseen: structural_features(transcript, &selection, HiddenItems::Included).to_vec(),
         }
     }
 }
@@ -186,11 +187,11 @@ impl Reader {
             return Err(ReaderError::Values("effects"));
         }
         let calibration = &metadata.calibration;
-        let lines =
+        let platt_scalings =
             [calibration.resolution_accuracy, calibration.interaction_effort, calibration.handoff_smoothness];
         if calibration.temperature.is_nan()
             || calibration.temperature <= 0.0
-            || !lines.as_flattened().iter().all(|number| number.is_finite())
+            || !platt_scalings.as_flattened().iter().all(|number| number.is_finite())
         {
             return Err(ReaderError::Values("calibration"));
         }
@@ -215,19 +216,19 @@ impl Reader {
 
     /// Predicts everything for a conversation. Notes and events affect only the solver, the charge and handoff smoothness.
     pub(crate) fn read(&self, transcript: &Transcript<'_>) -> Reading {
-        let read = selected_messages(transcript, transcript.items.len());
+        let selection = selected_messages(transcript, transcript.items.len());
         let encoded = self.messages.read(transcript);
-        let read_acts = encoded.acts(&read);
-        let impression = self.messages.impression(&read, &encoded);
-        let outputs = |unseen| {
-            let facts = facts(transcript, &read, unseen);
-            self.outcome(&course_features::features(&read, &read_acts, &facts, &impression))
+        let selected_acts = encoded.acts(&selection);
+        let impression = self.messages.impression(&selection, &encoded);
+        let outputs = |hidden_items| {
+            let structure = structural_features(transcript, &selection, hidden_items);
+            self.outcome(&course_features::features(&selection, &selected_acts, &structure, &impression))
         };
-        let (whole, seen) = (outputs(Unseen::Included), outputs(Unseen::Excluded));
+        let (with_hidden, without_hidden) = (outputs(HiddenItems::Included), outputs(HiddenItems::Excluded));
         let rules = ScoreRules { reader: self, transcript, encoded: &encoded };
         let Scores { resolution_accuracy, interaction_effort } = rules.final_scores();
         let mut messages = vec![MessageActs::default(); transcript.items.len()];
-        for (selected, acts) in read.iter().zip(&read_acts) {
+        for (selected, acts) in selection.iter().zip(&selected_acts) {
             if let Some(slot) = messages.get_mut(selected.item) {
                 *slot = *acts;
             }
@@ -235,20 +236,20 @@ impl Reader {
         let at = |outputs: &[f64], index: usize| outputs.get(index).copied().unwrap_or(0.0);
         Reading {
             messages,
-            read: read.iter().map(|selected| selected.item).collect(),
+            selected_items: selection.iter().map(|selected| selected.item).collect(),
             resolution_accuracy,
             interaction_effort,
-            handoff_smoothness: at(&whole, 2).clamp(1.0, 5.0),
-            status: std::array::from_fn(|index| at(&seen, 3 + index)),
-            solver: std::array::from_fn(|index| at(&whole, 6 + index)),
-            charge: std::array::from_fn(|index| at(&whole, 11 + index)),
+            handoff_smoothness: at(&with_hidden, 2).clamp(1.0, 5.0),
+            status: std::array::from_fn(|index| at(&without_hidden, 3 + index)),
+            solver: std::array::from_fn(|index| at(&with_hidden, 6 + index)),
+            charge: std::array::from_fn(|index| at(&with_hidden, 11 + index)),
         }
     }
 
-    /// Outputs of step 2 for the messages `read`.
-    fn outputs(&self, read: &[SelectedMessage], encoded: &EncodedMessages, facts: &[f32; FACTS]) -> Vec<f64> {
-        let impression = self.messages.impression(read, encoded);
-        self.outcome(&course_features::features(read, &encoded.acts(read), facts, &impression))
+    /// Outputs of step 2 for the selected messages.
+    fn outputs(&self, selection: &[SelectedMessage], encoded: &EncodedMessages, structure: &[f32; STRUCTURAL_FEATURES]) -> Vec<f64> {
+        let impression = self.messages.impression(selection, encoded);
+        self.outcome(&course_features::features(selection, &encoded.acts(selection), structure, &impression))
     }
 
     fn outcome(&self, features: &[f32]) -> Vec<f64> {
@@ -256,7 +257,7 @@ impl Reader {
     }
 }
 
-/// eˣ by additions and multiplications only: the library's function differs between processors in the last bit.
+/// eˣ by basic arithmetic only: the library's function differs between processors in the last bit.
 pub(crate) fn exp(value: f64) -> f64 {
     let halvings = 10;
     let small = value.clamp(-700.0, 700.0) / f64::from(1 << halvings);

@@ -3,15 +3,14 @@
 //! - a complaint lowers resolution accuracy, a clear one to at most 2.5; a confirmation raises it;
 //! - an AI message that neither answers nor carries anything out raises no score: false claims and farewells do not help.
 //!
-//! Each step compares the conversation up to a message with the conversation before it. Resolution
-//! accuracy has a floor above the minimum of the scale. Each complaint lowers the floor, so that further complaints can still
-//! lower the score.
+//! Each step compares the conversation up to a message with the conversation before it. Resolution accuracy has a floor
+//! above the minimum of the scale. Each complaint lowers the floor, so that further complaints can still lower the score.
 
 use super::Reader;
 use super::acts::{Act, MessageActs};
 use super::encoding::EncodedMessages;
 use super::selection::{SelectedMessage, selected_messages};
-use super::structure::{Unseen, facts};
+use super::structure::{HiddenItems, structural_features};
 use crate::transcript::{Role, Transcript};
 
 /// The ends of the scale.
@@ -28,7 +27,7 @@ const CLEAR: f32 = 0.9;
 /// Maximum resolution accuracy after a clear complaint.
 const MAX_AFTER_CLEAR_COMPLAINT: f64 = 2.5;
 /// Minimum word overlap of a customer's message that repeats an earlier one.
-const REPETITION_SIMILARITY: f64 = 0.4;
+const REPETITION_OVERLAP: f64 = 0.4;
 
 /// The two scores under the rules.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,17 +48,17 @@ struct State {
 
 /// Constraint on the scores by a message.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Effect {
+enum Constraint {
     /// Resolution accuracy falls, to at most `max`.
-    Lowers { max: f64 },
+    MustFall { max: f64 },
     /// Resolution accuracy rises.
-    Raises,
+    MustRise,
     /// No score rises.
-    NeverRaises,
-    /// The scores stay: no message was selected.
+    MustNotRise,
+    /// The scores stay, because no message was selected.
     Unchanged,
     /// The prediction counts as it is.
-    Unconstrained,
+    None,
 }
 
 /// Applies the rules to a conversation.
@@ -81,7 +80,7 @@ impl ScoreRules<'_, '_> {
         while index < items.len() {
             let start = index;
             index += 1;
-            // Each message of the customer is a step of its own.
+            // Each message of the customer is a separate step.
             while index < items.len() && !is_customer(start) && !is_customer(index) {
                 index += 1;
             }
@@ -95,74 +94,74 @@ impl ScoreRules<'_, '_> {
 
     /// The state after the items up to `end`; `None` until a message is selected.
     fn step(&self, before: Option<State>, start: usize, end: usize) -> Option<State> {
-        let read = selected_messages(self.transcript, end);
-        if read.is_empty() {
+        let selection = selected_messages(self.transcript, end);
+        if selection.is_empty() {
             return before;
         }
         let Some(State { scores: before, floor }) = before else {
-            let scores = self.model_scores(&read, FLOOR_WITHOUT_COMPLAINT);
+            let scores = self.model_scores(&selection, FLOOR_WITHOUT_COMPLAINT);
             return Some(State { scores, floor: FLOOR_WITHOUT_COMPLAINT });
         };
-        let effect = self.effect(&read, start);
+        let constraint = self.constraint(&selection, start);
         let floor =
-            if matches!(effect, Effect::Lowers { .. }) { (floor - MIN_CHANGE).max(MIN_SCORE) } else { floor };
+            if matches!(constraint, Constraint::MustFall { .. }) { (floor - MIN_CHANGE).max(MIN_SCORE) } else { floor };
         let Scores { resolution_accuracy: accuracy, interaction_effort: effort } =
-            self.model_scores(&read, floor);
-        let (accuracy, effort) = match effect {
-            Effect::Lowers { max } => {
+            self.model_scores(&selection, floor);
+        let (accuracy, effort) = match constraint {
+            Constraint::MustFall { max } => {
                 let lowered = accuracy.min(before.resolution_accuracy - MIN_CHANGE).min(max);
                 (lowered.max(floor), effort)
             }
-            Effect::Raises => (accuracy.max(before.resolution_accuracy + MIN_CHANGE).min(MAX_SCORE), effort),
-            Effect::NeverRaises => {
+            Constraint::MustRise => (accuracy.max(before.resolution_accuracy + MIN_CHANGE).min(MAX_SCORE), effort),
+            Constraint::MustNotRise => {
                 (accuracy.min(before.resolution_accuracy), effort.min(before.interaction_effort))
             }
-            Effect::Unchanged => return Some(State { scores: before, floor }),
-            Effect::Unconstrained => (accuracy, effort),
+            Constraint::Unchanged => return Some(State { scores: before, floor }),
+            Constraint::None => (accuracy, effort),
         };
         Some(State { scores: Scores { resolution_accuracy: accuracy, interaction_effort: effort }, floor })
     }
 
     /// Predicted scores for the messages, resolution accuracy not below `floor`.
-    fn model_scores(&self, read: &[SelectedMessage], floor: f64) -> Scores {
-        let facts = facts(self.transcript, read, Unseen::Excluded);
-        let outputs = self.reader.outputs(read, self.encoded, &facts);
+    fn model_scores(&self, selection: &[SelectedMessage], floor: f64) -> Scores {
+        let structure = structural_features(self.transcript, selection, HiddenItems::Excluded);
+        let outputs = self.reader.outputs(selection, self.encoded, &structure);
         let at =
             |index: usize, least| outputs.get(index).copied().unwrap_or(MIN_SCORE).clamp(least, MAX_SCORE);
         Scores { resolution_accuracy: at(0, floor), interaction_effort: at(1, MIN_SCORE) }
     }
 
     /// Constraint by the messages from `start` on.
-    fn effect(&self, read: &[SelectedMessage], start: usize) -> Effect {
-        let acts = self.encoded.acts(read);
+    fn constraint(&self, selection: &[SelectedMessage], start: usize) -> Constraint {
+        let acts = self.encoded.acts(selection);
         let new: Vec<(&SelectedMessage, &MessageActs)> =
-            read.iter().zip(&acts).filter(|(selected, _)| selected.item >= start).collect();
-        let Some((first, said)) = new.first() else { return Effect::Unchanged };
+            selection.iter().zip(&acts).filter(|(selected, _)| selected.item >= start).collect();
+        let Some((first, first_acts)) = new.first() else { return Constraint::Unchanged };
         if first.role == Role::Customer {
-            return self.customer_effect(first.item, said);
+            return self.customer_constraint(first.item, first_acts);
         }
         let helps = |acts: &MessageActs| {
             acts.has_any(&[Act::Answer, Act::CarryOut]) && !acts.has_any(&[Act::Close, Act::ClaimFalsely])
         };
         let may_help =
             |(selected, acts): &(&SelectedMessage, &MessageActs)| selected.role != Role::Ai || helps(acts);
-        if new.iter().any(may_help) { Effect::Unconstrained } else { Effect::NeverRaises }
+        if new.iter().any(may_help) { Constraint::None } else { Constraint::MustNotRise }
     }
 
-    fn customer_effect(&self, item: usize, said: &MessageActs) -> Effect {
-        let complaint = said.strongest(&Act::COMPLAINTS).map_or(0.0, |(_, probability)| probability);
-        let confirms = said.probability(Act::Confirm);
-        let repeats = self.transcript.similarity(item) > REPETITION_SIMILARITY && confirms < LIKELY;
+    fn customer_constraint(&self, item: usize, acts: &MessageActs) -> Constraint {
+        let complaint = acts.strongest(&Act::COMPLAINTS).map_or(0.0, |(_, probability)| probability);
+        let confirms = acts.probability(Act::Confirm);
+        let repeats = self.transcript.similarity(item) > REPETITION_OVERLAP && confirms < LIKELY;
         if repeats || self.transcript.repeats_first_request(item) {
-            return Effect::Lowers { max: MAX_SCORE };
+            return Constraint::MustFall { max: MAX_SCORE };
         }
         match (complaint >= LIKELY, confirms >= LIKELY) {
             (true, _) if complaint >= confirms => {
                 let max = if complaint >= CLEAR { MAX_AFTER_CLEAR_COMPLAINT } else { MAX_SCORE };
-                Effect::Lowers { max }
+                Constraint::MustFall { max }
             }
-            (_, true) => Effect::Raises,
-            _ => Effect::Unconstrained,
+            (_, true) => Constraint::MustRise,
+            _ => Constraint::None,
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Selection of the messages that the reader sees.
 //!
 //! Excluded are events and internal notes, which the customer never saw; prompt injections; and all but the first message
-//! of the AI after the customer's last message, because they answer nothing. A prompt injection counts as the customer's
-//! last message only if the customer wrote nothing else.
+//! of the AI after the customer's last message, because they answer no further message. A prompt injection counts as the
+//! customer's last message only if the customer wrote nothing else.
 
 use crate::transcript::{Item, Role, Transcript};
 
@@ -22,7 +22,7 @@ pub(crate) fn selected_messages(transcript: &Transcript<'_>, end: usize) -> Vec<
     let last_customer = items.iter().rposition(|item| by_customer(item) && !item.is_injected);
     let last_customer = last_customer.or_else(|| items.iter().rposition(by_customer));
     let mut had_reply = false;
-    let mut read = Vec::with_capacity(items.len());
+    let mut selection = Vec::with_capacity(items.len());
     for (index, item) in items.iter().enumerate() {
         if item.role.is_hidden_from_customer() {
             continue;
@@ -32,8 +32,8 @@ pub(crate) fn selected_messages(transcript: &Transcript<'_>, end: usize) -> Vec<
         // An injected reply counts as the first one, too.
         had_reply |= is_after_customer;
         if is_read {
-            read.push(SelectedMessage { item: index, role: item.role });
+            selection.push(SelectedMessage { item: index, role: item.role });
         }
     }
-    read
+    selection
 }

@@ -1,11 +1,11 @@
-//! Structural features: who wrote how much and when, and repetitions. Only sums, square roots and one quotient, so that the
-//! result is the same bytes on every machine.
+//! Structural features: who wrote how much and when, and repetitions. Only sums, quotients and square roots, so that the
+//! result has the same bytes on every machine.
 
 use super::selection::SelectedMessage;
 use crate::transcript::{Role, Transcript};
 
 /// Number of structural features.
-pub(crate) const FACTS: usize = 20;
+pub(crate) const STRUCTURAL_FEATURES: usize = 20;
 
 /// Thresholds of waits, in milliseconds.
 const WAITS: [i64; 5] = [2 * 60_000, 15 * 60_000, 3_600_000, 8 * 3_600_000, 2 * 86_400_000];
@@ -13,32 +13,32 @@ const ROLES: [Role; 6] = [Role::Customer, Role::Ai, Role::Human, Role::Mixed, Ro
 
 /// Whether items that the customer never saw are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unseen {
+pub(crate) enum HiddenItems {
     /// Notes and events count.
     Included,
     /// Notes and events do not count.
     Excluded,
 }
 
-/// The features, in a fixed order.
-pub(crate) fn facts(transcript: &Transcript<'_>, read: &[SelectedMessage], unseen: Unseen) -> [f32; FACTS] {
-    let selected = |role: Role| read.iter().filter(|selected| selected.role == role).count();
+/// The structural features, in a fixed order.
+pub(crate) fn structural_features(transcript: &Transcript<'_>, selection: &[SelectedMessage], hidden_items: HiddenItems) -> [f32; STRUCTURAL_FEATURES] {
+    let selected = |role: Role| selection.iter().filter(|selected| selected.role == role).count();
     let submitted = |role: Role| transcript.items.iter().filter(|item| item.role == role).count();
     let count = |role: Role| match role {
-        Role::Note | Role::System if unseen == Unseen::Excluded => 0,
+        Role::Note | Role::System if hidden_items == HiddenItems::Excluded => 0,
         Role::Note | Role::System => submitted(role),
         _ => selected(role),
     };
-    let speaks_last = |role: Role| flag(read.last().is_some_and(|selected| selected.role == role));
-    let waits = Waits::of(transcript, read);
+    let speaks_last = |role: Role| flag(selection.last().is_some_and(|selected| selected.role == role));
+    let waits = Waits::of(transcript, selection);
     let words = |answers: bool| -> u32 {
         let items =
-            read.iter().filter(|selected| selected.role.answers() == answers && selected.role != Role::Mixed);
+            selection.iter().filter(|selected| selected.role.is_answer() == answers && selected.role != Role::Mixed);
         items.filter_map(|selected| transcript.item(selected.item)).map(|item| item.words).sum()
     };
-    let most = |answers: bool| -> f32 {
+    let max_similarity = |answers: bool| -> f32 {
         let side =
-            read.iter().filter(|selected| selected.role.answers() == answers && selected.role != Role::Mixed);
+            selection.iter().filter(|selected| selected.role.is_answer() == answers && selected.role != Role::Mixed);
         side.map(|selected| transcript.similarity(selected.item)).fold(0.0, f64::max) as f32
     };
     let values = ROLES
@@ -50,35 +50,35 @@ pub(crate) fn facts(transcript: &Transcript<'_>, read: &[SelectedMessage], unsee
             flag(selected(Role::Ai) > 0),
             flag(selected(Role::Customer) > 0),
         ])
-        .chain([level(waits.whole), level(waits.longest), level(waits.for_human)])
-        .chain([most(false), most(true)])
+        .chain([level(waits.total), level(waits.longest), level(waits.for_human)])
+        .chain([max_similarity(false), max_similarity(true)])
         .chain([root(words(false)) / 8.0, root(words(true)) / 12.0])
         .chain([flag(transcript.subject().is_some())]);
-    let mut facts = [0.0; FACTS];
-    for (fact, value) in facts.iter_mut().zip(values) {
-        *fact = value;
+    let mut features = [0.0; STRUCTURAL_FEATURES];
+    for (feature, value) in features.iter_mut().zip(values) {
+        *feature = value;
     }
-    facts
+    features
 }
 
 /// Waits between the selected messages, in milliseconds.
 #[derive(Debug, Default)]
 struct Waits {
-    whole: i64,
+    total: i64,
     longest: i64,
     for_human: i64,
 }
 
 impl Waits {
-    fn of(transcript: &Transcript<'_>, read: &[SelectedMessage]) -> Self {
+    fn of(transcript: &Transcript<'_>, selection: &[SelectedMessage]) -> Self {
         let mut waits = Self::default();
         let mut before: Option<i64> = None;
         let mut human_came = false;
-        for item in read.iter().filter_map(|selected| transcript.item(selected.item)) {
+        for item in selection.iter().filter_map(|selected| transcript.item(selected.item)) {
             let at = item.message.timestamp.as_millis();
             let waited = before.map_or(0, |before| at - before);
             before = Some(at);
-            waits.whole += waited;
+            waits.total += waited;
             waits.longest = waits.longest.max(waited);
             if item.role == Role::Human && !human_came {
                 human_came = true;

@@ -16,9 +16,9 @@ pub(super) struct Excerpt<'a> {
     pub text: Cow<'a, str>,
 }
 
-/// Byte budget of each message of a conversation.
-pub(super) fn byte_budget(texts: impl Iterator<Item = usize>) -> usize {
-    let (count, total) = texts.fold((0, 0), |(count, total), length| (count + 1, total + length));
+/// Byte budget of each message of a conversation whose messages have these lengths in bytes.
+pub(super) fn byte_budget(lengths: impl Iterator<Item = usize>) -> usize {
+    let (count, total) = lengths.fold((0, 0), |(count, total), length| (count + 1, total + length));
     if total <= MAX_BYTES_IN_FULL { usize::MAX } else { MAX_BYTES_IN_FULL / count }
 }
 
@@ -35,20 +35,20 @@ impl<'a> Excerpt<'a> {
     }
 }
 
-/// The text up to its last blank, if that is near.
+/// The text up to its last blank, if that loses little of it.
 fn without_last_word(text: &str) -> &str {
-    let cut = text.rfind(char::is_whitespace).filter(|at| is_near(text.len() - at, text));
+    let cut = text.rfind(char::is_whitespace).filter(|at| loses_little(text.len() - at, text));
     cut.and_then(|at| text.get(..at)).unwrap_or(text)
 }
 
-/// The text behind its first blank, if that is near.
+/// The text after its first blank, if that loses little of it.
 fn without_first_word(text: &str) -> &str {
-    let cut = text.find(char::is_whitespace).filter(|at| is_near(*at, text));
+    let cut = text.find(char::is_whitespace).filter(|at| loses_little(*at, text));
     cut.and_then(|at| text.get(at..)).map_or(text, str::trim_start)
 }
 
 /// Whether dropping this many bytes loses little of the text.
-fn is_near(bytes: usize, text: &str) -> bool {
+fn loses_little(bytes: usize, text: &str) -> bool {
     bytes <= MAX_TRIMMED_WORD && bytes <= text.len() / 2
 }
 

@@ -8,20 +8,20 @@ const MIN_IDENTIFIER_DIGITS: usize = 3;
 struct Chunk {
     start: usize,
     digits: usize,
-    at_sign: bool,
+    has_at_sign: bool,
 }
 
-/// Calls `found` for each identifier, without the marks around it, and the byte offset of the text between spaces
-/// that it stands in, in order, until it returns false.
+/// Calls `found` for each identifier, in order, until it returns false: with the byte offset of its chunk and with the
+/// identifier without the punctuation around it.
 pub(super) fn for_each_identifier<'t>(text: &'t str, mut found: impl FnMut(usize, &'t str) -> bool) {
-    if digits(text) < MIN_IDENTIFIER_DIGITS && !text.contains('@') {
+    if count_digits(text) < MIN_IDENTIFIER_DIGITS && !text.contains('@') {
         return;
     }
     let mut chunk = Chunk::default();
     for (at, byte) in text.bytes().enumerate() {
         match byte {
             b'0'..=b'9' => chunk.digits += 1,
-            b'@' => chunk.at_sign = true,
+            b'@' => chunk.has_at_sign = true,
             _ => {
                 let space = space_width(text, at, byte);
                 if space > 0 {
@@ -38,8 +38,8 @@ pub(super) fn for_each_identifier<'t>(text: &'t str, mut found: impl FnMut(usize
     }
 }
 
-/// ASCII digits of `text`, counted in sums of one byte, which compilers make fast.
-fn digits(text: &str) -> usize {
+/// Number of ASCII digits of `text`, summed in bytes so that compilers vectorise the loop.
+fn count_digits(text: &str) -> usize {
     let sums = text.as_bytes().chunks(usize::from(u8::MAX));
     sums.map(|bytes| usize::from(bytes.iter().map(|byte| u8::from(byte.is_ascii_digit())).sum::<u8>())).sum()
 }
@@ -47,7 +47,7 @@ fn digits(text: &str) -> usize {
 impl Chunk {
     fn identifier<'t>(&self, text: &'t str, end: usize) -> Option<&'t str> {
         let has_enough_digits = self.digits >= MIN_IDENTIFIER_DIGITS;
-        if !has_enough_digits && !self.at_sign {
+        if !has_enough_digits && !self.has_at_sign {
             return None;
         }
         let bare = text.get(self.start..end)?.trim_matches(|character: char| !character.is_alphanumeric());

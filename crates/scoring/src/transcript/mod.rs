@@ -24,7 +24,7 @@ const MIN_REQUEST_WORDS: usize = 4;
 /// Minimum word overlap of a repeated request.
 const SAME_REQUEST_OVERLAP: f64 = 0.8;
 
-/// Role of an item. Every internal comment is a note, whoever the author.
+/// Role of an item. An internal comment is a note, whichever type its author has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     Customer,
@@ -48,7 +48,7 @@ impl Role {
     }
 
     /// Whether the item is an answer that the customer saw.
-    pub(crate) const fn answers(self) -> bool {
+    pub(crate) const fn is_answer(self) -> bool {
         matches!(self, Self::Ai | Self::Human)
     }
 
@@ -141,25 +141,25 @@ pub(crate) struct Transcript<'a> {
 impl<'a> Transcript<'a> {
     /// Parses every item once.
     pub(crate) fn read(injections: &InjectionDetector, conversation: &'a Conversation) -> Self {
-        // Notes and events have a budget of their own, so that they never displace text that the customer saw.
-        let budget_of = |unseen: bool| {
+        // Notes and events have a separate budget, so that they never displace text that the customer saw.
+        let budget_of = |is_hidden: bool| {
             let texts = conversation
                 .messages
                 .iter()
-                .filter(|message| Role::of(message).is_hidden_from_customer() == unseen);
+                .filter(|message| Role::of(message).is_hidden_from_customer() == is_hidden);
             byte_budget(texts.map(|message| message.content.len()))
         };
-        let (of_seen, of_unseen) = (budget_of(false), budget_of(true));
+        let (visible_budget, hidden_budget) = (budget_of(false), budget_of(true));
         let items: Vec<Item<'a>> = conversation
             .messages
             .iter()
             .map(|message| {
-                let max_bytes = if Role::of(message).is_hidden_from_customer() { of_unseen } else { of_seen };
+                let max_bytes = if Role::of(message).is_hidden_from_customer() { hidden_budget } else { visible_budget };
                 Item::read(message, max_bytes, injections.finds(&message.content))
             })
             .collect();
         let customer = indices(&items, |role| role == Role::Customer);
-        let answers = indices(&items, Role::answers);
+        let answers = indices(&items, Role::is_answer);
         let mut similarity = vec![0.0; items.len()];
         for side in [&customer, &answers] {
             fill_similarity(&items, side, &mut similarity);

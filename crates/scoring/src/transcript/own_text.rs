@@ -104,7 +104,8 @@ enum LineKind {
 
 fn classify_line(line: &str) -> LineKind {
     let first = line.trim_ascii_start().as_bytes().first().copied().unwrap_or(b' ');
-    // Fast path: first byte or length show that most lines are the author's own.
+    // Fast path: the first byte or the length shows that most lines are the author's own. U+000B is white space for `trim`
+    // but not for `trim_ascii_start`.
     let may_separate = matches!(
         first,
         b'>' | b'-'

@@ -25,7 +25,7 @@ const STOP_WORDS: [&str; 38] = [
 pub(super) struct Words {
     /// Words; in scripts without spaces two characters count as one.
     pub count: u32,
-    /// Hashes of content words, sorted.
+    /// Hashes of content words, sorted; in scripts without spaces, of pairs of characters.
     pub content: Vec<u64>,
     /// Hashes of order numbers, e-mail addresses and the like, sorted.
     pub identifiers: Vec<u64>,
@@ -36,7 +36,7 @@ impl Words {
     pub(super) fn of(text: &str) -> Self {
         let text = &nfc(text);
         let mut words = Self::default();
-        let mut unspaced: Option<char> = None;
+        let mut previous_unspaced: Option<char> = None;
         let mut unspaced_length = 0u32;
         let mut start: Option<usize> = None;
         for (at, character) in text.char_indices().chain(std::iter::once((text.len(), ' '))) {
@@ -48,14 +48,14 @@ impl Words {
             }
             if in_word && is_unspaced(character) {
                 words.count += u32::from(unspaced_length.is_multiple_of(2));
-                if let Some(before) = unspaced {
+                if let Some(before) = previous_unspaced {
                     words.add_content(hash((before, character)));
                 }
-                unspaced = Some(character);
+                previous_unspaced = Some(character);
                 unspaced_length += 1;
                 continue;
             }
-            (unspaced, unspaced_length) = (None, 0);
+            (previous_unspaced, unspaced_length) = (None, 0);
             if in_word && start.is_none() {
                 start = Some(at);
             }

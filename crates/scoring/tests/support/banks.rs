@@ -12,7 +12,7 @@ use super::{Speaker, all_samples, golden, read, with};
 /// The languages with banks.
 pub const LANGUAGES: [&str; 6] = ["en", "es", "de", "fr", "pt", "zh"];
 
-/// Languages that samples name and no bank covers.
+/// Languages of samples for which there is no bank.
 const WITHOUT_BANKS: [&str; 7] = ["it", "nl", "pl", "ja", "ru", "tr", "ko"];
 
 /// The only non-English sample outside the golden folder.
@@ -27,7 +27,7 @@ const SAMPLES_PER_PHRASE: usize = 2;
 /// Maximum samples of a language.
 const MAX_SAMPLES: usize = 30;
 
-/// Scores are rounded to tenths: half of one is no change.
+/// Maximum difference of equal scores: they are rounded to tenths.
 const ROUNDING: f64 = 0.05;
 
 /// Maximum change of a score by a neutral text.
@@ -36,7 +36,7 @@ const MAX_NEUTRAL_CHANGE: f64 = 0.25;
 /// A collection of phrases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bank {
-    /// Phrases that the reader was fitted on.
+    /// Phrases that the reader may be fitted on (`tests/metamorphic/README.md`).
     Known,
     /// Phrases that nothing is fitted on and no developer looks at: they measure generalisation.
     HeldOut,
@@ -106,7 +106,7 @@ impl Relation {
         }
     }
 
-    fn holds(self, before: Reading, after: Reading) -> bool {
+    fn holds(self, before: ComparedValues, after: ComparedValues) -> bool {
         let (accuracy, effort) = (after.accuracy - before.accuracy, after.effort - before.effort);
         match self {
             Self::Rejections | Self::Sarcasm | Self::HumanRequests | Self::ComplaintRepetitions => {
@@ -125,17 +125,17 @@ impl Relation {
 
 /// Values that the relations compare.
 #[derive(Debug, Clone, Copy)]
-struct Reading {
+struct ComparedValues {
     accuracy: f64,
     effort: f64,
     confirmed: bool,
 }
 
 /// `None` where AXIS does not apply.
-fn reading(scorer: &Scorer, conversation: &Conversation) -> Option<Reading> {
+fn compared_values(scorer: &Scorer, conversation: &Conversation) -> Option<ComparedValues> {
     let evaluation = scorer.evaluate(conversation);
     let dimensions = &evaluation.axis.as_ref()?.dimensions;
-    Some(Reading {
+    Some(ComparedValues {
         accuracy: dimensions.resolution_accuracy.score.value(),
         effort: dimensions.interaction_effort.score.value(),
         confirmed: evaluation.resolution.customer_confirmed,
@@ -182,16 +182,16 @@ impl BankOutcome {
 
 /// Adds every phrase of a bank to a few samples of its language that have AXIS.
 pub fn measure(scorer: &Scorer, bank: Bank, relation: Relation, language: &str) -> BankOutcome {
-    let samples: Vec<(Conversation, Reading)> = samples_in(language)
+    let samples: Vec<(Conversation, ComparedValues)> = samples_in(language)
         .into_iter()
-        .filter_map(|sample| reading(scorer, &sample).map(|before| (sample, before)))
+        .filter_map(|sample| compared_values(scorer, &sample).map(|before| (sample, before)))
         .take(MAX_SAMPLES)
         .collect();
     assert!(samples.len() >= 5, "too few samples in {language}");
     let outcome = |(at, phrase): (usize, String)| {
         let tried = samples.iter().cycle().skip(at * SAMPLES_PER_PHRASE).take(SAMPLES_PER_PHRASE);
-        let breaks = |(sample, before): &(Conversation, Reading)| {
-            let after = reading(scorer, &relation.apply(sample, &phrase)).unwrap();
+        let breaks = |(sample, before): &(Conversation, ComparedValues)| {
+            let after = compared_values(scorer, &relation.apply(sample, &phrase)).unwrap();
             (!relation.holds(*before, after)).then(|| sample.ticket_id.clone())
         };
         PhraseOutcome { broken: tried.filter_map(breaks).collect(), tried: SAMPLES_PER_PHRASE, phrase }
@@ -204,13 +204,13 @@ pub fn measure(scorer: &Scorer, bank: Bank, relation: Relation, language: &str) 
 
 /// Measures a variant on the English phrases and samples for which the relation holds without it.
 pub fn measure_variant(scorer: &Scorer, relation: Relation, variant: Variant) -> BankOutcome {
-    let samples: Vec<(Conversation, Reading)> = samples_in("en")
+    let samples: Vec<(Conversation, ComparedValues)> = samples_in("en")
         .into_iter()
         .step_by(SAMPLE_EVERY)
-        .filter_map(|sample| reading(scorer, &sample).map(|before| (sample, before)))
+        .filter_map(|sample| compared_values(scorer, &sample).map(|before| (sample, before)))
         .collect();
-    let holds = |(sample, before): &(Conversation, Reading), text: &str| {
-        relation.holds(*before, reading(scorer, &relation.apply(sample, text)).unwrap())
+    let holds = |(sample, before): &(Conversation, ComparedValues), text: &str| {
+        relation.holds(*before, compared_values(scorer, &relation.apply(sample, text)).unwrap())
     };
     let outcome = |phrase: String| {
         let plain: Vec<_> = samples.iter().filter(|sample| holds(sample, &phrase)).collect();

@@ -46,8 +46,8 @@ impl Expected {
         let effort = dimensions.map(|dimensions| dimensions.interaction_effort.score.value());
         let smoothness = dimensions.map(|dimensions| dimensions.handoff_smoothness.score.value());
         let confidence = dimensions.map(|dimensions| dimensions.resolution_accuracy.confidence.value());
-        let surest = confidence.unwrap_or(0.0).max(evaluation.resolution.confidence.value());
-        let lacking = self.flags.iter().flatten().filter(|flag| !evaluation.flags.contains(flag));
+        let highest_confidence = confidence.unwrap_or(0.0).max(evaluation.resolution.confidence.value());
+        let missing_flags = self.flags.iter().flatten().filter(|flag| !evaluation.flags.contains(flag));
         let mut violations: Vec<String> = [
             one_of("status", evaluation.resolution.status, self.resolution.as_ref()),
             one_of("by", evaluation.resolution.resolved_by, self.resolved_by.as_ref()),
@@ -57,12 +57,12 @@ impl Expected {
             within("RA", accuracy, self.RA_min, self.RA_max),
             within("IE", effort, self.IE_min, self.IE_max),
             within("HS", smoothness, self.HS_min, self.HS_max),
-            within("confidence", Some(surest), None, self.confidence_max),
+            within("confidence", Some(highest_confidence), None, self.confidence_max),
         ]
         .into_iter()
         .flatten()
         .collect();
-        violations.extend(lacking.map(|flag| format!("{flag:?} is not flagged")));
+        violations.extend(missing_flags.map(|flag| format!("{flag:?} is not flagged")));
         violations
     }
 }

@@ -1,4 +1,4 @@
-//! Variants of a phrase as mail clients, phones and hurried people send them.
+//! Variants of a phrase: other forms with the same meaning, as mail clients and phones produce them.
 
 use assay_contracts::conversation::{Author, Conversation};
 
@@ -9,7 +9,7 @@ pub enum Variant {
     Letter,
     /// In capitals.
     Capitals,
-    /// Above what the AI agent wrote, quoted as mail programs do.
+    /// Above the last message of the AI agent, quoted as mail programs do.
     Reply,
     /// After an unrelated sentence.
     Story,
@@ -58,7 +58,7 @@ fn wrapped(phrase: &str) -> String {
     lines.join("\n")
 }
 
-/// What the AI agent wrote last, every line behind a `>`.
+/// The last message of the AI agent, each line with the prefix `> `.
 fn quoted(sample: &Conversation) -> String {
     let written = sample.messages.iter().rfind(|message| matches!(message.author, Author::Ai { .. }));
     written.unwrap().content.lines().map(|line| format!("> {line}\n")).collect()

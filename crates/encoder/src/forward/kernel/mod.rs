@@ -55,18 +55,19 @@ pub(crate) trait Arithmetic: Copy {
     type Activation: Copy + Default;
     /// Packed weights of a matrix.
     type Weights;
-    /// Vectors per multiplication; their number is padded to a multiple of it.
+    /// Vectors that are multiplied together; the number of vectors is padded to a multiple of it.
     const ROWS: usize;
 
-    /// `quantised` is from −127 to 127.
+    /// Stores a quantised number, from −127 to 127.
     fn activation(quantised: i32) -> Self::Activation;
 
+    /// The buffer of `workspace` for this type of activations.
     fn activations(workspace: &mut Workspace) -> &mut Vec<Self::Activation>;
 
-    /// Packs rows of `inputs` signed bytes, a row for each output. Both numbers are multiples of sixteen.
+    /// Packs rows of `inputs` signed bytes, one row for each output. Inputs and outputs are multiples of sixteen.
     fn pack(rows: &[u8], inputs: usize) -> Self::Weights;
 
-    /// Writes the `outputs` (a range between multiples of sixteen) of as many vectors as there are `scales`.
+    /// For each vector (one per scale) writes the results of `outputs`, a range between multiples of sixteen.
     fn multiply(
         self,
         matrix: &Matrix<Self>,

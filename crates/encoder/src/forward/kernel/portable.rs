@@ -6,7 +6,7 @@ use super::{Arithmetic, Matrix};
 use crate::forward::{Input, LANES, Transformer, encode};
 use crate::workspace::{Workspace, resize};
 
-/// Numbers per 16-bit accumulation: 256 pairs of low bytes, up to 255 each, just fit.
+/// Numbers whose products are summed in 16 bits: the low bytes of 256 pairs, up to 255 each, just fit.
 const CHUNK: usize = 512;
 
 /// Runs on every processor.

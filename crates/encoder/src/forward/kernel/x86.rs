@@ -1,7 +1,7 @@
 //! Multiplication with AVX2, and with AVX-512 VNNI.
 //!
-//! The only place with `unsafe`: it calls functions with target features that were detected at run time, and copies
-//! registers to memory.
+//! The only place with `unsafe`: it calls functions with target features that were detected at run time, and converts
+//! between registers and arrays.
 
 #![allow(unsafe_code, reason = "functions for certain processors; each place says why it is sound")]
 
