@@ -145,7 +145,8 @@ impl<'a> ModelFile<'a> {
             if intact { ModelError::Header(error.to_string()) } else { ModelError::Checksum }
         };
         let FullHeader { header, tensors } =
-            serde_json::from_slice(content.get(PREFIX_LENGTH..header_end).unwrap_or_default()).map_err(explain)?;
+            serde_json::from_slice(content.get(PREFIX_LENGTH..header_end).unwrap_or_default())
+                .map_err(explain)?;
 
         let data_start = header_end.next_multiple_of(ALIGNMENT);
         let data_length =

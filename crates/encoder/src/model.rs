@@ -67,11 +67,15 @@ impl Model {
         let network = match kernel {
             Kernel::Portable => Network::Portable(read_transformer(&mut file, Portable, keep)?),
             #[cfg(target_arch = "x86_64")]
-            Kernel::Avx2 => Network::Avx2(read_transformer(&mut file, Avx2::detect().ok_or(unavailable)?, keep)?),
-            #[cfg(target_arch = "x86_64")]
-            Kernel::Avx512Vnni => {
-                Network::Avx512Vnni(read_transformer(&mut file, Avx512Vnni::detect().ok_or(unavailable)?, keep)?)
+            Kernel::Avx2 => {
+                Network::Avx2(read_transformer(&mut file, Avx2::detect().ok_or(unavailable)?, keep)?)
             }
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx512Vnni => Network::Avx512Vnni(read_transformer(
+                &mut file,
+                Avx512Vnni::detect().ok_or(unavailable)?,
+                keep,
+            )?),
             #[cfg(not(target_arch = "x86_64"))]
             Kernel::Avx2 | Kernel::Avx512Vnni => return Err(unavailable),
         };

@@ -16,7 +16,7 @@ mod table_text;
 
 use assay_scoring::ScorerError;
 
-pub use self::corpus::{Band, Benchmark, ConversationSet, Corpus, Estimate, Figures, CorpusPart, benchmark};
+pub use self::corpus::{Band, Benchmark, ConversationSet, Corpus, CorpusPart, Estimate, Figures, benchmark};
 pub use self::data::{DataError, Label, Labels, ReviewedConversations};
 pub use self::describe::describe;
 pub use self::evaluate::evaluate;

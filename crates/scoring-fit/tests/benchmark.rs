@@ -112,7 +112,11 @@ fn incomplete_corpus_is_refused_with_file() {
     );
     assert!(refused(CorpusPart::Train).contains("no rated conversations in the part `train`"));
     fs::write(folder.path().join("ratings/z.r1.txt"), "").unwrap();
-    assert!(refused(CorpusPart::Test).contains("z.r1.txt, line 1: it must be called"), "{}", refused(CorpusPart::Test));
+    assert!(
+        refused(CorpusPart::Test).contains("z.r1.txt, line 1: it must be called"),
+        "{}",
+        refused(CorpusPart::Test)
+    );
     fs::remove_file(folder.path().join("ratings/z.r1.txt")).unwrap();
     fs::write(folder.path().join("writers.tsv"), "writer\tpart\twording\tlanguage\na\ttests\ttone\ten\n")
         .unwrap();

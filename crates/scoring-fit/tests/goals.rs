@@ -15,7 +15,7 @@ use std::path::Path;
 use assay_contracts::conversation::Conversation;
 use assay_contracts::evaluation::{Dimensions, Evaluation};
 use assay_scoring::Scorer;
-use assay_scoring_fit::{Corpus, Estimate, Figures, CorpusPart, benchmark, spearman};
+use assay_scoring_fit::{Corpus, CorpusPart, Estimate, Figures, benchmark, spearman};
 use measurement_data::measurement_data;
 use public::held_out;
 use serde_json::Value;

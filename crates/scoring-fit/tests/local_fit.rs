@@ -7,7 +7,9 @@ mod support;
 use assay_contracts::conversation::Conversation;
 use assay_contracts::evaluation::Axis;
 use assay_scoring::{Adjustment, LinearModel, Scorer};
-use assay_scoring_fit::{Change, Dimension, FitError, FittedWeights, ReviewedConversations, WorseWeights, fit_local};
+use assay_scoring_fit::{
+    Change, Dimension, FitError, FittedWeights, ReviewedConversations, WorseWeights, fit_local,
+};
 use serde_json::{Value, json};
 use support::{bodies, customer_messages, reviewed};
 
@@ -129,7 +131,8 @@ fn fit_is_deterministic() {
 #[test]
 fn too_few_labels_are_refused() {
     let bodies = bodies(40);
-    let refused = fit(&bodies, &impatient_labels(&bodies[..24]), WorseWeights::Accept).unwrap_err().to_string();
+    let refused =
+        fit(&bodies, &impatient_labels(&bodies[..24]), WorseWeights::Accept).unwrap_err().to_string();
     assert!(refused.contains("24 labelled conversations are too few, 25 are needed"), "{refused}");
     fit(&bodies, &impatient_labels(&bodies[..25]), WorseWeights::Accept).unwrap();
 }

@@ -77,7 +77,9 @@ fn relations_hold_on_measurement_data() {
     for (author, text, must) in RELATIONS {
         let (mut tried, mut held) = (0.0, 0.0);
         for (body, before) in bodies.iter().zip(&before) {
-            if let (Some(before), Some(after)) = (before, accuracy(&scorer, &with_message(body, author, text))) {
+            if let (Some(before), Some(after)) =
+                (before, accuracy(&scorer, &with_message(body, author, text)))
+            {
                 tried += 1.0;
                 held += f64::from(u8::from(holds(must, after - before)));
             }

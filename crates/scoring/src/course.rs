@@ -100,8 +100,8 @@ impl CustomerCourse {
             course.reopened |= acts.has(Act::Return) || course.end.is_content() && next.is_unhappy();
             let complaint_stands =
                 same_turn && course.end.is_unhappy() && !next.is_unhappy() && next != EndState::Confirmed;
-            let confirmation_stands = course.end == EndState::Confirmed
-                && matches!(next, EndState::Thanked | EndState::Accepted);
+            let confirmation_stands =
+                course.end == EndState::Confirmed && matches!(next, EndState::Thanked | EndState::Accepted);
             let is_addition = same_turn && next == EndState::Open && course.end != EndState::Absent;
             if !complaint_stands && !confirmation_stands && !is_addition {
                 course.end = next;

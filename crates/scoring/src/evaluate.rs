@@ -154,7 +154,8 @@ fn axis(
         basis: "reader".to_owned(),
     };
     let without_handoff = [resolution_accuracy.score, interaction_effort.score];
-    let score = Score::mean(&[without_handoff[0], without_handoff[1], handoff_smoothness.score]).unwrap_or(Score::MIN);
+    let score = Score::mean(&[without_handoff[0], without_handoff[1], handoff_smoothness.score])
+        .unwrap_or(Score::MIN);
     let excluding_handoff = Score::mean(&without_handoff).unwrap_or(Score::MIN);
     Axis {
         score,

@@ -270,7 +270,9 @@ fn difference(builtin: &Evaluation, ruling: &Ruling) -> Difference {
     if !same_verdict {
         return Difference::Verdict;
     }
-    let Some(dimensions) = builtin.axis.as_ref().map(|axis| &axis.dimensions) else { return Difference::Nothing };
+    let Some(dimensions) = builtin.axis.as_ref().map(|axis| &axis.dimensions) else {
+        return Difference::Nothing;
+    };
     let handoff = ruling.handoff_smoothness.unwrap_or(dimensions.handoff_smoothness.score);
     let pairs = [
         (ruling.resolution_accuracy, dimensions.resolution_accuracy.score),

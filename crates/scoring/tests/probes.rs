@@ -51,7 +51,10 @@ fn violations(evaluation: &Evaluation, expected: &Expected) -> Vec<String> {
     let checks = [
         (
             "resolution",
-            expected.resolution.as_ref().is_none_or(|allowed| allowed.contains(&evaluation.resolution.status)),
+            expected
+                .resolution
+                .as_ref()
+                .is_none_or(|allowed| allowed.contains(&evaluation.resolution.status)),
         ),
         ("RA_min", at_least(expected.RA_min, accuracy)),
         ("RA_max", at_most(expected.RA_max, accuracy)),

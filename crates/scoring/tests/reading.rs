@@ -54,7 +54,8 @@ fn clear_endings_are_classified() {
     let confirmed = evaluate(&after_answer(&[("contact", "Thank you, I am in again. It works now!")]));
     assert_eq!(confirmed.resolution.status, ResolutionStatus::Resolved);
     assert_eq!(confirmed.resolution.resolved_by, ResolvedBy::Ai);
-    let rejected = evaluate(&after_answer(&[("contact", "No, that did not fix it. It is still not working.")]));
+    let rejected =
+        evaluate(&after_answer(&[("contact", "No, that did not fix it. It is still not working.")]));
     assert_eq!(rejected.resolution.status, ResolutionStatus::NotResolved);
     assert!(rejected.evidence.iter().any(|evidence| evidence.quote.contains("did not fix it")));
 }
@@ -62,7 +63,9 @@ fn clear_endings_are_classified() {
 #[test]
 fn complaints_lower_and_confirmations_raise_accuracy() {
     let before = scores(&ANSWERED).0;
-    assert!(scores(&after_answer(&[("contact", "No, that did not fix it. It is still not working.")])).0 < before);
+    assert!(
+        scores(&after_answer(&[("contact", "No, that did not fix it. It is still not working.")])).0 < before
+    );
     assert!(scores(&after_answer(&[("contact", "I want to talk to a real person please.")])).0 < before);
     assert!(scores(&after_answer(&[("contact", "Thank you so much, that solved it!")])).0 > before);
 }
@@ -137,7 +140,8 @@ fn line_ends_and_unicode_form_change_no_score() {
 
 #[test]
 fn human_who_never_wrote_is_not_the_solver() {
-    let confirmed = evaluate(&after_answer(&[("contact", "Your colleague Anna fixed it, thank you, it works now.")]));
+    let confirmed =
+        evaluate(&after_answer(&[("contact", "Your colleague Anna fixed it, thank you, it works now.")]));
     assert_ne!(confirmed.resolution.resolved_by, ResolvedBy::Human);
 }
 

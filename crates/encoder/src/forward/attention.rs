@@ -42,7 +42,8 @@ pub(crate) fn attend(input: AttentionInput<'_>, buffers: &mut AttentionBuffers, 
             let (queries_of_span, later_queries) = queries.split_at(span.queries * hidden);
             let (context_of_span, later_context) = context.split_at_mut(span.queries * hidden);
             (queries, context) = (later_queries, later_context);
-            let groups = queries_of_span.chunks(LANES * hidden).zip(context_of_span.chunks_mut(LANES * hidden));
+            let groups =
+                queries_of_span.chunks(LANES * hidden).zip(context_of_span.chunks_mut(LANES * hidden));
             for (queries, context) in groups {
                 pack_queries(queries, hidden, start, &mut buffers.queries);
                 attend_head(span.tokens, tokens, buffers, HeadOutput { context, hidden, start });

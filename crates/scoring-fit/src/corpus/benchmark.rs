@@ -4,7 +4,7 @@ use assay_contracts::evaluation::{ChargeAssessment, Evaluation, ResolutionStatus
 use serde::Serialize;
 
 use super::ratings::Rating;
-use super::{Corpus, RatedConversation, CorpusPart, Wording};
+use super::{Corpus, CorpusPart, RatedConversation, Wording};
 use crate::metrics::{confidence_interval, spearman};
 use crate::scored::scores_of;
 

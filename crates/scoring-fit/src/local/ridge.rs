@@ -37,7 +37,8 @@ pub(super) struct Row {
 /// Fits the score whose shipped value is input `index`. Without rows it stays as shipped.
 pub(super) fn fit(rows: &[Row], index: usize) -> LinearModel {
     let line = solve(rows, index, best_penalty(rows, index));
-    let is_within_limit = line.factors.iter().chain([&line.intercept]).all(|factor| factor.abs() <= MAX_FACTOR);
+    let is_within_limit =
+        line.factors.iter().chain([&line.intercept]).all(|factor| factor.abs() <= MAX_FACTOR);
     if is_within_limit { line } else { solve(rows, index, PENALTIES[0]) }
 }
 
@@ -89,9 +90,10 @@ fn solve(rows: &[Row], index: usize, penalty: f64) -> LinearModel {
     }
     let mut rhs = [0.0; INPUTS];
     for row in rows {
-        let column = combine(combine(row.inputs, means, |input, mean| input - mean), spreads, |value, spread| {
-            value / spread
-        });
+        let column =
+            combine(combine(row.inputs, means, |input, mean| input - mean), spreads, |value, spread| {
+                value / spread
+            });
         for (entries, value) in matrix.iter_mut().zip(column) {
             *entries = combine(*entries, column, |entry, other| entry + value * other);
         }

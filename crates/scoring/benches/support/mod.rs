@@ -30,7 +30,8 @@ impl Corpus {
     /// The load corpus if it is present, else the samples of the tests.
     pub fn load() -> Self {
         if Path::new(LOAD_CORPUS).exists() {
-            let unpacked = Command::new("gzip").args(["-dc", LOAD_CORPUS]).output().expect("gzip can be started");
+            let unpacked =
+                Command::new("gzip").args(["-dc", LOAD_CORPUS]).output().expect("gzip can be started");
             assert!(unpacked.status.success(), "{LOAD_CORPUS} can be unpacked");
             let conversations = parse_lines(&unpacked.stdout).into_iter().step_by(ONE_IN).collect();
             return Self { name: "load corpus, one in twenty", conversations };

@@ -95,7 +95,8 @@ fn most_probable(
     let is_open = handoff.handoff.state == HandoffState::RequestedNotCompleted
         || ends_with_clear_complaint(transcript, reading);
     let status_log_probabilities = log_softmax(&reading.status.map(|logit| logit / calibration.temperature));
-    let (solver_log_probabilities, charge_log_probabilities) = (log_softmax(&reading.solver), log_softmax(&reading.charge));
+    let (solver_log_probabilities, charge_log_probabilities) =
+        (log_softmax(&reading.solver), log_softmax(&reading.charge));
     let mut best = (Status::NotResolved, ResolvedBy::None, f64::MIN);
     for (status, status_log_probability) in STATUSES.into_iter().zip(status_log_probabilities) {
         for (solver, solver_log_probability) in SOLVERS.into_iter().zip(solver_log_probabilities) {
@@ -108,15 +109,19 @@ fn most_probable(
                 .zip(charge_log_probabilities)
                 .find(|(known, _)| *known == charge)
                 .map_or(0.0, |(_, value)| value);
-            let sum = status_log_probability + solver_log_probability + CHARGE_WEIGHT * charge_log_probability;
+            let sum =
+                status_log_probability + solver_log_probability + CHARGE_WEIGHT * charge_log_probability;
             if sum > best.2 {
                 best = (status, solver, sum);
             }
         }
     }
     let (status, solver, _) = best;
-    let certainty =
-        STATUSES.into_iter().zip(status_log_probabilities).find(|(known, _)| *known == status).map_or(0.0, |(_, value)| exp(value));
+    let certainty = STATUSES
+        .into_iter()
+        .zip(status_log_probabilities)
+        .find(|(known, _)| *known == status)
+        .map_or(0.0, |(_, value)| exp(value));
     (status, solver, certainty)
 }
 

@@ -63,7 +63,8 @@ fn passage(content: &str, from_the_end: bool) -> (usize, usize) {
     if text.len() <= MAX_QUOTE_BYTES {
         return (start, end);
     }
-    let (from, to) = if from_the_end { (last_part_start(text), text.len()) } else { (0, first_part_end(text)) };
+    let (from, to) =
+        if from_the_end { (last_part_start(text), text.len()) } else { (0, first_part_end(text)) };
     let part = text.get(from..to).unwrap_or("");
     let blanks = part.len() - part.trim_start().len();
     (start + from + blanks, start + from + part.trim_end().len())

@@ -22,7 +22,9 @@ pub(super) fn features(
     impression: &[f32],
 ) -> Vec<f32> {
     let of_role = |keep: fn(Role) -> bool| -> Vec<usize> {
-        (0..selection.len()).filter(|at| selection.get(*at).is_some_and(|selected| keep(selected.role))).collect()
+        (0..selection.len())
+            .filter(|at| selection.get(*at).is_some_and(|selected| keep(selected.role)))
+            .collect()
     };
     let customer = of_role(|role| role == Role::Customer);
     let answers = of_role(Role::speaks_to_customer);

@@ -229,7 +229,8 @@ struct EncodedMessage {
 impl EncodedMessages {
     /// Acts of the selected messages.
     pub(super) fn acts(&self, selection: &[SelectedMessage]) -> Vec<MessageActs> {
-        selection.iter()
+        selection
+            .iter()
             .map(|selected| self.message(selected).map_or_else(MessageActs::default, |message| message.acts))
             .collect()
     }

@@ -247,7 +247,12 @@ impl Reader {
     }
 
     /// Outputs of step 2 for the selected messages.
-    fn outputs(&self, selection: &[SelectedMessage], encoded: &EncodedMessages, structure: &[f32; STRUCTURAL_FEATURES]) -> Vec<f64> {
+    fn outputs(
+        &self,
+        selection: &[SelectedMessage],
+        encoded: &EncodedMessages,
+        structure: &[f32; STRUCTURAL_FEATURES],
+    ) -> Vec<f64> {
         let impression = self.messages.impression(selection, encoded);
         self.outcome(&course_features::features(selection, &encoded.acts(selection), structure, &impression))
     }

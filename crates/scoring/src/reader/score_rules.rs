@@ -103,8 +103,11 @@ impl ScoreRules<'_, '_> {
             return Some(State { scores, floor: FLOOR_WITHOUT_COMPLAINT });
         };
         let constraint = self.constraint(&selection, start);
-        let floor =
-            if matches!(constraint, Constraint::MustFall { .. }) { (floor - MIN_CHANGE).max(MIN_SCORE) } else { floor };
+        let floor = if matches!(constraint, Constraint::MustFall { .. }) {
+            (floor - MIN_CHANGE).max(MIN_SCORE)
+        } else {
+            floor
+        };
         let Scores { resolution_accuracy: accuracy, interaction_effort: effort } =
             self.model_scores(&selection, floor);
         let (accuracy, effort) = match constraint {
@@ -112,7 +115,9 @@ impl ScoreRules<'_, '_> {
                 let lowered = accuracy.min(before.resolution_accuracy - MIN_CHANGE).min(max);
                 (lowered.max(floor), effort)
             }
-            Constraint::MustRise => (accuracy.max(before.resolution_accuracy + MIN_CHANGE).min(MAX_SCORE), effort),
+            Constraint::MustRise => {
+                (accuracy.max(before.resolution_accuracy + MIN_CHANGE).min(MAX_SCORE), effort)
+            }
             Constraint::MustNotRise => {
                 (accuracy.min(before.resolution_accuracy), effort.min(before.interaction_effort))
             }

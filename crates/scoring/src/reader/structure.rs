@@ -21,7 +21,11 @@ pub(crate) enum HiddenItems {
 }
 
 /// The structural features, in a fixed order.
-pub(crate) fn structural_features(transcript: &Transcript<'_>, selection: &[SelectedMessage], hidden_items: HiddenItems) -> [f32; STRUCTURAL_FEATURES] {
+pub(crate) fn structural_features(
+    transcript: &Transcript<'_>,
+    selection: &[SelectedMessage],
+    hidden_items: HiddenItems,
+) -> [f32; STRUCTURAL_FEATURES] {
     let selected = |role: Role| selection.iter().filter(|selected| selected.role == role).count();
     let submitted = |role: Role| transcript.items.iter().filter(|item| item.role == role).count();
     let count = |role: Role| match role {
@@ -32,13 +36,15 @@ pub(crate) fn structural_features(transcript: &Transcript<'_>, selection: &[Sele
     let speaks_last = |role: Role| flag(selection.last().is_some_and(|selected| selected.role == role));
     let waits = Waits::of(transcript, selection);
     let words = |answers: bool| -> u32 {
-        let items =
-            selection.iter().filter(|selected| selected.role.is_answer() == answers && selected.role != Role::Mixed);
+        let items = selection
+            .iter()
+            .filter(|selected| selected.role.is_answer() == answers && selected.role != Role::Mixed);
         items.filter_map(|selected| transcript.item(selected.item)).map(|item| item.words).sum()
     };
     let max_similarity = |answers: bool| -> f32 {
-        let side =
-            selection.iter().filter(|selected| selected.role.is_answer() == answers && selected.role != Role::Mixed);
+        let side = selection
+            .iter()
+            .filter(|selected| selected.role.is_answer() == answers && selected.role != Role::Mixed);
         side.map(|selected| transcript.similarity(selected.item)).fold(0.0, f64::max) as f32
     };
     let values = ROLES

@@ -154,7 +154,8 @@ impl<'a> Transcript<'a> {
             .messages
             .iter()
             .map(|message| {
-                let max_bytes = if Role::of(message).is_hidden_from_customer() { hidden_budget } else { visible_budget };
+                let max_bytes =
+                    if Role::of(message).is_hidden_from_customer() { hidden_budget } else { visible_budget };
                 Item::read(message, max_bytes, injections.finds(&message.content))
             })
             .collect();
