@@ -25,7 +25,8 @@ use serde_json::Value;
 struct SetGoals {
     set: &'static str,
     goals: [f64; 6],
-    /// Measured on `test`, rounded down; may only be raised while the writers of the part stay.
+    /// Measured on `test` with the model that ships, rounded down; may only be raised while the model and the writers of the
+    /// part stay (ADR 25).
     floors: [f64; 6],
 }
 
@@ -33,22 +34,22 @@ const CORPUS: [SetGoals; 4] = [
     SetGoals {
         set: "everyday",
         goals: [0.88, 0.80, 0.85, 0.92, 0.92, 0.90],
-        floors: [0.830, 0.890, 0.845, 0.845, 0.835, 0.735],
+        floors: [0.830, 0.900, 0.845, 0.855, 0.885, 0.750],
     },
     SetGoals {
         set: "unusual",
         goals: [0.78, 0.78, 0.75, 0.85, 0.85, 0.82],
-        floors: [0.880, 0.915, 0.815, 0.795, 0.795, 0.810],
+        floors: [0.885, 0.930, 0.855, 0.835, 0.835, 0.825],
     },
     SetGoals {
         set: "languages",
         goals: [0.75, 0.72, 0.70, 0.80, 0.80, 0.78],
-        floors: [0.855, 0.875, 0.725, 0.715, 0.785, 0.695],
+        floors: [0.845, 0.885, 0.780, 0.755, 0.810, 0.760],
     },
     SetGoals {
         set: "tone",
         goals: [0.70, 0.65, 0.70, 0.80, 0.80, 0.78],
-        floors: [0.690, 0.710, 0.700, 0.755, 0.795, 0.745],
+        floors: [0.710, 0.720, 0.725, 0.755, 0.800, 0.775],
     },
 ];
 
@@ -59,15 +60,15 @@ struct PublicSet {
     score: fn(&Dimensions) -> f64,
     /// 0.03 below the earlier scorer of phrase lists, which was also fitted on other parts of the set.
     goal: f64,
-    /// Measured, rounded down; may only be raised.
+    /// Measured with the model that ships, rounded down; may only be raised while it stays (ADR 25).
     floor: f64,
 }
 
 const PUBLIC: [PublicSet; 4] = [
-    PublicSet { name: "stc3_en", label: "A", score: accuracy, goal: 0.632 - 0.03, floor: 0.495 },
-    PublicSet { name: "stc3_en", label: "E", score: effort, goal: 0.715 - 0.03, floor: 0.560 },
-    PublicSet { name: "reuse_sgd", label: "goal3", score: accuracy, goal: 0.744 - 0.03, floor: 0.515 },
-    PublicSet { name: "reuse_mwoz", label: "goal3", score: accuracy, goal: 0.472 - 0.03, floor: 0.300 },
+    PublicSet { name: "stc3_en", label: "A", score: accuracy, goal: 0.632 - 0.03, floor: 0.490 },
+    PublicSet { name: "stc3_en", label: "E", score: effort, goal: 0.715 - 0.03, floor: 0.565 },
+    PublicSet { name: "reuse_sgd", label: "goal3", score: accuracy, goal: 0.744 - 0.03, floor: 0.615 },
+    PublicSet { name: "reuse_mwoz", label: "goal3", score: accuracy, goal: 0.472 - 0.03, floor: 0.390 },
 ];
 
 fn accuracy(scored: &Dimensions) -> f64 {

@@ -49,8 +49,7 @@ fn final_complaint_lowers_resolution_accuracy() {
             }
         }
     }
-    // The only known exception: sarcasm after an injection.
-    assert_eq!(not_lowered, ["injection-by-the-ai: Oh great, thanks for nothing."]);
+    assert!(not_lowered.is_empty(), "{not_lowered:#?}");
 }
 
 #[test]

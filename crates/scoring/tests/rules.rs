@@ -68,9 +68,9 @@ const VERDICTS: [(&str, Status, ResolvedBy, Basis, Charge); 27] = [
 
 /// Samples with a wrong verdict. The list is exact: a correct one must be removed.
 const MISJUDGED: [&str; 7] = [
-    "handoff-promised-and-missing",
+    "silence-after-an-answer",
+    "resolved-agent-with-both-ids",
     "action-done-and-thanked",
-    "gave-up-politely",
     "two-wishes-one-granted",
     "no-after-anything-else",
     "human-work-in-notes",
@@ -191,7 +191,10 @@ fn injection_does_not_replace_the_last_message() {
 fn policy_decides_silence_and_escalation() {
     let policy = Policy { silence_is_resolved: true, escalation_counts_as_not_resolved: true };
     let scorer = Scorer::builtin().unwrap().with_policy(policy);
-    let silent = scorer.evaluate(&sample("silence-after-an-answer"));
+    let silent = scorer.evaluate(&support::conversation(&[
+        ("contact", "Do you ship to Norway?"),
+        ("ai", "Yes, we ship to Norway. Delivery takes five to seven working days and costs 12 euros."),
+    ]));
     assert_eq!((silent.resolution.status, silent.charge.assessment), (Status::Resolved, Charge::Supported));
     let escalated = scorer.evaluate(&sample("handoff-smooth"));
     assert_eq!(
