@@ -1,4 +1,5 @@
-//! Quality goals of the scorer on conversations outside the fit of its encoder, and measured floors. Defined only here.
+//! Quality goals of the scorer, which are reported, and floors, which it must reach, on conversations that its encoder was
+//! not fitted on. They are defined only here.
 
 #![allow(
     clippy::unwrap_used,
@@ -15,7 +16,7 @@ use std::path::Path;
 use assay_contracts::conversation::Conversation;
 use assay_contracts::evaluation::{Dimensions, Evaluation};
 use assay_scoring::Scorer;
-use assay_scoring_fit::{Corpus, Estimate, Figures, CorpusPart, benchmark, spearman};
+use assay_scoring_fit::{Corpus, CorpusPart, Estimate, Figures, benchmark, spearman};
 use measurement_data::measurement_data;
 use public::held_out;
 use serde_json::Value;
@@ -57,7 +58,7 @@ struct PublicSet {
     name: &'static str,
     label: &'static str,
     score: fn(&Dimensions) -> f64,
-    /// 0.03 below the earlier scorer of phrase lists, which was also fitted on other parts of the set.
+    /// 0.03 below the rho of the earlier scorer (phrase lists), which was also fitted on other parts of the set.
     goal: f64,
     /// Measured, rounded down; may only be raised.
     floor: f64,
@@ -78,7 +79,7 @@ fn effort(scored: &Dimensions) -> f64 {
     scored.interaction_effort.score.value()
 }
 
-/// On the part `test`: no choice was based on it.
+/// Uses the part `test`, on which no choice was based.
 #[test]
 fn held_out_writers_reach_their_floors() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
@@ -91,7 +92,7 @@ fn held_out_writers_reach_their_floors() {
     for SetGoals { set, goals, floors } in CORPUS {
         let measured = found.sets.iter().find(|found| found.name == set).unwrap();
         for (((what, value), goal), floor) in figures(&measured.scorer).into_iter().zip(goals).zip(floors) {
-            eprintln!("{set}, {what}: {value:.3}, floor {floor}, {}", reached(value, goal));
+            eprintln!("{set}, {what}: {value:.3}, floor {floor}, {}", goal_text(value, goal));
             if value < floor {
                 below_floor.push(format!("{set}, {what}: {value:.3} < {floor}"));
             }
@@ -113,7 +114,7 @@ fn public_sets_reach_their_floors_on_measurement_data() {
             .filter_map(|(body, labels)| Some((labels[label].as_f64()?, score(&dimensions(&scorer, body)?))))
             .collect();
         let rho = spearman(&pairs);
-        eprintln!("{name}, {label}: {rho:.3} of {}, floor {floor}, {}", pairs.len(), reached(rho, goal));
+        eprintln!("{name}, {label}: {rho:.3} of {}, floor {floor}, {}", pairs.len(), goal_text(rho, goal));
         if rho < floor {
             below_floor.push(format!("{name}, {label}: {rho:.3} < {floor}"));
         }
@@ -121,7 +122,7 @@ fn public_sets_reach_their_floors_on_measurement_data() {
     assert!(below_floor.is_empty(), "{below_floor:#?}");
 }
 
-fn reached(value: f64, goal: f64) -> String {
+fn goal_text(value: f64, goal: f64) -> String {
     format!("goal {goal:.3}: {}", if value < goal { "not reached" } else { "reached" })
 }
 

@@ -7,7 +7,9 @@ mod support;
 use assay_contracts::conversation::Conversation;
 use assay_contracts::evaluation::Axis;
 use assay_scoring::{Adjustment, LinearModel, Scorer};
-use assay_scoring_fit::{Change, Dimension, FitError, FittedWeights, ReviewedConversations, WorseWeights, fit_local};
+use assay_scoring_fit::{
+    Change, Dimension, FitError, FittedWeights, ReviewedConversations, WorseWeights, fit_local,
+};
 use serde_json::{Value, json};
 use support::{bodies, customer_messages, reviewed};
 
@@ -137,7 +139,7 @@ fn too_few_labels_are_refused() {
 #[test]
 fn unhelpful_labels_are_refused_unless_forced() {
     let bodies = bodies(50);
-    // The shipped scores themselves with a jitter that nothing explains: every fit is worse.
+    // The shipped scores with a jitter that no input explains: every fit is worse.
     let scorer = Scorer::builtin().unwrap();
     let labels: Vec<Value> = bodies
         .iter()
