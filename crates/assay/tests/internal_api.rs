@@ -14,8 +14,8 @@ use assay_contracts::conversation::Conversation;
 use assay_contracts::evaluations::{EvaluationPage, Neighbours, Summary, TicketTranscript};
 use assay_contracts::export::{DownloadAddress, Export, NewExport};
 use assay_contracts::internal::{
-    Deletion, FindAgents, FoundAgents, InterestPage, Progress, ReadTranscripts, ResolveKey, ResolvedKey,
-    RetentionPage, TicketCount, Transcripts,
+    Deletion, FindAgents, FoundAgents, Progress, ReadTranscripts, ResolveKey, ResolvedKey, RetentionPage,
+    SubscribersPage, TicketCount, Transcripts,
 };
 use assay_contracts::page::Page;
 use assay_contracts::ticket::{ImportReceipt, Ticket};
@@ -110,7 +110,7 @@ fn internal_api_examples_are_read_by_both_ends() {
             ("listEvaluations", false) => round_trips::<EvaluationPage>(&example),
             ("summarizeEvaluations", false) => round_trips::<Summary>(&example),
             ("findNeighbours", false) => round_trips::<Neighbours>(&example),
-            ("listInterest", false) => round_trips::<InterestPage>(&example),
+            ("listInterest", false) => round_trips::<SubscribersPage>(&example),
             ("createWebhook", true) => NewWebhook::parse(example.to_string().as_bytes()).is_ok(),
             ("createWebhook", false) => round_trips::<CreatedWebhook>(&example),
             ("listWebhooks", false) => round_trips::<Page<Webhook>>(&example),

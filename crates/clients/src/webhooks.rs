@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use assay_contracts::ids::OrganizationId;
-use assay_contracts::internal::InterestPage;
+use assay_contracts::internal::SubscribersPage;
 use assay_platform::auth::ServiceClaims;
 
 use super::{ClientError, ServiceClient};
@@ -27,7 +27,7 @@ impl WebhooksClient {
     pub async fn subscribers(&self) -> Result<HashSet<OrganizationId>, ClientError> {
         let (mut organizations, mut path) = (HashSet::new(), "/internal/v1/interest".to_owned());
         loop {
-            let page: InterestPage = self.service.get_json(&ServiceClaims::Service, &path).await?;
+            let page: SubscribersPage = self.service.get_json(&ServiceClaims::Service, &path).await?;
             organizations.extend(page.organizations);
             let Some(next) = page.next else { return Ok(organizations) };
             path = format!("/internal/v1/interest?after={next}");

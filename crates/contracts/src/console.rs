@@ -1,4 +1,4 @@
-//! Sessions of the console, and what it reads of an organization's keys and agents: requests and responses between console and
+//! Sessions of the console, and its view of an organization's keys and agents: requests and responses between console and
 //! agent-registry. Not public; both ends are at most one release apart.
 
 use serde::{Deserialize, Serialize};
@@ -8,14 +8,14 @@ use crate::ids::{ApiKeyId, OrganizationId, SessionId};
 use crate::tenant::Scopes;
 use crate::time::Timestamp;
 
-/// Console → agent-registry: begin a session. Neither the credential nor the session's token is ever sent.
+/// Console → agent-registry: begin a session. The credential and the session's token are sent as hashes only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BeginSession {
     /// What the person signs in with.
     pub credential: SignInCredential,
     /// SHA-256 of the new session's token, lower-case hexadecimal.
     pub token_sha256: String,
-    /// The browser, as it names itself, shortened; shown in the list of sessions.
+    /// `User-Agent` header of the browser, truncated; shown in the list of sessions.
     pub browser: String,
 }
 
@@ -23,7 +23,7 @@ pub struct BeginSession {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SignInCredential {
-    /// The token of a sign-in link; it is used up.
+    /// The token of a sign-in link, which works once.
     LinkSha256(String),
     /// An API key with the scope `console`.
     KeySha256(String),
@@ -41,7 +41,7 @@ pub enum SignInOutcome {
     ScopeMissing,
 }
 
-/// Console → agent-registry: the session of a cookie. It counts as a use.
+/// Console → agent-registry: find the session of a cookie. The request counts as a use of the session.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FindSession {
     /// SHA-256 of the session's token, lower-case hexadecimal.
@@ -51,20 +51,20 @@ pub struct FindSession {
 /// Response to [`FindSession`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FoundSession {
-    /// Absent when it is unknown, signed out, idle for too long or at its end, or when its API key was revoked.
+    /// Absent when the session is unknown, signed out, idle for too long or expired, or when its API key was revoked.
     pub session: Option<Session>,
 }
 
-/// A session that is in force.
+/// A valid session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
     /// Session id.
     pub id: SessionId,
     /// The organization that the person is signed in to.
     pub organization_id: OrganizationId,
-    /// Its name.
+    /// Name of the organization.
     pub organization: String,
-    /// The absolute end.
+    /// Absolute expiry; use does not extend it.
     pub expires_at: Timestamp,
 }
 
@@ -73,19 +73,19 @@ pub struct Session {
 pub struct SessionEntry {
     /// Session id.
     pub id: SessionId,
-    /// The browser, as it names itself.
+    /// `User-Agent` header of the browser, truncated.
     pub browser: String,
-    /// Name of the API key it began with; absent for a sign-in link.
+    /// Name of the API key that began the session; absent for a sign-in link.
     pub key_name: Option<String>,
     /// When the person signed in.
     pub created_at: Timestamp,
-    /// To the minute.
+    /// Last use, recorded to the minute.
     pub last_used_at: Timestamp,
-    /// The absolute end.
+    /// Absolute expiry; use does not extend it.
     pub expires_at: Timestamp,
 }
 
-/// Response: the sessions in force of the token's organization, newest first.
+/// Response: the valid sessions of the token's organization, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionList {
     /// At most 200.
@@ -95,19 +95,19 @@ pub struct SessionList {
 /// An API key in a list; the key itself is not stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyEntry {
-    /// The key's record.
+    /// Id of the key's record.
     pub id: ApiKeyId,
-    /// What it is for.
+    /// Purpose of the key, given by its creator.
     pub name: String,
-    /// What it may do.
+    /// Scopes of the key.
     pub scopes: Scopes,
     /// When it was created.
     pub created_at: Timestamp,
-    /// To the minute.
+    /// Last use, recorded to the minute; absent before the first one.
     pub last_used_at: Option<Timestamp>,
-    /// When it stops working.
+    /// When the key expires; never when absent.
     pub expires_at: Option<Timestamp>,
-    /// When it was revoked.
+    /// When the key was revoked; absent when it was not.
     pub revoked_at: Option<Timestamp>,
 }
 
@@ -121,18 +121,18 @@ pub struct KeyList {
 /// Console → agent-registry: create a key for the token's organization.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewKeyRequest {
-    /// What it is for.
+    /// Purpose of the key, given by its creator.
     pub name: String,
-    /// What it may do.
+    /// Scopes of the key.
     pub scopes: Scopes,
-    /// When it stops working; never when absent.
+    /// When the key expires; never when absent.
     pub expires_at: Option<Timestamp>,
 }
 
-/// Response to [`NewKeyRequest`]: the only time that the key is sent.
+/// Response to [`NewKeyRequest`]: the only response that has the key in plain text.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewKey {
-    /// The key's record.
+    /// Id of the key's record.
     pub id: ApiKeyId,
     /// The key in plain text.
     pub key: String,

@@ -12,8 +12,8 @@ use crate::export::ExportKind;
 use crate::ids::{AgentId, EvaluationId, ExportId, OrganizationId, TicketId};
 use crate::time::Timestamp;
 
-/// A kind of event: its routing key on the bus. One that needs a consumer has exactly one queue: the broker can report that an
-/// event has no queue, but not that one of two queues is missing (ADR 10).
+/// A kind of event: its routing key on the bus. A topic that needs a consumer has exactly one queue: the broker can report
+/// that an event has no queue, but not that one of two queues is missing (ADR 10).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Topic {
     /// Routing key.
@@ -49,8 +49,8 @@ impl Event for ConversationAccepted {
     }
 }
 
-/// A conversation was evaluated, or its evaluation failed for good. `E = Box<RawValue>` publishes an evaluation that is already
-/// serialized; the JSON is the same.
+/// A conversation was evaluated, or its evaluation failed for good. `E = Box<RawValue>` publishes an evaluation that is
+/// already serialized; the JSON is the same.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ConversationEvaluated<E = Box<Evaluation>> {
     /// Owning organization.
@@ -182,8 +182,8 @@ impl Event for ConversationDeleted {
     }
 }
 
-/// Transcripts were deleted at the end of their retention period. Only the owner of the evaluations knows which of them were
-/// never evaluated; those have failed.
+/// Transcripts were deleted at the end of their retention period. The scoring worker knows which of the tickets were never
+/// evaluated, and records their evaluations as failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConversationsExpired {
     /// Owning organization.

@@ -31,7 +31,7 @@ pub struct Export {
     /// When the job last changed its state, epoch milliseconds.
     #[schema(value_type = i64, example = 1_763_600_000_000_i64)]
     pub updated_at: Timestamp,
-    /// Signed address of the file, new with every read; only when `status` is `complete`.
+    /// Signed address of the file, generated for each response; only when `status` is `complete`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(format = "uri", nullable = false)]
     pub download_url: Option<String>,
@@ -49,13 +49,13 @@ pub struct Export {
     #[schema(value_type = Option<i64>, nullable = false, example = 1_766_192_000_000_i64)]
     pub file_expires_at: Option<Timestamp>,
     /// Whether the file is known to hold every evaluation that was committed before the export was created; only when
-    /// `status` is `complete`. `false`: `missing_evaluations` says how many are missing, or it is absent and they could not be
-    /// counted.
+    /// `status` is `complete`. When `false`, `missing_evaluations` has an upper bound of the missing ones, or is absent
+    /// because they could not be counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub evaluations_complete: Option<bool>,
-    /// How many evaluations of the organization had not arrived when the file was written, whatever the filters: an upper bound
-    /// of the missing rows. Only when `status` is `complete`; absent when they could not be counted.
+    /// Evaluations of the organization that had not arrived when the file was written, regardless of the filters: an upper
+    /// bound of the missing rows. Only when `status` is `complete`; absent when they could not be counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = 0)]
     pub missing_evaluations: Option<u64>,
@@ -67,7 +67,7 @@ pub struct Export {
 pub enum FileStatus {
     /// `download_url` is its address.
     Available,
-    /// Its retention period has passed: there is no address any more.
+    /// Its retention period has passed: `download_url` is absent.
     Expired,
 }
 
@@ -75,9 +75,9 @@ pub enum FileStatus {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ExportKind {
-    /// AXIS scores, reasons and facts, one row a ticket. `axis_band` is the band of the evaluation.
+    /// AXIS scores, reasons and facts, one row per ticket. `axis_band` is the band of the conversation.
     Axis,
-    /// The resolution audit, one row a ticket.
+    /// The resolution audit, one row per ticket.
     ResolutionAudit,
 }
 
@@ -154,7 +154,7 @@ pub struct NewExport {
 }
 
 impl NewExport {
-    /// Reads and checks a request body. `format` and `filters` may be left out, and either end of the filters.
+    /// Reads and checks a request body. `format`, `filters` and each filter are optional.
     ///
     /// # Errors
     /// [`BodyError`] with all validation errors.

@@ -1,6 +1,6 @@
 //! Identifiers. Each kind is its own type, so that a ticket id can never be passed where an export id belongs.
 //!
-//! All ids are UUIDs; the ones this service makes are version 7 (RFC 9562, section 5.7): ordered by creation
+//! All ids are UUIDs; those that this service generates are version 7 (RFC 9562, section 5.7): ordered by creation
 //! time, which keeps indexes dense. They are generated in `platform::runtime`: this crate is pure.
 
 use std::fmt;

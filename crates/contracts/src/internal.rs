@@ -10,7 +10,7 @@ use crate::retention::RetentionPeriod;
 use crate::tenant::Scopes;
 use crate::time::Timestamp;
 
-/// Export → gateway: a header of the response with a file, the id of the organization that owns it. A download has no key.
+/// Export → gateway: response header of a download with the id of the file's organization; the request has no API key.
 pub const FILE_OWNER_HEADER: &str = "x-assay-organization";
 
 /// Gateway → agent-registry: the organization of an API key. The key itself is never sent.
@@ -59,7 +59,7 @@ pub struct FoundAgents {
 pub struct ReadTranscripts {
     /// The tickets.
     pub tickets: Vec<TicketReference>,
-    /// Whether only attributes of the tickets are wanted: all existing ones are listed as `unreadable`.
+    /// Whether only attributes of the tickets are requested: all existing tickets are listed in `unreadable`.
     #[serde(default, skip_serializing_if = "is_false")]
     pub facts_only: bool,
 }
@@ -93,7 +93,7 @@ pub struct Transcripts<T = Transcript> {
     /// Deleted tickets.
     #[serde(default)]
     pub deleted: Vec<TicketReference>,
-    /// Tickets whose stored transcript cannot be decoded, or was not wanted.
+    /// Tickets whose stored transcript cannot be decoded or was not requested (`facts_only`).
     #[serde(default)]
     pub unreadable: Vec<UnreadableTranscript>,
 }
@@ -115,7 +115,7 @@ pub struct UnreadableTranscript {
 
 /// Webhooks → scoring-worker: a page of the organizations with a webhook for evaluations, by id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InterestPage {
+pub struct SubscribersPage {
     /// The organizations.
     pub organizations: Vec<OrganizationId>,
     /// Start of the next page; absent on the last one.
@@ -143,9 +143,9 @@ pub struct RetentionPage {
 pub struct OrganizationRetention {
     /// Owning organization.
     pub organization_id: OrganizationId,
-    /// Of transcripts, with all data of the ticket but its evaluation.
+    /// Of transcripts and all other data of the ticket except its evaluation.
     pub transcripts: RetentionPeriod,
-    /// Of evaluations, with their rows in future exports.
+    /// Of evaluations, including their rows in future exports.
     pub evaluations: RetentionPeriod,
     /// Of export files; absent: the default of the installation.
     pub files: Option<RetentionPeriod>,
@@ -162,7 +162,7 @@ pub struct Transcript {
     pub conversation: Conversation,
 }
 
-/// A [`Transcript`] whose messages are not deserialized, to be passed on.
+/// A [`Transcript`] whose messages are passed on without being deserialized.
 #[derive(Debug, Clone, Serialize)]
 pub struct StoredTranscript {
     /// Owning organization.
@@ -200,7 +200,7 @@ pub struct Progress {
 pub struct TicketCount {
     /// The number.
     pub count: u64,
-    /// The first ticket that was counted, when there are too many to count all: the newest ones are.
+    /// The oldest ticket that was considered, if the maximum was reached: only the newest tickets are counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<TicketId>,
 }

@@ -1,5 +1,5 @@
-//! Events for the webhooks role, which sends them to the webhooks subscribed to them (ADR 20). Like those of [`crate::event`], but
-//! without any customer text or personal name.
+//! Events for the webhooks role, which sends them to subscribed webhooks (ADR 20). Unlike those of [`crate::event`] they
+//! have no customer text and no personal names.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,8 +11,8 @@ use crate::export::ExportKind;
 use crate::ids::{EvaluationId, ExportId, OrganizationId, TicketId};
 use crate::time::Timestamp;
 
-/// A conversation was evaluated, or its evaluation failed for good. Published for organizations with a subscribed webhook, and
-/// for all organizations while the subscribers are unknown.
+/// A conversation was evaluated, or its evaluation failed for good. Published for organizations with a subscribed webhook,
+/// and for all organizations while the subscribers are unknown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EvaluationAnnounced {
     /// Owning organization.
@@ -54,7 +54,7 @@ pub enum EvaluationNotificationOutcome {
         #[serde(flatten)]
         audit: EvaluationNotificationAudit,
     },
-    /// No evaluation.
+    /// The evaluation failed.
     Failed {
         /// Human-readable cause.
         error_message: String,
@@ -70,7 +70,7 @@ pub struct EvaluationNotificationAudit {
     pub resolved_by: ResolvedBy,
     /// Whether a vendor's charge is supported.
     pub charge_assessment: ChargeAssessment,
-    /// Reasons against a charge.
+    /// Findings that speak against a charge.
     pub charge_reasons: Vec<ChargeReason>,
     /// Kind of scorer.
     pub scorer: ScorerKind,

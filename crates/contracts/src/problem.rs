@@ -1,5 +1,5 @@
-//! Problem objects (RFC 9457), the body of every error response: specification, section "Problem object". Each condition has a
-//! stable `code`, which determines its status and title.
+//! Problem objects (RFC 9457), the body of every error response: specification, section "Problem object". Each condition has
+//! a stable `code`, which determines its status and title.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -91,7 +91,7 @@ problem_codes! {
     ExportNotReady = 409, "export-not-ready", "The export is not complete yet";
     /// The export failed; its `error_message` says why.
     ExportFailed = 409, "export-failed", "The export failed";
-    /// The organization has as many webhooks as it may have.
+    /// The organization has the maximum number of webhooks.
     WebhookLimitReached = 409, "webhook-limit-reached", "Your organization has as many webhooks as it may have";
     /// The webhook is disabled.
     WebhookDisabled = 409, "webhook-disabled", "The webhook is disabled";
@@ -109,9 +109,9 @@ problem_codes! {
     IdempotencyConflict = 422, "idempotency-conflict", "The idempotency key was used with another request";
     /// The key's rate limit is used up.
     RateLimited = 429, "rate-limited", "Too many requests";
-    /// The organization has as many unfinished exports as it may have.
+    /// The organization has the maximum number of unfinished exports.
     TooManyExports = 429, "too-many-exports", "Your organization has too many unfinished exports";
-    /// The file is downloaded as many times at once as it may be.
+    /// The maximum number of concurrent downloads of the file is reached.
     TooManyDownloads = 429, "too-many-downloads", "Too many downloads at the same time";
     /// Headers are larger than the limit.
     HeadersTooLarge = 431, "headers-too-large", "The request headers are too large";

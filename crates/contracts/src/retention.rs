@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Timestamp;
 
-/// Retention of tombstones (records of deleted tickets), in milliseconds: longer than events are retried and than a dead
-/// letter should stay unhandled. Consumers that store data refuse older events.
+/// Retention of tombstones (records of deleted tickets), in milliseconds: longer than the retries of an event, and longer
+/// than a dead letter should stay unhandled. Consumers that store data refuse older events.
 pub const TOMBSTONE_RETENTION_MILLIS: i64 = 90 * DAY_MILLIS;
 
 /// Longest limited retention period, in days: a hundred years.

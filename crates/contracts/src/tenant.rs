@@ -94,18 +94,19 @@ impl FromStr for Scope {
 pub struct Scopes(BTreeSet<Scope>);
 
 impl Scopes {
-    /// Default scopes of a key: all but `console` and `admin`, so that a program's key opens no page and makes no keys.
+    /// Default scopes of a key: all but `console` and `admin`, so that the key of a program can neither
+    /// sign in to the console nor create keys.
     pub fn default_for_keys() -> Self {
         let is_default = |scope: &Scope| !matches!(scope, Scope::Console | Scope::Admin);
         Self(Scope::ALL.into_iter().filter(is_default).collect())
     }
 
-    /// Those that `other` lacks.
+    /// The scopes that `other` lacks.
     pub fn without(&self, other: &Self) -> Self {
         Self(self.0.difference(&other.0).copied().collect())
     }
 
-    /// Whether the set has none.
+    /// Whether the set has no scopes.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,6 +1,6 @@
-//! The filter language of evaluations: every fault is named, and a canonical query gives the same filters again.
+//! The filters of evaluations: every fault is reported, and a canonical query parses to the same filters.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on ends")]
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use assay_contracts::evaluation::{AxisBand, ChargeAssessment, Confidence, Score};
 use assay_contracts::evaluations::{
@@ -58,7 +58,7 @@ fn names(errors: Vec<FieldError>) -> Vec<String> {
 }
 
 #[test]
-fn canonical_query_gives_the_same_filters_again() {
+fn canonical_query_parses_to_the_same_filters() {
     assert_eq!(FULL.map(|(name, _)| name), FILTER_NAMES);
     let filters = EvaluationFilters::parse(FULL).unwrap();
     assert_eq!(filters.to_pairs(), FULL.map(|(name, value)| (name, value.to_owned())));
@@ -165,7 +165,7 @@ fn summary_query_keeps_the_order_of_dimensions() {
     assert_eq!(query.by, [Dimension::AiTool, Dimension::Agent]);
     assert_eq!((query.step, query.compare), (Some(Step::Week), Some(Comparison::Previous)));
     let compared = query.compared_filters().unwrap();
-    // Two days before the second of January 1970 are clamped to the beginning of time.
+    // The two days before 2 January 1970 begin before the epoch and are clamped to it.
     assert_eq!((compared.from, compared.to), (Some(Timestamp::MIN), query.filters.from));
     let refused =
         SummaryQuery::parse([("by", "agent"), ("by", "agent"), ("by", "mood"), ("compare", "year")]);

@@ -13,13 +13,13 @@ pub fn describe(adjustment: &Adjustment) -> String {
     );
     let mut table =
         TextTable::new(&["", "constant", "accuracy", "effort", "handoff", "resolved", "not resolved"]);
-    let lines =
+    let models =
         [adjustment.resolution_accuracy, adjustment.interaction_effort, adjustment.handoff_smoothness];
-    for (index, (dimension, line)) in Dimension::ALL.into_iter().zip(lines).enumerate() {
-        let cells = if line == LinearModel::identity(index) {
+    for (index, (dimension, model)) in Dimension::ALL.into_iter().zip(models).enumerate() {
+        let cells = if model == LinearModel::identity(index) {
             vec!["as shipped".to_owned()]
         } else {
-            [line.intercept].iter().chain(&line.factors).map(|factor| format!("{factor:.3}")).collect()
+            [model.intercept].iter().chain(&model.factors).map(|factor| format!("{factor:.3}")).collect()
         };
         table.row([vec![dimension.name().to_owned()], cells].concat());
     }
@@ -34,12 +34,12 @@ mod tests {
 
     #[test]
     fn fitted_and_shipped_scores_are_distinguished() {
-        let line = LinearModel { intercept: -0.25, factors: [0.5, 0.0, 0.0, 1.5, 0.0] };
+        let model = LinearModel { intercept: -0.25, factors: [0.5, 0.0, 0.0, 1.5, 0.0] };
         let adjustment = Adjustment {
             format: assay_scoring::ADJUSTMENT_FORMAT,
             reader_sha256: "ab12".to_owned(),
             conversations: 60,
-            resolution_accuracy: line,
+            resolution_accuracy: model,
             interaction_effort: LinearModel::identity(1),
             handoff_smoothness: LinearModel::identity(2),
         };

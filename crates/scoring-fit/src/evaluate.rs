@@ -17,7 +17,7 @@ pub fn evaluate(scorer: &Scorer, reviewed: &ReviewedConversations) -> Result<Str
     if scored.is_empty() {
         return Err(FitError::NothingToMeasure { unmatched: reviewed.unmatched });
     }
-    let mut text = format!("{}{}\n", reviewed.counts_text(), without_score(reviewed, &scored));
+    let mut text = format!("{}{}\n", reviewed.counts_text(), without_score_text(reviewed, &scored));
     text.push_str(&format!("weights {}\n\n", scorer.weights_sha256()));
     text.push_str(&agreement_table(&scored));
     text.push_str(&resolution_report(&scored));
@@ -25,14 +25,14 @@ pub fn evaluate(scorer: &Scorer, reviewed: &ReviewedConversations) -> Result<Str
 }
 
 /// Number of labelled conversations without AXIS, as a clause; empty for none.
-pub(crate) fn without_score(reviewed: &ReviewedConversations, scored: &[ScoredExample]) -> String {
+pub(crate) fn without_score_text(reviewed: &ReviewedConversations, scored: &[ScoredExample]) -> String {
     match reviewed.examples.len() - scored.len() {
         0 => String::new(),
         count => format!("; {count} of them without a score, because no AI agent or no customer wrote"),
     }
 }
 
-/// Confusion matrix of the resolution; empty without labels of it.
+/// Confusion matrix of the resolution; empty when no label has a resolution.
 pub(crate) fn resolution_report(scored: &[ScoredExample]) -> String {
     confusion(scored).map_or_else(String::new, |found| {
         let (all, mean) = (found.accuracy(), found.macro_accuracy());

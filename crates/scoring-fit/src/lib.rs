@@ -27,7 +27,7 @@ pub use self::scored::Dimension;
 /// Fitted weights.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedWeights {
-    /// The weights file.
+    /// Text of the weights file.
     pub text: String,
     /// Figures in plain text.
     pub report: String,
@@ -63,7 +63,7 @@ pub enum FitError {
          label more of them, or keep the shipped weights"
     )]
     TooFewLabels {
-        /// Conversations with a label of the dimension that has most of them.
+        /// Labels of the score with the most labels.
         found: usize,
         /// Required number.
         needed: usize,

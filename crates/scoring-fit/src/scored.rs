@@ -96,12 +96,12 @@ pub(crate) fn score<'e>(
     examples.into_iter().filter_map(scored).collect()
 }
 
-/// Agreement with labels in points.
+/// Agreement with the labels of a score; a label of the resolution is ignored.
 pub(crate) fn agreement_with_labels(scored: &[ScoredExample], dimension: Dimension) -> Option<Agreement> {
     agreement(scored, dimension, |label| dimension.label(label))
 }
 
-/// Agreement with the targets of the fit.
+/// Agreement with the targets of the fit ([`Dimension::target`]).
 pub(crate) fn agreement_with_targets(scored: &[ScoredExample], dimension: Dimension) -> Option<Agreement> {
     agreement(scored, dimension, |label| dimension.target(label))
 }

@@ -1,4 +1,4 @@
-//! Benchmarking a scorer on a corpus: small ones, and the project's own.
+//! Benchmarks of the scorer on a small corpus, and the validity of the project's corpus.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -80,7 +80,7 @@ fn agreement_ignores_unrated_conversations() {
     assert_eq!((charge.conversations, charge.value), (3, 1.0));
     assert_eq!(everyday.scorer.resolution_accuracy, None, "two pairs have no rank correlation");
     let raters = everyday.raters.unwrap();
-    assert_eq!(raters.status.unwrap().conversations, 2, "one of them says nothing of a-03");
+    assert_eq!(raters.status.unwrap().conversations, 2, "the first rater gives a-03 no status");
     assert!((raters.status.unwrap().value - 0.5).abs() < 1e-9);
     assert_eq!(found.sets[1].raters, None);
     let bands: usize = found.reliability.iter().map(|band| band.conversations).sum();

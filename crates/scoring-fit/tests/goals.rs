@@ -1,4 +1,5 @@
-//! Quality goals of the scorer on conversations outside the fit of its encoder, and measured floors. Defined only here.
+//! Quality goals of the scorer, which are reported, and floors, which it must reach, on conversations that its encoder was
+//! not fitted on. They are defined only here.
 
 #![allow(
     clippy::unwrap_used,
@@ -58,7 +59,7 @@ struct PublicSet {
     name: &'static str,
     label: &'static str,
     score: fn(&Dimensions) -> f64,
-    /// 0.03 below the earlier scorer of phrase lists, which was also fitted on other parts of the set.
+    /// 0.03 below the rho of the earlier scorer (phrase lists), which was also fitted on other parts of the set.
     goal: f64,
     /// Measured with the model that ships, rounded down; may only be raised while it stays (ADR 25).
     floor: f64,
@@ -79,7 +80,7 @@ fn effort(scored: &Dimensions) -> f64 {
     scored.interaction_effort.score.value()
 }
 
-/// On the part `test`: no choice was based on it.
+/// Uses the part `test`, on which no choice was based.
 #[test]
 fn held_out_writers_reach_their_floors() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
@@ -92,7 +93,7 @@ fn held_out_writers_reach_their_floors() {
     for SetGoals { set, goals, floors } in CORPUS {
         let measured = found.sets.iter().find(|found| found.name == set).unwrap();
         for (((what, value), goal), floor) in figures(&measured.scorer).into_iter().zip(goals).zip(floors) {
-            eprintln!("{set}, {what}: {value:.3}, floor {floor}, {}", reached(value, goal));
+            eprintln!("{set}, {what}: {value:.3}, floor {floor}, {}", goal_text(value, goal));
             if value < floor {
                 below_floor.push(format!("{set}, {what}: {value:.3} < {floor}"));
             }
@@ -114,7 +115,7 @@ fn public_sets_reach_their_floors_on_measurement_data() {
             .filter_map(|(body, labels)| Some((labels[label].as_f64()?, score(&dimensions(&scorer, body)?))))
             .collect();
         let rho = spearman(&pairs);
-        eprintln!("{name}, {label}: {rho:.3} of {}, floor {floor}, {}", pairs.len(), reached(rho, goal));
+        eprintln!("{name}, {label}: {rho:.3} of {}, floor {floor}, {}", pairs.len(), goal_text(rho, goal));
         if rho < floor {
             below_floor.push(format!("{name}, {label}: {rho:.3} < {floor}"));
         }
@@ -122,7 +123,7 @@ fn public_sets_reach_their_floors_on_measurement_data() {
     assert!(below_floor.is_empty(), "{below_floor:#?}");
 }
 
-fn reached(value: f64, goal: f64) -> String {
+fn goal_text(value: f64, goal: f64) -> String {
     format!("goal {goal:.3}: {}", if value < goal { "not reached" } else { "reached" })
 }
 

@@ -140,7 +140,7 @@ fn too_few_labels_are_refused() {
 #[test]
 fn unhelpful_labels_are_refused_unless_forced() {
     let bodies = bodies(50);
-    // The shipped scores themselves with a jitter that nothing explains: every fit is worse.
+    // The shipped scores with a jitter that no input explains: every fit is worse.
     let scorer = Scorer::builtin().unwrap();
     let labels: Vec<Value> = bodies
         .iter()

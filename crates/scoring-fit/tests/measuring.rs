@@ -41,16 +41,16 @@ fn gzip_files_are_read() {
         bodies.iter().map(|body| json!({"ticket_id": body["ticket_id"], "interaction_effort": 4})).collect();
     let plain = reviewed(folder.path(), &bodies, &labels);
     let (conversations, labelled) = files(folder.path());
-    let packed = [&conversations, &labelled].map(|path| {
+    let compressed = [&conversations, &labelled].map(|path| {
         let target = path.with_extension("jsonl.gz");
         let mut encoder = GzEncoder::new(std::fs::File::create(&target).unwrap(), Compression::fast());
         encoder.write_all(&std::fs::read(path).unwrap()).unwrap();
         encoder.finish().unwrap();
         target
     });
-    let unpacked = ReviewedConversations::read(&packed[0], &packed[1]).unwrap();
+    let decompressed = ReviewedConversations::read(&compressed[0], &compressed[1]).unwrap();
     let scorer = Scorer::builtin().unwrap();
-    assert_eq!(evaluate(&scorer, &plain).unwrap(), evaluate(&scorer, &unpacked).unwrap());
+    assert_eq!(evaluate(&scorer, &plain).unwrap(), evaluate(&scorer, &decompressed).unwrap());
 }
 
 #[test]

@@ -23,10 +23,10 @@ pub struct Config {
     pub database_pool_size: u32,
     /// Whether `http://` is allowed beside `https://`.
     pub allow_http: bool,
-    /// Private networks that endpoints may be in: `10.1.0.0/16,fd00::/8`.
+    /// Private networks that endpoints may be in, separated by commas: `10.1.0.0/16,fd00::/8`.
     pub allowed_networks: String,
     pub endpoints_per_organization: u32,
-    /// Pauses before each attempt, in seconds, separated by commas; the first one is 0.
+    /// The pause before each attempt, in seconds, separated by commas.
     pub retry_schedule_seconds: String,
     pub attempt_deadline_milliseconds: u64,
     /// Maximum number of attempts in flight.
@@ -35,13 +35,13 @@ pub struct Config {
     pub concurrency_per_endpoint: usize,
     /// Maximum number of attempts in flight to the endpoints of one organization.
     pub concurrency_per_organization: usize,
-    /// Maximum number of test messages and replays that an organization requests in a minute; 0: no limit.
+    /// Maximum number of test messages and replays that an organization requests in a minute, per process; 0: no limit.
     pub requested_messages_per_minute: u32,
-    /// Interval between two polls for due messages; new messages wake the sender without it.
+    /// Interval between two polls for due messages; new messages wake the sender of the same process at once.
     pub poll_interval_milliseconds: u64,
     /// How long the previous secret keeps signing after a rotation.
     pub previous_secret_seconds: u32,
-    /// An endpoint that fails for this many days is disabled; 0: never.
+    /// An endpoint is disabled after this many days of failed attempts with five messages given up; 0: never.
     pub disable_after_days: u32,
     /// Retention period of messages.
     pub delivery_retention_days: u32,

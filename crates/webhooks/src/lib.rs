@@ -1,7 +1,8 @@
 //! The webhooks role: stores the endpoints of organizations, turns events into deliveries, and sends them according to
 //! Standard Webhooks 1.0 (ADR 20).
 //!
-//! Owns the schema `webhooks`.
+//! Owns the schema `webhooks`. A *message* tells one endpoint about one event. With its status and attempts it is a
+//! *delivery* in the API and in the database.
 
 mod app;
 mod config;

@@ -7,7 +7,7 @@ use metrics::{Unit, counter, describe_counter, describe_histogram, histogram};
 use crate::domain::schedule::RetryDecision;
 
 /// Records a finished attempt.
-pub(crate) fn attempted(decision: &RetryDecision, elapsed: Duration) {
+pub(crate) fn record_attempt(decision: &RetryDecision, elapsed: Duration) {
     let outcome = match decision {
         RetryDecision::Delivered => "delivered",
         RetryDecision::RetryAt(_) => "retried",

@@ -13,7 +13,7 @@ use assay_platform::web::{ServerSettings, ServiceAuth, serve};
 use tokio::sync::Notify;
 
 use crate::app::{
-    EnqueueDeliveries, RequestLimit, Sender, SenderLimits, WebhookClient, run_maintenance, send_messages,
+    EnqueueMessages, RequestLimit, Sender, SenderLimits, WebhookClient, run_maintenance, send_messages,
 };
 use crate::consume::{NotificationsHandler, subscription};
 use crate::domain::address::{AddressRules, InvalidNetwork};
@@ -64,7 +64,7 @@ pub async fn migrate(config: &Config) -> Result<Vec<String>, DatabaseError> {
 /// degraded without the bus.
 ///
 /// # Errors
-/// When the configuration cannot be used.
+/// When the configuration cannot be used, or the HTTP client or server cannot be created.
 pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
     let Dependencies { listener, tokens, signing_keys, bus } = dependencies;
     check(config)?;
@@ -123,9 +123,9 @@ fn spawn_consumer(
         async move { bus.ping().await }
     });
     assay_messaging::register_handling_readiness(tasks.readiness(), SCHEMA, bus, subscription.queue);
-    let enqueue_deliveries =
-        EnqueueDeliveries { store: store.clone(), schedule: schedule.clone(), wakeup: wakeup.clone() };
-    let handler = Arc::new(NotificationsHandler { enqueue_deliveries });
+    let enqueue_messages =
+        EnqueueMessages { store: store.clone(), schedule: schedule.clone(), wakeup: wakeup.clone() };
+    let handler = Arc::new(NotificationsHandler { enqueue_messages });
     let bus = bus.clone();
     tasks.spawn(Phase::Consume, "webhooks consumer", move |stop| async move {
         bus.consume(subscription, handler, stop).await
@@ -152,14 +152,14 @@ fn spawn_maintenance(
     });
 }
 
-type Parts = (Arc<dyn WebhookStore>, SigningKeys, Arc<AddressRules>, Arc<Notify>);
+type HandlerParts = (Arc<dyn WebhookStore>, SigningKeys, Arc<AddressRules>, Arc<Notify>);
 
 fn serve_requests(
     config: &Config,
     tasks: &mut Tasks,
     listener: TcpListener,
     tokens: ServiceTokens,
-    (store, keys, rules, wakeup): Parts,
+    (store, keys, rules, wakeup): HandlerParts,
 ) -> std::io::Result<()> {
     let services = Data::new(Services {
         store,

@@ -54,7 +54,7 @@ pub struct Message {
     pub timestamp: Timestamp,
     /// Customer-facing item or internal note.
     pub kind: MessageKind,
-    /// Label of the AI tool; only ever present on an AI agent's message.
+    /// Label of the AI tool; only on messages of AI agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ai_tool: Option<AiTool>,
 }

@@ -62,15 +62,15 @@ named_enum!(
         CustomerConfirmed = "customer_confirmed",
         /// The requested action was carried out.
         ActionCompleted = "action_completed",
-        /// A substantive answer was given and the customer closed politely.
+        /// A substantive answer was given, and the verdict has no stronger basis.
         AnswerGiven = "answer_given",
         /// The customer did not write again after a substantive answer.
         SilenceOnly = "silence_only",
         /// A human teammate solved it.
         HumanResolved = "human_resolved",
-        /// It was passed on and its end is not in the transcript.
+        /// A handoff to a human was made or promised, and the transcript shows no solution.
         Escalated = "escalated",
-        /// The customer said that it is not solved.
+        /// The customer ended in doubt, rejection, repetition or a request for a human, or gave up.
         CustomerRejected = "customer_rejected",
         /// No substantive answer was given.
         NoAnswer = "no_answer",
@@ -91,7 +91,7 @@ named_enum!(
     ChargeAssessment, "snake_case" {
         /// The transcript supports a charge.
         Supported = "supported",
-        /// A person should look.
+        /// A person should review the charge.
         Review = "review",
         /// The transcript contradicts a charge.
         Disputed = "disputed",
@@ -101,15 +101,15 @@ named_enum!(
 );
 
 named_enum!(
-    /// Why a charge is not simply supported.
+    /// A finding that speaks against a charge.
     ChargeReason, "SCREAMING_SNAKE_CASE" {
         /// A human teammate solved the issue.
         HumanResolved = "HUMAN_RESOLVED",
-        /// The conversation was passed on to a human.
+        /// The conversation was passed on to a human, or that was promised.
         Escalated = "ESCALATED",
-        /// The customer rejected the answer.
+        /// The customer ended in doubt, rejection, repetition or a request for a human, or gave up.
         CustomerRejected = "CUSTOMER_REJECTED",
-        /// Only silence speaks for a resolution.
+        /// An answer was given, and the customer did not confirm that it helped.
         SilenceOnly = "SILENCE_ONLY",
         /// The AI gave no substantive answer.
         NoSubstantiveAnswer = "NO_SUBSTANTIVE_ANSWER",
@@ -117,9 +117,9 @@ named_enum!(
         HumanRequestIgnored = "HUMAN_REQUEST_IGNORED",
         /// The customer came back with the same issue.
         Reopened = "REOPENED",
-        /// Solved only in part.
+        /// Solved in part, or accepted without a statement that the answer helped.
         Partial = "PARTIAL",
-        /// The handoff is part of the planned process.
+        /// A human took over without being asked for or announced, and the customer was not unhappy.
         PlannedHandoff = "PLANNED_HANDOFF",
         /// A human wrote internal comments and nothing that the customer saw: the work may have been theirs.
         HumanWorkInNotes = "HUMAN_WORK_IN_NOTES",
@@ -131,9 +131,9 @@ named_enum!(
 pub struct Handoff {
     /// Outcome of the handoff.
     pub state: HandoffState,
-    /// Who asked for it first.
+    /// Who first asked for a handoff.
     pub requested_by: Option<HandoffRequester>,
-    /// When it was asked for, promised or made first.
+    /// When a handoff was first asked for, promised or made.
     #[schema(value_type = Option<i64>)]
     pub at: Option<Timestamp>,
     /// When a human first wrote to the customer after an AI message.
@@ -179,7 +179,7 @@ pub struct Sentiment {
 }
 
 named_enum!(
-    /// A mood.
+    /// Level of a sentiment.
     SentimentLevel, "snake_case" {
         /// Friendly or content.
         Positive = "positive",
@@ -193,11 +193,11 @@ named_enum!(
 named_enum!(
     /// A warning about the transcript or the evaluation.
     Flag, "SCREAMING_SNAKE_CASE" {
-        /// A message talks to an evaluator; it was not taken as evidence.
+        /// A message or the subject addresses an evaluator; the built-in scorer does not read that text.
         PossiblePromptInjection = "POSSIBLE_PROMPT_INJECTION",
-        /// The customer's language is not one of the corpus.
+        /// The corpus has no conversations in the customer's language.
         UnsupportedLanguage = "UNSUPPORTED_LANGUAGE",
-        /// Too little customer text to be sure.
+        /// Too little customer text for a reliable evaluation.
         ShortConversation = "SHORT_CONVERSATION",
         /// The transcript holds items with several unresolved actors.
         MixedAuthors = "MIXED_AUTHORS",

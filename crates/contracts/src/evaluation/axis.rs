@@ -13,8 +13,8 @@ pub struct Axis {
     /// Mean of the three dimensions, 1.0–5.0.
     #[schema(value_type = f64, minimum = 1.0, maximum = 5.0)]
     pub score: Score,
-    /// The band of `score` where a handoff was in play (`handoff_smoothness.applicable`), else of `excluding_handoff`; `mixed` at
-    /// most where the issue is `not_resolved`.
+    /// Band of `score`, or of `excluding_handoff` when `handoff_smoothness.applicable` is `false`; at most `mixed` when the
+    /// issue is `not_resolved`.
     pub band: AxisBand,
     /// Mean of resolution accuracy and interaction effort alone, 1.0–5.0.
     #[schema(value_type = f64, minimum = 1.0, maximum = 5.0)]
@@ -28,7 +28,7 @@ pub struct Axis {
 pub struct Dimensions {
     /// Was the customer's issue solved correctly, or routed to the right place?
     pub resolution_accuracy: Dimension,
-    /// How little effort the customer had.
+    /// How little effort the customer had; a higher score is less effort.
     pub interaction_effort: Dimension,
     /// How seamless the handoff from AI to human was.
     pub handoff_smoothness: HandoffDimension,
@@ -45,11 +45,11 @@ pub struct Dimension {
     pub confidence: Confidence,
     /// One or two plain sentences.
     pub reason: String,
-    /// Signals that moved the score, strongest first.
+    /// Signals for or against the score, strongest first.
     pub signals: Vec<Signal>,
 }
 
-/// Handoff smoothness, as the reader or a judge found it.
+/// Handoff smoothness, scored by the reader or a judge.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct HandoffDimension {
     /// 1.0–5.0; 5.0 when no handoff was needed.
@@ -60,7 +60,7 @@ pub struct HandoffDimension {
     pub confidence: Confidence,
     /// One or two plain sentences.
     pub reason: String,
-    /// Signals that moved the score, strongest first.
+    /// Signals for or against the score, strongest first.
     pub signals: Vec<Signal>,
     /// Whether a handoff was asked for, promised or made.
     pub applicable: bool,
@@ -68,21 +68,21 @@ pub struct HandoffDimension {
     pub basis: String,
 }
 
-/// One signal that moved a score.
+/// A finding in the transcript that typically raises or lowers a score.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Signal {
     /// Stable name, upper-case snake case.
     #[schema(example = "CUSTOMER_CONFIRMED")]
     pub code: String,
-    /// By how much it moved the score, in points, rounded to hundredths.
+    /// Typical effect on the score, in points, rounded to hundredths. Effects need not add up to the score.
     pub effect: f64,
     /// Indices into the evaluation's `evidence`.
     pub evidence: Vec<usize>,
 }
 
 named_enum!(
-    /// The band of a conversation: of its AXIS, or of `excluding_handoff` where no handoff was in play; `mixed` at most where
-    /// the issue is `not_resolved`.
+    /// Band of a conversation: that of its AXIS, or of `excluding_handoff` when no handoff applies; at most `mixed` when the
+    /// issue is `not_resolved`.
     AxisBand, "snake_case" {
         /// 4.5 and above.
         Excellent = "excellent",
@@ -96,15 +96,15 @@ named_enum!(
 );
 
 impl AxisBand {
-    /// The band of a conversation: of its AXIS, or of `excluding_handoff` without a handoff, since the absence of a handoff
-    /// is no achievement. Never above `mixed` for an unresolved issue.
+    /// The band of a conversation: that of its AXIS, or of `excluding_handoff` when no handoff applies, because the absence
+    /// of a handoff must not raise it. At most `mixed` for an unresolved issue.
     pub fn of(
         score: Score,
         excluding_handoff: Score,
-        handoff_in_play: bool,
+        is_handoff_applicable: bool,
         status: ResolutionStatus,
     ) -> Self {
-        let band = Self::of_score(if handoff_in_play { score } else { excluding_handoff });
+        let band = Self::of_score(if is_handoff_applicable { score } else { excluding_handoff });
         match (status, band) {
             (ResolutionStatus::NotResolved, Self::Excellent | Self::Good) => Self::Mixed,
             (_, band) => band,
@@ -131,10 +131,10 @@ mod tests {
 
     #[test]
     fn band_ignores_missing_handoff_and_is_mixed_at_most_if_unresolved() {
-        let of = |accuracy: f64, effort: f64, smoothness: f64, in_play: bool, status| {
+        let of = |accuracy: f64, effort: f64, smoothness: f64, is_applicable: bool, status| {
             let [accuracy, effort, smoothness] = [accuracy, effort, smoothness].map(Score::nearest);
             let axis = Score::mean(&[accuracy, effort, smoothness]).unwrap();
-            AxisBand::of(axis, Score::mean(&[accuracy, effort]).unwrap(), in_play, status)
+            AxisBand::of(axis, Score::mean(&[accuracy, effort]).unwrap(), is_applicable, status)
         };
         use ResolutionStatus::{NotResolved, Partial, Resolved};
         let cases = [

@@ -38,7 +38,7 @@ pub struct Evaluation {
     pub external_ticket_id: String,
     /// Whether AXIS could be given.
     pub status: EvaluationStatus,
-    /// [`SCHEMA_VERSION`].
+    /// Version of this schema.
     pub schema_version: u32,
     /// SHA-256 of the transcript as it was scored, lower-case hexadecimal.
     pub transcript_sha256: String,
@@ -64,7 +64,7 @@ pub struct Evaluation {
     pub counts: Counts,
     /// Times and durations from the transcript.
     pub timeline: Timeline,
-    /// The quotes that signals, resolution and reasons point to, by index.
+    /// The quotes that signals and the resolution refer to by index.
     pub evidence: Vec<Evidence>,
     /// Warnings about the transcript or the evaluation.
     pub flags: Vec<Flag>,
@@ -120,11 +120,11 @@ pub struct AiToolUse {
 /// The customer's effort.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Effort {
-    /// Times the customer had to write (runs of their messages).
+    /// Turns of the customer; consecutive messages are one turn.
     pub customer_turns: u32,
-    /// Times the customer repeated or was asked again for something already given.
+    /// Customer messages that repeat something already written.
     pub repeated_information: u32,
-    /// Questions back to the customer.
+    /// Answers that ask the customer a question back.
     pub clarifications: u32,
 }
 
@@ -181,6 +181,6 @@ pub struct Evidence {
     pub quote: String,
     /// Byte offset of its beginning in the message's content.
     pub start: usize,
-    /// Byte offset behind its end.
+    /// Byte offset of its end, exclusive.
     pub end: usize,
 }

@@ -2,7 +2,7 @@
 
 use crate::conversation::AiTool;
 
-/// A closed list of names.
+/// An enum whose values have names.
 pub trait Named: Copy + Ord + 'static {
     /// Every value, in the order of documentation.
     const ALL: &'static [Self];

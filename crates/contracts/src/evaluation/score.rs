@@ -14,7 +14,7 @@ impl Score {
     /// The best score.
     pub const MAX: Self = Self { tenths: 50 };
 
-    /// The nearest score: rounded half up to tenths, kept between 1.0 and 5.0. Not a number becomes 1.0.
+    /// The nearest score: rounded half up to tenths, clamped to 1.0 to 5.0. NaN becomes 1.0.
     pub fn nearest(value: f64) -> Self {
         let tenths = (value * 10.0 + 0.5).floor().clamp(10.0, 50.0);
         // A NaN passes clamp and converts to 0.
@@ -76,7 +76,7 @@ pub struct Confidence {
 }
 
 impl Confidence {
-    /// The nearest confidence: rounded half up to hundredths, kept between 0 and 1. Not a number becomes 0.
+    /// The nearest confidence: rounded half up to hundredths, clamped to 0 to 1. NaN becomes 0.
     pub fn nearest(value: f64) -> Self {
         Self { hundredths: (value * 100.0 + 0.5).floor().clamp(0.0, 100.0) as u8 }
     }

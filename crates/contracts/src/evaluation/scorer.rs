@@ -15,7 +15,7 @@ pub struct Scorer {
     pub version: String,
     /// SHA-256 of the model and of the user's weights where there are any, lower-case hexadecimal.
     pub weights_sha256: String,
-    /// Name of the judge's model, when a judge was used or should have been.
+    /// Name of the judge's model, when a judge was used or could not be used (`fallback`).
     pub judge_model: Option<String>,
     /// Cost and latency of the judge; absent when no judge was to be used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -28,9 +28,9 @@ named_enum!(
     ScorerKind, "snake_case" {
         /// The built-in engine.
         Builtin = "builtin",
-        /// An LLM judge, over the facts that the built-in engine reads off the transcript.
+        /// An LLM judge; the facts of the transcript are those of the built-in engine.
         Judge = "judge",
-        /// The built-in engine, because the judge that should have been used could not be.
+        /// The built-in engine, because the configured judge could not be used.
         Fallback = "fallback",
     }
 );
@@ -62,24 +62,24 @@ pub struct JudgeUse {
 named_enum!(
     /// Why an evaluation fell back to the built-in scorer.
     FallbackReason, "snake_case" {
-        /// The endpoint could not be reached, failed, or is being left alone after it did.
+        /// The endpoint could not be reached or failed, is in a cooldown after failures, or the service was stopping.
         Unavailable = "unavailable",
         /// No usable answer in time.
         Timeout = "timeout",
-        /// The endpoint asked for a longer pause than there was time for.
+        /// The endpoint's rate limit was reached (429), and no later attempt succeeded.
         RateLimited = "rate_limited",
         /// The endpoint refused the request: the key, the model or a parameter is wrong.
         Refused = "refused",
-        /// The judge's answer does not match the requested format, and neither does its repair.
+        /// The judge's answer does not match the requested format, and neither does the repaired answer.
         UnusableAnswer = "unusable_answer",
-        /// The judge's answer cites quotes that are not in the conversation, and so does its repair.
+        /// The judge's answer cites quotes that are not in the conversation, and so does the repaired answer.
         UnsupportedQuotes = "unsupported_quotes",
         /// The judge's answer contradicted the rules. Only in older evaluations: the judge is no longer checked against the
         /// rules.
         ContradictsRules = "contradicts_rules",
         /// The day's spending cap is reached.
         SpendingCap = "spending_cap",
-        /// The conversation is longer than the judge may be sent.
+        /// The conversation has more bytes than may be sent to the judge.
         TranscriptTooLong = "transcript_too_long",
     }
 );

@@ -22,7 +22,7 @@ pub enum TicketEvaluation {
         /// When the evaluation was made, epoch milliseconds.
         #[schema(value_type = i64)]
         created_at: Timestamp,
-        /// The evaluation itself, its fields beside the three above.
+        /// The evaluation; its fields are on the same level as the three above.
         #[serde(flatten)]
         evaluation: Box<Evaluation>,
     },
@@ -43,8 +43,8 @@ pub enum TicketEvaluation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UnscoredStatus {
-    /// It will come.
+    /// The evaluation is not finished yet.
     Pending,
-    /// It could not be made.
+    /// The evaluation failed for good.
     Failed,
 }

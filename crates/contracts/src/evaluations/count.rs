@@ -1,16 +1,16 @@
-//! The query for numbers of tickets and of evaluations, asked of two services and compared.
+//! The query that counts tickets in ingest and evaluations in export: the difference is the pending imports.
 
 use super::filters::EvaluationFilters;
 use super::query::QueryReader;
 use crate::ids::TicketId;
 use crate::validation::FieldError;
 
-/// Tickets with the id `since` or a later one, whose conversations began in a period.
+/// Selects tickets with the id `since` or a later one whose conversations began in a period.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CountQuery {
     /// `from` and `to`; no other filter.
     pub period: EvaluationFilters,
-    /// The first ticket.
+    /// The earliest ticket id, inclusive.
     pub since: TicketId,
 }
 

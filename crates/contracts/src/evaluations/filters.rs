@@ -17,7 +17,7 @@ use crate::validation::FieldError;
 named_enum!(
     /// The result of an evaluation.
     ResultStatus, "snake_case" {
-        /// AXIS is there.
+        /// Evaluated, with AXIS.
         Scored = "scored",
         /// Evaluated, without AXIS: no AI message or no customer message.
         NotApplicable = "not_applicable",
@@ -46,14 +46,15 @@ impl ScoreFilter<'_> {
     }
 }
 
-/// Which evaluations are meant. Several values of one field mean "or", different fields "and"; an empty field is no filter.
+/// Filters that select evaluations. Several values of one field mean "or", different fields "and"; an empty field does
+/// not filter.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct EvaluationFilters {
-    /// First moment of the conversation's date (the timestamp of its first message), epoch milliseconds, inclusive.
+    /// Start of the range of conversation dates (timestamps of first messages), epoch milliseconds, inclusive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<i64>, nullable = false, minimum = 0, maximum = 253_402_300_799_999_i64)]
     pub from: Option<Timestamp>,
-    /// First moment that is no longer included, epoch milliseconds.
+    /// End of the range of conversation dates, epoch milliseconds, exclusive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<i64>, nullable = false, minimum = 0, maximum = 253_402_300_799_999_i64)]
     pub to: Option<Timestamp>,
@@ -73,11 +74,11 @@ pub struct EvaluationFilters {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(nullable = false)]
     pub source: Vec<String>,
-    /// Label of an AI tool that took part, or `none`: no tool is named.
+    /// Label of an AI tool that took part, or `none` for conversations without a label.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>, nullable = false)]
     pub ai_tool: Vec<OrNone<AiTool>>,
-    /// Service id of a registered AI agent that took part, or `none`.
+    /// Service id of a registered AI agent that took part, or `none` for conversations without one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>, nullable = false)]
     pub agent: Vec<OrNone<AgentId>>,
@@ -113,7 +114,7 @@ pub struct EvaluationFilters {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(nullable = false)]
     pub band: Vec<AxisBand>,
-    /// A band that the score for AXIS lies in.
+    /// Band of the AXIS score alone; `band` is that of the conversation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(nullable = false)]
     pub axis_band: Vec<AxisBand>,
@@ -125,7 +126,7 @@ pub struct EvaluationFilters {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<f64>, nullable = false, minimum = 1.0, maximum = 5.0)]
     pub axis_max: Option<Score>,
-    /// A band that the score for resolution accuracy lies in.
+    /// Band of the score for resolution accuracy.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(nullable = false)]
     pub resolution_accuracy_band: Vec<AxisBand>,
@@ -137,7 +138,7 @@ pub struct EvaluationFilters {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<f64>, nullable = false, minimum = 1.0, maximum = 5.0)]
     pub resolution_accuracy_max: Option<Score>,
-    /// A band that the score for interaction effort lies in.
+    /// Band of the score for interaction effort.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(nullable = false)]
     pub interaction_effort_band: Vec<AxisBand>,
@@ -149,7 +150,7 @@ pub struct EvaluationFilters {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<f64>, nullable = false, minimum = 1.0, maximum = 5.0)]
     pub interaction_effort_max: Option<Score>,
-    /// A band that the score for handoff smoothness lies in.
+    /// Band of the score for handoff smoothness.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(nullable = false)]
     pub handoff_smoothness_band: Vec<AxisBand>,
@@ -161,11 +162,11 @@ pub struct EvaluationFilters {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<f64>, nullable = false, minimum = 1.0, maximum = 5.0)]
     pub handoff_smoothness_max: Option<Score>,
-    /// Lowest confidence, 0–1: of the dimension with the least.
+    /// Minimum, 0–1, of the lowest confidence of the three dimensions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<f64>, nullable = false, minimum = 0.0, maximum = 1.0)]
     pub confidence_min: Option<Confidence>,
-    /// Highest confidence, 0–1: of the dimension with the least.
+    /// Maximum, 0–1, of the lowest confidence of the three dimensions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<f64>, nullable = false, minimum = 0.0, maximum = 1.0)]
     pub confidence_max: Option<Confidence>,
@@ -188,7 +189,7 @@ pub struct EvaluationFilters {
 }
 
 impl EvaluationFilters {
-    /// Reads the filters of a query alone: any other parameter is an error.
+    /// Reads a query that has only filters: any other parameter is an error.
     ///
     /// # Errors
     /// Every fault, by the name of its parameter.
@@ -200,7 +201,7 @@ impl EvaluationFilters {
         query.finish(filters)
     }
 
-    /// Takes the filters out of a query, which collects their faults.
+    /// Takes the filters from a query reader, which collects their faults.
     pub fn read(query: &mut QueryReader) -> Self {
         let filters = Self {
             from: query.moment("from"),
@@ -242,7 +243,7 @@ impl EvaluationFilters {
         filters
     }
 
-    /// The filters of the four scores, with the first part of their parameters' names.
+    /// The filters of the four scores, each with the prefix of its parameters' names.
     pub fn scores(&self) -> [(&'static str, ScoreFilter<'_>); 4] {
         [
             ("axis", ScoreFilter { bands: &self.axis_band, min: self.axis_min, max: self.axis_max }),
@@ -273,7 +274,7 @@ impl EvaluationFilters {
         ]
     }
 
-    /// Whether only the date of the conversation is filtered.
+    /// Whether no filter other than the date of the conversation is set.
     pub fn is_period_only(&self) -> bool {
         Self { from: None, to: None, ..self.clone() } == Self::default()
     }
@@ -292,11 +293,11 @@ impl EvaluationFilters {
             query.add_error("confidence_min", "must not be above `confidence_max`");
         }
         self.check_status(query);
-        let only_humans = self.involvement == [AiInvolvement::NoAi];
-        if only_humans && !self.ai_tool.is_empty() && !self.ai_tool.contains(&OrNone::None) {
+        let is_without_ai = self.involvement == [AiInvolvement::NoAi];
+        if is_without_ai && !self.ai_tool.is_empty() && !self.ai_tool.contains(&OrNone::None) {
             query.add_error("ai_tool", "contradicts `involvement=no_ai`: no AI tool took part");
         }
-        if only_humans && !self.agent.is_empty() && !self.agent.contains(&OrNone::None) {
+        if is_without_ai && !self.agent.is_empty() && !self.agent.contains(&OrNone::None) {
             query.add_error("agent", "contradicts `involvement=no_ai`: no AI agent took part");
         }
     }

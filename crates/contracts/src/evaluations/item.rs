@@ -65,18 +65,18 @@ pub struct ItemAgent {
     pub name: String,
 }
 
-/// The evaluation of a row. All but the first three are absent when `status` is `failed`.
+/// The evaluation of a row. When `status` is `failed`, all fields but `id`, `status` and `evaluated_at` are absent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ItemEvaluation {
-    /// Which evaluation of the ticket is shown.
+    /// Evaluation id.
     #[schema(value_type = String)]
     pub id: EvaluationId,
-    /// Its result.
+    /// Status of the evaluation.
     pub status: ResultStatus,
-    /// When it was made, epoch milliseconds.
+    /// Time of the evaluation, epoch milliseconds.
     #[schema(value_type = i64)]
     pub evaluated_at: Timestamp,
-    /// AXIS and its parts; absent unless `status` is `scored`.
+    /// AXIS and its dimensions; absent unless `status` is `scored`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub scores: Option<ItemScores>,
@@ -84,7 +84,7 @@ pub struct ItemEvaluation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub ai_involvement: Option<AiInvolvement>,
-    /// The AI tools that are named, each once.
+    /// Labels of the AI tools that took part, each once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ai_tools: Vec<AiTool>,
     /// Whether the issue was solved.
@@ -140,7 +140,7 @@ pub struct ItemScores {
     /// Handoff smoothness, 1.0–5.0.
     #[schema(value_type = f64, minimum = 1.0, maximum = 5.0)]
     pub handoff_smoothness: Score,
-    /// The lowest confidence of the three parts, 0–1.
+    /// The lowest confidence of the three dimensions, 0–1.
     #[schema(value_type = f64, minimum = 0.0, maximum = 1.0)]
     pub confidence: Confidence,
 }

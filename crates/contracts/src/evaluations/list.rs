@@ -1,4 +1,4 @@
-//! The list of evaluations: its order, its pages, and the place of one ticket in it.
+//! The list of evaluations: its order, its pages, and the position of one ticket in it.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -12,11 +12,11 @@ use crate::ids::TicketId;
 use crate::page::{DEFAULT_LIMIT, MAX_LIMIT, PageInfo};
 use crate::validation::FieldError;
 
-/// Rows are counted up to this number where counting all of them would read all of them.
+/// Maximum number of a count that reads rows; a count from the columns of days has no maximum.
 pub const MAX_COUNTED: u64 = 10_000;
 
 named_enum!(
-    /// What a list is ordered by; ties by the conversation's date and the ticket's id.
+    /// Key of a list's order; ties are ordered by the conversation's date and the ticket's id.
     SortKey, "snake_case" {
         /// The conversation's date.
         StartedAt = "started_at",
@@ -38,9 +38,9 @@ named_enum!(
 /// An order: a key, and its direction. Rows without a value of the key come last in both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sort {
-    /// What is compared.
+    /// The key.
     pub key: SortKey,
-    /// From the highest to the lowest.
+    /// Highest first.
     pub descending: bool,
 }
 
@@ -83,11 +83,11 @@ impl std::fmt::Display for Sort {
 /// The query of `GET /v1/evaluations`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListQuery {
-    /// Which rows.
+    /// Filters of the rows.
     pub filters: EvaluationFilters,
-    /// In which order.
+    /// Order of the rows.
     pub sort: Sort,
-    /// Where the page begins; as it was sent.
+    /// Cursor of the page, as it was sent; the first page without one.
     pub cursor: Option<String>,
     /// Page size.
     pub limit: u32,
@@ -115,7 +115,7 @@ impl ListQuery {
         query.finish(Self { filters, sort, cursor, limit: limit.unwrap_or(DEFAULT_LIMIT) })
     }
 
-    /// The parameters that give this query again, without the defaults.
+    /// The parameters that parse to this query, without the defaults.
     pub fn to_pairs(&self) -> Pairs {
         let mut pairs = self.filters.to_pairs();
         pairs.extend(self.sort.to_pair());
@@ -127,12 +127,12 @@ impl ListQuery {
     }
 }
 
-/// The query of `GET /v1/tickets/{id}/neighbours`: the list that the ticket is looked for in.
+/// The query of `GET /v1/tickets/{id}/neighbours`: the list that contains the neighbours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NeighboursQuery {
-    /// Which rows.
+    /// Filters of the rows.
     pub filters: EvaluationFilters,
-    /// In which order.
+    /// Order of the rows.
     pub sort: Sort,
 }
 
@@ -150,7 +150,7 @@ impl NeighboursQuery {
         query.finish(Self { filters, sort })
     }
 
-    /// The parameters that give this query again, without the defaults.
+    /// The parameters that parse to this query, without the defaults.
     pub fn to_pairs(&self) -> Pairs {
         let mut pairs = self.filters.to_pairs();
         pairs.extend(self.sort.to_pair());
@@ -175,11 +175,11 @@ pub struct Total {
     /// The number; a lower bound unless `exact`.
     #[schema(example = 214)]
     pub count: u64,
-    /// Whether `count` is all of them. Without it there are more: counting stops at 10,000 where the days' sums do not say it.
+    /// Whether `count` is the exact number. `false`: counting stopped at 10,000, and there are more rows.
     pub exact: bool,
 }
 
-/// The place of a ticket in a list.
+/// The position of a ticket in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Neighbours {
     /// The ticket before it in the order of the list; absent at the beginning.
@@ -190,9 +190,9 @@ pub struct Neighbours {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, nullable = false)]
     pub next: Option<TicketId>,
-    /// Whether the ticket itself is in the list: its neighbours are those of its place also when it is not.
+    /// Whether the list contains the ticket. If not, `previous` and `next` enclose the position that it would have.
     pub included: bool,
-    /// Its number in the list, from 1; absent beyond 10,000, or when it is not in the list.
+    /// Position of the ticket in the list, from 1; absent beyond 10,000, or when the ticket is not in the list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = 21)]
     pub position: Option<u64>,

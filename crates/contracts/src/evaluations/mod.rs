@@ -1,8 +1,8 @@
-//! The read side: lists, summaries and transcripts of evaluated conversations, and the one filter language that they and
-//! the exports share.
+//! The read side: lists, summaries and transcripts of evaluated conversations, and the filters that they share
+//! with exports.
 //!
-//! A filter is a set of query parameters. Repeated parameters mean "or", different ones "and". The URL is the state of a
-//! page, so every filter has one canonical query ([`EvaluationFilters::to_query`]).
+//! A filter is a set of query parameters. Repeated parameters mean "or", different ones "and". The URL of a console page
+//! has its filters, so equal filters have one canonical query ([`EvaluationFilters::to_query`]).
 
 mod body;
 mod count;

@@ -11,7 +11,7 @@ use crate::validation::{BodyError, FieldError, MAX_NAME_CHARS};
 /// Most values of one parameter.
 pub const MAX_VALUES: usize = 50;
 
-/// The parameters of a query, read by name. A parameter that is left over is an unknown parameter.
+/// The parameters of a query, read by name. Parameters that nobody reads are unknown ones.
 #[derive(Debug)]
 pub struct QueryReader {
     values: BTreeMap<String, Vec<String>>,
@@ -28,13 +28,13 @@ impl QueryReader {
         Self { values, errors: ValidationErrors::default() }
     }
 
-    /// `value`, unless there was a fault; parameters that were not read are faults, too.
+    /// `value`, unless there was a fault; parameters that were not read are faults.
     ///
     /// # Errors
     /// All faults, at most [`crate::validation::MAX_REPORTED_ERRORS`].
     pub fn finish<T>(mut self, value: T) -> Result<T, Vec<FieldError>> {
         for name in self.values.keys() {
-            // The name is the caller's: it is shortened, so that the answer stays small.
+            // The caller chooses the name: it is truncated to keep the response small.
             let name: String = name.chars().take(100).collect();
             self.errors.add(name, "is not a parameter of this operation");
         }
@@ -75,7 +75,7 @@ impl QueryReader {
         })
     }
 
-    /// One of a closed list, once.
+    /// A value of a closed list, given at most once.
     pub fn one_named<T: Named>(&mut self, name: &str) -> Option<T> {
         let detail = format!("must be one of: {}", names::<T>());
         self.parsed(name, &detail, T::from_name)
@@ -83,25 +83,27 @@ impl QueryReader {
 
     /// Values of a closed list.
     pub fn named<T: Named>(&mut self, name: &str) -> Vec<T> {
-        self.each(name, |text| T::from_name(text).ok_or_else(|| format!("must be one of: {}", names::<T>())))
+        self.parse_each(name, |text| {
+            T::from_name(text).ok_or_else(|| format!("must be one of: {}", names::<T>()))
+        })
     }
 
-    /// Values of a closed list or ids, or `none`.
+    /// Values of any type that is parsed from text.
     pub fn parsed_list<T: FromStr<Err = String> + Ord>(&mut self, name: &str) -> Vec<T> {
-        self.each(name, T::from_str)
+        self.parse_each(name, T::from_str)
     }
 
     /// Ids and names.
     pub fn texts(&mut self, name: &str) -> Vec<String> {
-        self.each(name, |text| check_text(text).map(|()| text.to_owned()))
+        self.parse_each(name, |text| check_text(text).map(|()| text.to_owned()))
     }
 
     /// Texts with at least one word.
     pub fn words(&mut self, name: &str) -> Vec<String> {
-        self.each(name, check_words)
+        self.parse_each(name, check_words)
     }
 
-    /// A text with at least one word, once.
+    /// A text with at least one word, given at most once.
     pub fn one_text_with_words(&mut self, name: &str) -> Option<String> {
         let text = self.single(name)?;
         check_words(&text).map_err(|detail| self.add_error(name, detail)).ok()
@@ -109,7 +111,7 @@ impl QueryReader {
 
     /// Language codes.
     pub fn languages(&mut self, name: &str) -> Vec<String> {
-        self.each(name, |text| {
+        self.parse_each(name, |text| {
             let is_code = (2..=3).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_lowercase());
             if is_code {
                 Ok(text.to_owned())
@@ -132,7 +134,7 @@ impl QueryReader {
     }
 
     /// The values of a parameter, sorted, each once.
-    fn each<T: Ord>(&mut self, name: &str, parse: impl Fn(&str) -> Result<T, String>) -> Vec<T> {
+    fn parse_each<T: Ord>(&mut self, name: &str, parse: impl Fn(&str) -> Result<T, String>) -> Vec<T> {
         let texts = self.values.remove(name).unwrap_or_default();
         if texts.len() > MAX_VALUES {
             self.add_error(name, format!("must not be given more than {MAX_VALUES} times"));
@@ -189,7 +191,7 @@ fn digits(text: &str) -> Option<i64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// A decimal number without sign and exponent, in steps of `10^-places`.
+/// A decimal number without sign and exponent, in units of `10^-places`.
 fn decimal(text: &str, places: usize) -> Option<i64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     if whole.is_empty() || fraction.is_empty() || whole.len() > 3 || fraction.len() > 6 {

@@ -67,9 +67,9 @@ named_enum!(
 );
 
 named_enum!(
-    /// The period beside the one that is summarized.
+    /// The period to compare with.
     Comparison, "snake_case" {
-        /// As long, and immediately before.
+        /// The period of the same length immediately before.
         Previous = "previous",
         /// The same dates a year earlier.
         Year = "year",
@@ -79,13 +79,13 @@ named_enum!(
 /// The query of `GET /v1/evaluations/summary`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SummaryQuery {
-    /// Which rows.
+    /// Filters of the evaluations.
     pub filters: EvaluationFilters,
     /// Dimensions of the breakdown, the outer one first; at most [`MAX_DIMENSIONS`].
     pub by: Vec<BreakdownDimension>,
-    /// Parts of the series; none without it.
+    /// Length of the parts of the series; without it there is no series.
     pub step: Option<Step>,
-    /// The period beside it.
+    /// The period to compare with.
     pub compare: Option<Comparison>,
 }
 
@@ -97,7 +97,7 @@ impl SummaryQuery {
     pub fn parse<N: Into<String>, V: Into<String>>(
         pairs: impl IntoIterator<Item = (N, V)>,
     ) -> Result<Self, Vec<FieldError>> {
-        // The order of `by` counts, and a reader of lists sorts.
+        // The order of `by` matters, but `QueryReader` sorts the values of a list.
         let (by, others): (Vec<_>, Vec<_>) = pairs
             .into_iter()
             .map(|(name, value)| (name.into(), value.into()))
@@ -120,7 +120,7 @@ impl SummaryQuery {
         query.finish(Self { filters, by, step, compare })
     }
 
-    /// The parameters that give this query again.
+    /// The parameters that parse to this query.
     pub fn to_pairs(&self) -> Pairs {
         let mut pairs = self.filters.to_pairs();
         pairs.extend(self.by.iter().map(|dimension| ("by", dimension.as_str().to_owned())));
@@ -129,7 +129,7 @@ impl SummaryQuery {
         pairs
     }
 
-    /// The filters of the period beside it.
+    /// The same filters for the period to compare with; `None` without `compare`.
     pub fn compared_filters(&self) -> Option<EvaluationFilters> {
         let (from, to) = self.filters.from.zip(self.filters.to)?;
         let (from, to) = match self.compare? {
@@ -170,16 +170,16 @@ fn a_year_before(moment: Timestamp) -> Option<Timestamp> {
 /// Counts, means and distributions of the evaluations that a filter selects.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Summary {
-    /// The period of the filter, or of the evaluations where the filter leaves an end open.
+    /// The period of the filter; without `from` or `to` it begins or ends with the first or last day with evaluations.
     pub period: Period,
-    /// All of them.
+    /// All selected evaluations.
     pub totals: Measures,
     /// Scored conversations by their scores, in steps of half a point from the lowest.
     pub distributions: Distributions,
     /// Reasons of the charge's assessment, most frequent first; a conversation can have several.
     pub charge_reasons: Vec<ReasonCount>,
-    /// The parts of the period in order; only with `step`. Where the filter leaves an end open they are several weeks long rather
-    /// than more than 800.
+    /// The parts of the period in order, at most 800; only with `step`. Without `from` or `to` a part has as many weeks as
+    /// this limit requires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub series: Option<Vec<SeriesPoint>>,
@@ -187,11 +187,11 @@ pub struct Summary {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub breakdown: Option<Breakdown>,
-    /// The period beside it; only with `compare`.
+    /// The summary of the period to compare with; only with `compare`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub compared: Option<PeriodSummary>,
-    /// Imports by status; only when nothing but the date is filtered.
+    /// Imports by status; only without filters other than the date, and absent while pending imports cannot be counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub coverage: Option<Coverage>,
@@ -200,32 +200,32 @@ pub struct Summary {
 /// A half-open range of conversation dates, epoch milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Period {
-    /// First moment.
+    /// Start, inclusive.
     #[schema(value_type = i64)]
     pub from: Timestamp,
-    /// First moment that is no longer included.
+    /// End, exclusive.
     #[schema(value_type = i64)]
     pub to: Timestamp,
 }
 
-/// What is counted and averaged of a set of evaluations.
+/// Counts and means of a set of evaluations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Measures {
     /// Evaluations: `scored`, `not_applicable` and `failed` together.
     pub count: u64,
-    /// Those with AXIS.
+    /// Evaluations with AXIS.
     pub scored: u64,
-    /// Those without an AI message or without a customer message.
+    /// Evaluations without AXIS: no AI message or no customer message.
     pub not_applicable: u64,
-    /// Those that could not be made.
+    /// Failed evaluations.
     pub failed: u64,
-    /// Means of the scored ones, rounded to hundredths; absent when there are none.
+    /// Means of the scored evaluations, rounded to hundredths; absent when there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub means: Option<Means>,
-    /// Scored ones by band.
+    /// Scored evaluations by band.
     pub bands: BandCounts,
-    /// All by the assessment of the charge; failed ones have none.
+    /// Evaluations by assessment of the charge; failed ones have none and are not counted.
     pub charges: ChargeCounts,
 }
 
@@ -283,7 +283,7 @@ pub struct Distributions {
     pub handoff_smoothness: Vec<DistributionStep>,
 }
 
-/// The evaluations with a score from `min` to `max`, both included: half a point, and the last step with 5.0.
+/// Number of evaluations with a score from `min` to `max`, both inclusive: 1.0 to 1.4, 1.5 to 1.9, …, 4.5 to 5.0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DistributionStep {
     /// Lowest score.
@@ -301,16 +301,16 @@ pub struct DistributionStep {
 pub struct ReasonCount {
     /// The reason.
     pub reason: ChargeReason,
-    /// Evaluations with it.
+    /// Evaluations with the reason.
     pub count: u64,
-    /// The same by assessment.
+    /// These evaluations by assessment of the charge.
     pub charges: ChargeCounts,
 }
 
 /// A part of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct SeriesPoint {
-    /// Its dates, within the period.
+    /// Dates of the part, within the summarized period.
     #[serde(flatten)]
     pub period: Period,
     /// The evaluations of these dates.
@@ -318,14 +318,14 @@ pub struct SeriesPoint {
     pub measures: Measures,
 }
 
-/// The period beside the summarized one.
+/// Summary of the period to compare with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PeriodSummary {
-    /// Its dates.
+    /// The period.
     pub period: Period,
-    /// All of its evaluations.
+    /// All selected evaluations of the period.
     pub totals: Measures,
-    /// Its parts; only with `step`.
+    /// The parts of the period in order; only with `step`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub series: Option<Vec<SeriesPoint>>,
@@ -338,48 +338,48 @@ pub struct Breakdown {
     pub by: Vec<BreakdownDimension>,
     /// Groups with most evaluations first.
     pub groups: Vec<Group>,
-    /// Whether there are more groups than are listed: the largest are, or none where there are too many values to count them.
+    /// Whether groups are missing: only the largest are listed, or none when there are too many values to count.
     pub truncated: bool,
 }
 
 /// The evaluations with one value of a dimension.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Group {
-    /// The value of the filter of the dimension's name that selects these evaluations; absent for those without a value that
-    /// no filter can select.
+    /// Value for the filter with the name of the dimension: it selects these evaluations. Absent for evaluations without a
+    /// value, if no filter selects them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub value: Option<String>,
-    /// A name for people; of an agent its latest display name.
+    /// The latest display name of an agent; absent for other dimensions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub label: Option<String>,
     /// The evaluations.
     #[serde(flatten)]
     pub measures: Measures,
-    /// The same by the inner dimension.
+    /// The groups by the inner dimension.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(no_recursion)]
     pub groups: Vec<Group>,
 }
 
-/// What became of the imports whose conversations began in the period.
+/// Imports whose conversations began in the period, by status of their evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Coverage {
-    /// All of them: the sum of the others.
+    /// All imports: the sum of the other fields.
     pub imported: u64,
     /// Scored.
     pub scored: u64,
     /// Evaluated without AXIS.
     pub not_applicable: u64,
-    /// Not evaluated for good.
+    /// The evaluation failed for good.
     pub failed: u64,
-    /// Not evaluated yet, of the imports of the last seven days; of more than 10,000 of these the newest are looked at.
+    /// Not evaluated yet; counted among the newest 10,000 imports of the last seven days.
     pub pending: u64,
 }
 
 impl Coverage {
-    /// With the imports that wait, which a summary does not know.
+    /// Adds the pending imports, which export does not know.
     #[must_use]
     pub fn with_pending(self, pending: u64) -> Self {
         Self { pending: self.pending + pending, imported: self.imported + pending, ..self }

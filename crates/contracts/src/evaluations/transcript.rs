@@ -8,7 +8,7 @@ use crate::conversation::{AiTool, AuthorType, Message, MessageKind};
 use crate::ids::TicketId;
 use crate::time::Timestamp;
 
-/// The transcript of a ticket. `M` may be JSON that is passed on.
+/// The transcript of a ticket. `M` is raw JSON where the messages are passed on without parsing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TicketTranscript<M = Vec<Message>> {
     /// Service ticket id.

@@ -1,11 +1,11 @@
-//! What is wrong with a JSON text, without a part of it.
+//! Kind and position of an error in a JSON text, without any of the text.
 
 use std::fmt::{Display, Formatter};
 
 use serde_json::error::Category;
 
-/// Kind and place of a fault. The messages of serde quote the text (`invalid type: string "…"`), which may be a customer's, so they are
-/// neither logged nor sent.
+/// Kind and position of an error. The messages of serde quote the text (`invalid type: string "…"`), which may be a
+/// customer's, so they are neither logged nor sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JsonFault {
     kind: &'static str,
@@ -29,7 +29,7 @@ impl JsonFault {
 impl Display for JsonFault {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> std::fmt::Result {
         let Self { kind, line, column } = self;
-        // serde has no place for a fault that it finds in a value already read.
+        // serde_json has no position for an error in a `Value` that is already parsed: line 0.
         if *line == 0 { formatter.write_str(kind) } else { write!(formatter, "{kind} at {line}:{column}") }
     }
 }
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fault_names_kind_and_place_and_no_content() {
+    fn fault_names_kind_and_position_without_content() {
         type Numbers = BTreeMap<String, u8>;
         let fault = |text| JsonFault::of(&from_str::<Numbers>(text).unwrap_err()).to_string();
         assert_eq!(fault(r#"{"a": "a secret"}"#), "JSON of another shape at 1:16");

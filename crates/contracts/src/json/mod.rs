@@ -49,7 +49,8 @@ pub struct ObjectReader<'f, 'b> {
     errors: &'f mut ValidationErrors,
 }
 
-/// Most values of one body in fields that are read: an import of 50 messages with every field has 560. They need 2 MiB at most.
+/// Maximum number of values of a body, in fields that are read: they need 2 MiB. An import of 50 messages with every field
+/// has 560.
 pub const MAX_BODY_VALUES: usize = 16_384;
 
 /// Parses a whole body into a JSON tree of the fields with these names; the values of other fields are skipped.
@@ -124,13 +125,13 @@ impl<'f, 'b> ObjectReader<'f, 'b> {
     /// A required string of at least one character, without a maximum length.
     pub fn required_text(&mut self, field: &str) -> Option<String> {
         let value = self.required(field)?;
-        self.text(field, value)
+        self.check_text(field, value)
     }
 
     /// A required id or name: 1 to [`MAX_NAME_CHARS`] characters.
     pub fn required_name(&mut self, field: &str) -> Option<String> {
         let text = self.required_text(field)?;
-        self.name(field, text)
+        self.check_name(field, text)
     }
 
     /// An optional id or name: when present, 1 to [`MAX_NAME_CHARS`] characters.
@@ -139,16 +140,16 @@ impl<'f, 'b> ObjectReader<'f, 'b> {
         self.name_of(field, value)
     }
 
-    /// Checks a removed value that must be an id or name.
+    /// Checks a value from [`Self::take`] that must be an id or name.
     pub fn name_of(&mut self, field: &str, value: Tree<'b>) -> Option<String> {
-        let text = self.text(field, value)?;
-        self.name(field, text)
+        let text = self.check_text(field, value)?;
+        self.check_name(field, text)
     }
 
     /// An optional string of any length, possibly empty.
     pub fn optional_free_text(&mut self, field: &str) -> Option<String> {
         let value = self.take(field)?;
-        self.string(field, value).map(Cow::into_owned)
+        self.check_string(field, value).map(Cow::into_owned)
     }
 
     /// An optional value of a closed list; `parse` gets its exact name.
@@ -173,7 +174,7 @@ impl<'f, 'b> ObjectReader<'f, 'b> {
         self.choice(field, value, names, parse)
     }
 
-    /// Checks a removed value of a closed list.
+    /// Checks a value from [`Self::take`] that must be one of a closed list.
     pub fn choice<T>(
         &mut self,
         field: &str,
@@ -181,7 +182,7 @@ impl<'f, 'b> ObjectReader<'f, 'b> {
         names: &[&str],
         parse: impl Fn(&str) -> Option<T>,
     ) -> Option<T> {
-        let text = self.string(field, value)?;
+        let text = self.check_string(field, value)?;
         let parsed = parse(&text);
         if parsed.is_none() {
             self.add_error(field, format!("must be one of: {}", names.join(", ")));
@@ -208,8 +209,8 @@ impl<'f, 'b> ObjectReader<'f, 'b> {
         in_range
     }
 
-    fn text(&mut self, field: &str, value: Tree<'b>) -> Option<String> {
-        let text = self.string(field, value)?;
+    fn check_text(&mut self, field: &str, value: Tree<'b>) -> Option<String> {
+        let text = self.check_string(field, value)?;
         if text.is_empty() {
             self.add_error(field, "must not be empty");
             return None;
@@ -217,7 +218,7 @@ impl<'f, 'b> ObjectReader<'f, 'b> {
         Some(text.into_owned())
     }
 
-    fn string(&mut self, field: &str, value: Tree<'b>) -> Option<Cow<'b, str>> {
+    fn check_string(&mut self, field: &str, value: Tree<'b>) -> Option<Cow<'b, str>> {
         let text = match value {
             Tree::String(text) => text,
             other => {
@@ -233,7 +234,7 @@ impl<'f, 'b> ObjectReader<'f, 'b> {
         Some(text)
     }
 
-    fn name(&mut self, field: &str, text: String) -> Option<String> {
+    fn check_name(&mut self, field: &str, text: String) -> Option<String> {
         // A string has at least as many bytes as characters, so most names need no counting.
         if text.len() > MAX_NAME_CHARS && text.chars().count() > MAX_NAME_CHARS {
             self.add_error(field, format!("must not be longer than {MAX_NAME_CHARS} characters"));

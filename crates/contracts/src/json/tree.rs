@@ -1,5 +1,5 @@
-//! A JSON tree that borrows its strings from the body where they need no unescaping: a conversation has about a hundred
-//! strings, and most would be copied twice.
+//! A JSON tree that borrows strings without escapes from the body: a conversation has about a hundred strings, and most
+//! would otherwise be copied twice.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -58,7 +58,7 @@ impl<'b> Fields<'b> {
 pub(super) struct TreeSeed<'l> {
     /// Names of the fields that are read, at any depth. The values of other fields are skipped without being built.
     pub(super) fields: &'l [&'static str],
-    /// Values that may still be built.
+    /// Number of values that may still be built.
     pub(super) budget: &'l Cell<usize>,
 }
 
@@ -129,8 +129,7 @@ impl<'b> Visitor<'b> for TreeSeed<'_> {
     }
 }
 
-/// A value that is checked like one that is read (escapes, numbers, depth) and not built. `IgnoredAny` would accept lone
-/// surrogates.
+/// A skipped value: checked (escapes, numbers, depth) and not built. `IgnoredAny` would accept lone surrogates.
 struct Skipped;
 
 impl<'b> Deserialize<'b> for Skipped {
@@ -233,7 +232,7 @@ mod tests {
             Tree::String(text) => Value::String(text.to_string()),
             Tree::Array(items) => Value::Array(items.iter().map(value).collect()),
             Tree::Object(fields) => {
-                Value::Object(fields.0.iter().map(|(name, of)| (name.to_string(), value(of))).collect())
+                Value::Object(fields.0.iter().map(|(name, field)| (name.to_string(), value(field))).collect())
             }
         }
     }

@@ -28,7 +28,7 @@ pub struct NewWebhook {
     pub axis_low_score_below: Score,
 }
 
-/// Fields of both bodies.
+/// Fields of the bodies of `POST` and `PATCH`.
 const FIELDS: [&str; 5] = ["url", "description", "events", "axis_low_score_below", "enabled"];
 
 impl NewWebhook {
@@ -40,11 +40,11 @@ impl NewWebhook {
         let tree = parse_tree(body, &FIELDS)?;
         let mut errors = ValidationErrors::default();
         let webhook = ObjectReader::new(tree, "", &mut errors).and_then(|mut object| {
-            let url = object.required_text("url").and_then(|url| short_url(&mut object, url));
+            let url = object.required_text("url").and_then(|url| check_url_length(&mut object, url));
             let description = object.optional_name("description");
-            let events = object.required("events").and_then(|value| events(&mut object, value));
+            let events = object.required("events").and_then(|value| read_events(&mut object, value));
             let threshold = match object.take("axis_low_score_below") {
-                Some(value) => score(&mut object, &value),
+                Some(value) => read_threshold(&mut object, &value),
                 None => Some(Score::nearest(DEFAULT_LOW_SCORE)),
             };
             Some(Self { url: url?, description, events: events?, axis_low_score_below: threshold? })
@@ -78,7 +78,7 @@ impl WebhookChange {
         let mut errors = ValidationErrors::default();
         let change = ObjectReader::new(tree, "", &mut errors).map(|mut object| {
             let url = object.take("url").and_then(|value| match value {
-                Tree::String(url) => short_url(&mut object, url.into_owned()),
+                Tree::String(url) => check_url_length(&mut object, url.into_owned()),
                 other => {
                     object.add_error("url", format!("must be a string, not {}", other.kind()));
                     None
@@ -88,9 +88,9 @@ impl WebhookChange {
                 Tree::String(text) if text.is_empty() => Some(String::new()),
                 value => object.name_of("description", value),
             });
-            let events = object.take("events").and_then(|value| events(&mut object, value));
+            let events = object.take("events").and_then(|value| read_events(&mut object, value));
             let threshold = object.take("axis_low_score_below");
-            let axis_low_score_below = threshold.and_then(|value| score(&mut object, &value));
+            let axis_low_score_below = threshold.and_then(|value| read_threshold(&mut object, &value));
             let enabled = object.take("enabled").and_then(|value| match value {
                 Tree::Bool(enabled) => Some(enabled),
                 other => {
@@ -104,7 +104,7 @@ impl WebhookChange {
     }
 }
 
-fn short_url(object: &mut ObjectReader<'_, '_>, url: String) -> Option<String> {
+fn check_url_length(object: &mut ObjectReader<'_, '_>, url: String) -> Option<String> {
     if url.len() > MAX_URL_BYTES {
         object.add_error("url", format!("must not be longer than {MAX_URL_BYTES} bytes"));
         return None;
@@ -112,7 +112,7 @@ fn short_url(object: &mut ObjectReader<'_, '_>, url: String) -> Option<String> {
     Some(url)
 }
 
-fn events(object: &mut ObjectReader<'_, '_>, value: Tree<'_>) -> Option<BTreeSet<WebhookEvent>> {
+fn read_events(object: &mut ObjectReader<'_, '_>, value: Tree<'_>) -> Option<BTreeSet<WebhookEvent>> {
     let names = WebhookEvent::SUBSCRIBABLE.map(WebhookEvent::as_str).join(", ");
     let Tree::Array(items) = value else {
         object.add_error("events", format!("must be an array of: {names}"));
@@ -141,7 +141,7 @@ fn events(object: &mut ObjectReader<'_, '_>, value: Tree<'_>) -> Option<BTreeSet
     (valid == count).then_some(found)
 }
 
-fn score(object: &mut ObjectReader<'_, '_>, value: &Tree<'_>) -> Option<Score> {
+fn read_threshold(object: &mut ObjectReader<'_, '_>, value: &Tree<'_>) -> Option<Score> {
     let number = match value {
         Tree::Number(number) => number.as_f64().filter(|number| (1.0..=5.0).contains(number)),
         _ => None,

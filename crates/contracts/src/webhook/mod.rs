@@ -111,7 +111,7 @@ pub struct Webhook {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub disabled_reason: Option<DisabledReason>,
-    /// Since when its attempts fail, epoch milliseconds; absent when the last one did not.
+    /// When its attempts began to fail, epoch milliseconds; absent when the last one did not fail.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<i64>, nullable = false, example = 1_763_600_000_000_i64)]
     pub failing_since: Option<Timestamp>,
@@ -152,7 +152,7 @@ pub struct WebhookSecret {
 pub enum DisabledReason {
     /// It answered 410.
     Gone,
-    /// Its attempts failed for days.
+    /// All attempts failed for days.
     Failing,
 }
 
@@ -215,7 +215,7 @@ pub struct WebhookDelivery {
     pub status: DeliveryStatus,
     /// Attempts so far.
     pub attempts: u32,
-    /// When the next attempt is due, epoch milliseconds; absent when none is to come.
+    /// When the next attempt is due, epoch milliseconds; absent when none is scheduled.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<i64>, nullable = false, example = 1_763_600_000_000_i64)]
     pub next_attempt_at: Option<Timestamp>,

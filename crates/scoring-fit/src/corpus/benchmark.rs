@@ -8,7 +8,7 @@ use super::{Corpus, CorpusPart, RatedConversation, Wording};
 use crate::metrics::{confidence_interval, spearman};
 use crate::scored::scores_of;
 
-/// Two raters are compared if both rated at least one conversation in this many.
+/// Two raters are compared if at least one in this many conversations was rated by both.
 const COMMON_FRACTION: usize = 4;
 /// Minimum pairs for a rank correlation.
 const MIN_PAIRS: usize = 3;
@@ -32,7 +32,7 @@ pub struct Benchmark {
     pub without_scores: usize,
     /// English conversations by their wording, conversations in other languages, all conversations.
     pub sets: Vec<ConversationSet>,
-    /// By the language of the writer, where it is not English; `mix` for writers of several.
+    /// Conversations that are not in English, by the language of the writer; `mix` for writers of several languages.
     pub languages: Vec<ConversationSet>,
     /// Five bands of the stated confidence of the resolution, lowest first.
     pub reliability: Vec<Band>,
@@ -69,12 +69,12 @@ pub struct Figures {
     pub charge: Option<Estimate>,
 }
 
-/// A figure with its 95 % interval, by a bootstrap of 1,000 draws of conversations.
+/// A figure with its 95 % interval, by a bootstrap of 1,000 resamples of the conversations.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Estimate {
     /// Number of conversations.
     pub conversations: usize,
-    /// Estimate.
+    /// The figure.
     pub value: f64,
     /// Lower end.
     pub low: f64,
@@ -179,7 +179,7 @@ fn scorer_agreement(cases: &[Case<'_>]) -> Figures {
     }
 }
 
-/// Means over the pairs of raters who share enough conversations: a rater who only rated disagreements would bias them.
+/// Means over the pairs of raters who share enough conversations: one who rated only disputed conversations would bias them.
 fn rater_agreement(cases: &[Case<'_>]) -> Option<Figures> {
     let raters = cases.iter().map(|case| case.rated.ratings.len()).max().unwrap_or(0);
     let mut pairs = Vec::new();
@@ -220,19 +220,20 @@ fn pair_agreement(rated: &[(Rating, Rating)]) -> Figures {
 }
 
 fn reliability(cases: &[Case<'_>]) -> Vec<Band> {
-    let judged: Vec<(f64, bool)> = cases
+    let outcomes: Vec<(f64, bool)> = cases
         .iter()
         .filter_map(|case| Some((case.evaluation.resolution.confidence.value(), case.has_right_status()?)))
         .collect();
+    // The small term keeps rounding from moving a confidence on a bound to the band below.
     let band_of = |confidence: f64| ((confidence * BANDS as f64 + 1e-9) as usize).min(BANDS - 1);
-    let band = |band: usize| {
+    let band = |index: usize| {
         let within: Vec<(f64, bool)> =
-            judged.iter().copied().filter(|(confidence, _)| band_of(*confidence) == band).collect();
+            outcomes.iter().copied().filter(|(confidence, _)| band_of(*confidence) == index).collect();
         let count = within.len() as f64;
         let per_case = |sum: f64| (!within.is_empty()).then(|| sum / count);
         Band {
-            from: band as f64 / BANDS as f64,
-            to: (band + 1) as f64 / BANDS as f64,
+            from: index as f64 / BANDS as f64,
+            to: (index + 1) as f64 / BANDS as f64,
             conversations: within.len(),
             stated: per_case(within.iter().map(|(confidence, _)| confidence).sum()),
             right: per_case(within.iter().filter(|(_, right)| *right).count() as f64),
@@ -257,6 +258,7 @@ impl Case<'_> {
         (!given.is_empty()).then(|| given.iter().sum::<f64>() / given.len() as f64)
     }
 
+    /// `None` when no rater gives a status.
     fn has_right_status(&self) -> Option<bool> {
         let wanted = majority(self.ratings().map(|rating| rating.status), ResolutionStatus::ALL)?;
         Some(self.evaluation.resolution.status == wanted)

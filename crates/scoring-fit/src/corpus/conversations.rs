@@ -14,12 +14,12 @@ use sha2::{Digest, Sha256};
 use super::read_text;
 use crate::data::DataError;
 
-/// Earliest start of a conversation, in milliseconds. The start depends on the id alone.
-const FIRST_DAY: u64 = 1_767_600_000_000;
-/// Range of starts after [`FIRST_DAY`].
+/// Earliest start of a conversation, epoch milliseconds. The start depends on the id alone.
+const EARLIEST_START_MILLIS: u64 = 1_767_600_000_000;
+/// Range of starts after [`EARLIEST_START_MILLIS`].
 const START_RANGE_SECONDS: u64 = 90 * 86_400;
-/// Seconds between an item without a time and the previous item.
-const DEFAULT_GAP: u64 = 30;
+/// Time between an item without a time and the previous item.
+const DEFAULT_GAP_SECONDS: u64 = 30;
 
 /// A conversation of the file.
 #[derive(Debug)]
@@ -61,17 +61,17 @@ fn parse(path: &Path, text: &str) -> Result<Vec<Conversation>, DataError> {
         if !ids.insert(written.id.clone()) {
             return Err(refused(format!("{} was written before", written.id)));
         }
-        let body = body(&written).to_string();
+        let body = request_body(&written).to_string();
         let parsed = Conversation::parse(body.as_bytes()).map_err(|error| refused(error.to_string()))?;
         conversations.push(parsed);
     }
     Ok(conversations)
 }
 
-/// Parses one line.
+/// Adds a line to the conversations of the lines before it.
 fn parse_line(found: &mut Vec<ParsedConversation>, number: usize, line: &str) -> Result<(), String> {
     if let Some(head) = line.strip_prefix("### ") {
-        found.push(header(head, number)?);
+        found.push(parse_header(head, number)?);
         return Ok(());
     }
     let is_empty = line.trim().is_empty();
@@ -86,10 +86,11 @@ fn parse_line(found: &mut Vec<ParsedConversation>, number: usize, line: &str) ->
             Ok(())
         };
     }
-    if let Some(item) = item(line) {
+    if let Some(item) = parse_item(line) {
         current.items.push(item);
         return if current.has_design { Err("an item follows `= design:`".to_owned()) } else { Ok(()) };
     }
+    // The design may have further lines, and empty lines may precede the first item.
     if current.has_design || (is_empty && current.items.is_empty()) {
         return Ok(());
     }
@@ -106,7 +107,7 @@ fn parse_line(found: &mut Vec<ParsedConversation>, number: usize, line: &str) ->
     Ok(())
 }
 
-fn header(head: &str, line: usize) -> Result<ParsedConversation, String> {
+fn parse_header(head: &str, line: usize) -> Result<ParsedConversation, String> {
     let fields: Vec<&str> = head.split('|').map(str::trim).collect();
     let [id, _domain, subject, _channel] = fields.as_slice() else {
         return Err(format!(
@@ -121,14 +122,14 @@ fn header(head: &str, line: usize) -> Result<ParsedConversation, String> {
     Ok(ParsedConversation { id, subject, items: Vec::new(), has_design: false, line })
 }
 
-fn item(line: &str) -> Option<Item> {
+fn parse_item(line: &str) -> Option<Item> {
     let (author, text) = line.split_once(':')?;
     let author = match author {
         "C" | "A" | "H" | "N" | "S" | "M" => author.chars().next()?,
         _ => return None,
     };
     let text = text.strip_prefix(char::is_whitespace).unwrap_or(text);
-    let (gap, text) = parse_gap(text).unwrap_or((DEFAULT_GAP, text));
+    let (gap, text) = parse_gap(text).unwrap_or((DEFAULT_GAP_SECONDS, text));
     Some(Item { author, gap, text: text.to_owned() })
 }
 
@@ -150,11 +151,11 @@ fn parse_gap(text: &str) -> Option<(u64, &str)> {
     Some((seconds as u64, rest.trim_start()))
 }
 
-/// The request body; the same as in `training/corpus.py`.
-fn body(written: &ParsedConversation) -> Value {
+/// The body of an import; the same as in `training/corpus.py`.
+fn request_body(written: &ParsedConversation) -> Value {
     let digest = Sha256::digest(written.id.as_bytes());
     let id_number = digest.iter().take(3).fold(0, |number, byte| number * 256 + u64::from(*byte));
-    let mut timestamp = FIRST_DAY + id_number % START_RANGE_SECONDS * 1_000;
+    let mut timestamp = EARLIEST_START_MILLIS + id_number % START_RANGE_SECONDS * 1_000;
     let mut messages = Vec::new();
     for (index, item) in written.items.iter().enumerate() {
         if index > 0 {
@@ -191,13 +192,13 @@ mod tests {
 
     use super::*;
 
-    const TWO: &str = "### w1-01 | shop | Parcel | chat\nC: where is it\nA: [1.5m] Two days away.\n  \n  - by post\n\
+    const FILE: &str = "### w1-01 | shop | Parcel | chat\nC: where is it\nA: [1.5m] Two days away.\n  \n  - by post\n\
         N: [2h] paid\nS: [image] closed\n= design: An answer.\n  More of it.\n\n### w1-02 | shop |  | email\nC: [9d] hello\n\
         = design: Nothing.\n";
 
     #[test]
     fn file_is_parsed() {
-        let found = parse(Path::new("w1.txt"), TWO).unwrap();
+        let found = parse(Path::new("w1.txt"), FILE).unwrap();
         assert_eq!(found.len(), 2);
         let messages = &found[0].messages;
         let contents: Vec<&str> = messages.iter().map(|message| message.content.as_str()).collect();
@@ -212,7 +213,7 @@ mod tests {
     #[test]
     fn start_time_matches_training_code() {
         // int(hashlib.sha256(b"w1-01").hexdigest()[:6], 16) == 16238527.
-        let found = parse(Path::new("w1.txt"), TWO).unwrap();
+        let found = parse(Path::new("w1.txt"), FILE).unwrap();
         let expected = 1_767_600_000_000 + 16238527 % 7_776_000 * 1_000;
         assert_eq!(found[0].messages[0].timestamp.as_millis(), expected);
     }

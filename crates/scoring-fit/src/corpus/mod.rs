@@ -20,8 +20,8 @@ use self::conversations::read_conversations;
 use self::ratings::{Rating, read_ratings};
 use crate::data::DataError;
 
-/// Part of the corpus, by writer. The encoder is fitted on `train`, the linear step on `dev` (which also serves for choices and
-/// calibration); `test` is for reports only.
+/// Part of the corpus; each writer belongs to one. The encoder is fitted on `train`, the linear step on `dev`, which also
+/// serves for choices and calibration. `test` is for reports only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CorpusPart {

@@ -12,8 +12,8 @@ use assay_contracts::evaluation::{ChargeAssessment, ResolutionStatus, ResolvedBy
 use super::read_text;
 use crate::data::DataError;
 
-/// Codes of acts in corpus files (table in `corpus/PROTOCOL.md`), in the order of `scoring`'s `Act::ALL`: `fit` is `Act::Answer`,
-/// `beside` `MissPoint`, `act` `CarryOut`.
+/// Codes of acts in corpus files (table in `corpus/PROTOCOL.md`), in the order of `scoring`'s `Act::ALL`: `fit` is
+/// `Act::Answer`, `beside` is `MissPoint`, `act` is `CarryOut`.
 const ACTS: [&str; 24] = [
     "ask", "tell", "confirm", "accept", "thank", "doubt", "reject", "repeat", "person", "quit", "back",
     "off", "irony", "fit", "beside", "askback", "act", "claim", "promise", "decline", "refuse", "handover",

@@ -1,4 +1,4 @@
-//! Files of JSON lines, plain or packed with gzip.
+//! Files of JSON lines, plain or compressed with gzip.
 
 use std::fs;
 use std::io::Read;
@@ -11,7 +11,7 @@ use flate2::read::MultiGzDecoder;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DataError {
-    /// The file cannot be read or unpacked.
+    /// The file cannot be read or decompressed.
     #[error("cannot read {path}: {cause}")]
     File {
         /// Path of the file.
@@ -39,16 +39,16 @@ pub enum DataError {
     },
 }
 
-/// The bytes of a file, unpacked when its name ends in `.gz`.
+/// The bytes of a file, decompressed when its name ends in `.gz`.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, DataError> {
     let failed = |cause| DataError::File { path: path.to_owned(), cause };
     let bytes = fs::read(path).map_err(failed)?;
     if path.extension().is_none_or(|extension| extension != "gz") {
         return Ok(bytes);
     }
-    let mut unpacked = Vec::new();
-    MultiGzDecoder::new(bytes.as_slice()).read_to_end(&mut unpacked).map_err(failed)?;
-    Ok(unpacked)
+    let mut decompressed = Vec::new();
+    MultiGzDecoder::new(bytes.as_slice()).read_to_end(&mut decompressed).map_err(failed)?;
+    Ok(decompressed)
 }
 
 /// The lines that are not empty, with their numbers from 1.

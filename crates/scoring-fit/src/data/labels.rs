@@ -42,7 +42,7 @@ struct Line {
 impl Labels {
     /// Reads a file of lines `{"ticket_id": …, "resolution_accuracy": 1–5, "interaction_effort": 1–5,
     /// "handoff_smoothness": 1–5, "resolution": "resolved|partial|not_resolved"}`, every label optional; `.gz` is
-    /// unpacked.
+    /// decompressed.
     ///
     /// # Errors
     /// When the file cannot be read, or naming the line and the field that is wrong.

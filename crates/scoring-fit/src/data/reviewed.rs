@@ -25,7 +25,7 @@ pub struct ReviewedConversations {
 
 impl ReviewedConversations {
     /// Reads request bodies, one per line, and labels (see [`Labels::read`]), and joins them by `ticket_id`. Of several
-    /// conversations with one ticket id the last counts, as in the service.
+    /// conversations with one ticket id the last gets the label; the others count as unlabelled.
     ///
     /// # Errors
     /// When a file cannot be read, or naming the line and the field that is wrong.
@@ -33,9 +33,10 @@ impl ReviewedConversations {
         let mut labels = Labels::read(labels_file)?.0;
         let bytes = read(conversations_file)?;
         let (mut examples, mut unlabelled) = (Vec::new(), 0);
-        let mut bodies = parse_conversations(conversations_file, &bytes)?;
-        bodies.reverse();
-        for conversation in bodies {
+        let mut conversations = parse_conversations(conversations_file, &bytes)?;
+        // From the last to the first: the last conversation with a ticket id takes its label.
+        conversations.reverse();
+        for conversation in conversations {
             match labels.remove(&conversation.ticket_id) {
                 Some(label) => examples.push(Example { conversation, label }),
                 None => unlabelled += 1,

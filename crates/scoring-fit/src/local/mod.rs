@@ -46,8 +46,8 @@ pub struct Change {
 /// Adapts the built-in scorer to labels. The same files give the same bytes.
 ///
 /// # Errors
-/// When every score has fewer than 25 labels, or when no score agrees better and `worse` refuses that. A score that does
-/// not agree better stays as shipped.
+/// When every score has fewer than 25 labels, when no labelled conversation has scores, or when `worse` refuses weights and
+/// no score agrees better. Without `WorseWeights::Accept` a score that does not agree better stays as shipped.
 pub fn fit_local(reviewed: &ReviewedConversations, worse: WorseWeights) -> Result<FittedWeights, FitError> {
     let scorer = Scorer::builtin()?;
     let examples: Vec<FitExample<'_>> =
@@ -105,7 +105,7 @@ fn rows(examples: &[FitExample<'_>], dimension: Dimension) -> Vec<Row> {
 
 /// Fits the adapted scores to the examples; the others stay as shipped.
 fn fit(scorer: &Scorer, examples: &[FitExample<'_>], adapted: &[Dimension]) -> Adjustment {
-    let line = |dimension: Dimension, index: usize| {
+    let model = |dimension: Dimension, index: usize| {
         if adapted.contains(&dimension) {
             ridge::fit(&rows(examples, dimension), index)
         } else {
@@ -116,9 +116,9 @@ fn fit(scorer: &Scorer, examples: &[FitExample<'_>], adapted: &[Dimension]) -> A
         format: ADJUSTMENT_FORMAT,
         reader_sha256: scorer.reader_sha256().to_owned(),
         conversations: examples.len(),
-        resolution_accuracy: line(Dimension::ResolutionAccuracy, 0),
-        interaction_effort: line(Dimension::InteractionEffort, 1),
-        handoff_smoothness: line(Dimension::HandoffSmoothness, 2),
+        resolution_accuracy: model(Dimension::ResolutionAccuracy, 0),
+        interaction_effort: model(Dimension::InteractionEffort, 1),
+        handoff_smoothness: model(Dimension::HandoffSmoothness, 2),
     }
 }
 
@@ -131,13 +131,13 @@ fn cross_fit(
     let assigned = assign_folds(examples.len(), FOLDS, FOLD_SEED);
     let mut scored = Vec::new();
     for fold in 0..FOLDS {
-        let part = |inside: bool| -> Vec<FitExample<'_>> {
-            let assigned =
-                examples.iter().zip(&assigned).filter(|(_, assigned)| (**assigned == fold) == inside);
-            assigned.map(|(example, _)| *example).collect()
+        let select = |in_fold: bool| -> Vec<FitExample<'_>> {
+            let selected =
+                examples.iter().zip(&assigned).filter(|(_, assigned)| (**assigned == fold) == in_fold);
+            selected.map(|(example, _)| *example).collect()
         };
-        let fitted = Scorer::fitted(&to_json(&fit(scorer, &part(false), adapted))?)?;
-        scored.extend(score(&fitted, part(true).into_iter().map(|fit_example| fit_example.example)));
+        let fitted = Scorer::fitted(&to_json(&fit(scorer, &select(false), adapted))?)?;
+        scored.extend(score(&fitted, select(true).into_iter().map(|fit_example| fit_example.example)));
     }
     Ok(scored)
 }

@@ -2,7 +2,7 @@
 
 use super::Change;
 use crate::data::ReviewedConversations;
-use crate::evaluate::{resolution_report, without_score};
+use crate::evaluate::{resolution_report, without_score_text};
 use crate::metrics::Agreement;
 use crate::scored::{Dimension, ScoredExample, agreement_with_targets};
 use crate::table_text::TextTable;
@@ -36,7 +36,7 @@ impl Comparison {
         labelled: &[Dimension],
         adapted: &[Dimension],
     ) -> String {
-        let mut text = format!("{}{}\n", reviewed.counts_text(), without_score(reviewed, scored));
+        let mut text = format!("{}{}\n", reviewed.counts_text(), without_score_text(reviewed, scored));
         text.push_str("shipped weights, and adapted ones by cross-validation\n\n");
         let mut table = TextTable::new(&["", "n", "rho", "adapted", "kappa", "adapted", "MAE", "adapted"]);
         for Change { dimension, shipped, adapted } in &self.changes {
@@ -60,7 +60,7 @@ impl Comparison {
             };
             text.push_str(&format!("{} stays as shipped: {why}\n", dimension.name()));
         }
-        // Weights adapt scores; the audit stays as it is.
+        // Weights do not change the audit: one matrix holds for both.
         text.push_str(&resolution_report(scored));
         text
     }

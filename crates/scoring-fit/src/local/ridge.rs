@@ -21,7 +21,7 @@ const MIN_SPREAD: f64 = 0.05;
 const MAX_FACTOR: f64 = 10.0;
 /// Iterations of the solver. In exact arithmetic [`INPUTS`] are enough.
 const MAX_ITERATIONS: usize = 4 * INPUTS;
-/// Decimal precision of a weights file.
+/// Weights are rounded to multiples of `1 / SCALE`.
 const SCALE: f64 = 100_000.0;
 
 type Vector = [f64; INPUTS];
@@ -36,10 +36,10 @@ pub(super) struct Row {
 
 /// Fits the score whose shipped value is input `index`. Without rows it stays as shipped.
 pub(super) fn fit(rows: &[Row], index: usize) -> LinearModel {
-    let line = solve(rows, index, best_penalty(rows, index));
+    let model = solve(rows, index, best_penalty(rows, index));
     let is_within_limit =
-        line.factors.iter().chain([&line.intercept]).all(|factor| factor.abs() <= MAX_FACTOR);
-    if is_within_limit { line } else { solve(rows, index, PENALTIES[0]) }
+        model.factors.iter().chain([&model.intercept]).all(|factor| factor.abs() <= MAX_FACTOR);
+    if is_within_limit { model } else { solve(rows, index, PENALTIES[0]) }
 }
 
 /// The penalty with the least squared error on held-out folds.
@@ -60,12 +60,12 @@ fn cross_validation_error(rows: &[Row], index: usize, penalty: f64, seed: u64) -
     let assigned = assign_folds(rows.len(), FOLDS, seed);
     let mut error = 0.0;
     for fold in 0..FOLDS {
-        let part = |inside: bool| -> Vec<Row> {
-            let assigned = rows.iter().zip(&assigned).filter(|(_, assigned)| (**assigned == fold) == inside);
-            assigned.map(|(row, _)| *row).collect()
+        let select = |in_fold: bool| -> Vec<Row> {
+            let selected = rows.iter().zip(&assigned).filter(|(_, assigned)| (**assigned == fold) == in_fold);
+            selected.map(|(row, _)| *row).collect()
         };
-        let line = solve(&part(false), index, penalty);
-        error += part(true).iter().map(|row| square(row.target - line.apply(&row.inputs))).sum::<f64>();
+        let model = solve(&select(false), index, penalty);
+        error += select(true).iter().map(|row| square(row.target - model.apply(&row.inputs))).sum::<f64>();
     }
     error
 }
@@ -176,17 +176,17 @@ mod tests {
 
     #[test]
     fn stricter_reviewers_move_only_the_intercept() {
-        let line = fit(&rows(|inputs| inputs[1] - 0.75), 1);
-        assert_eq!(line, LinearModel { intercept: -0.75, ..LinearModel::identity(1) });
+        let model = fit(&rows(|inputs| inputs[1] - 0.75), 1);
+        assert_eq!(model, LinearModel { intercept: -0.75, ..LinearModel::identity(1) });
     }
 
     #[test]
     fn dependence_on_other_inputs_is_found() {
-        let line = fit(&rows(|inputs| 0.5 + 0.6 * inputs[0] + 0.9 * inputs[3]), 0);
+        let model = fit(&rows(|inputs| 0.5 + 0.6 * inputs[0] + 0.9 * inputs[3]), 0);
         let expected = [0.6, 0.0, 0.0, 0.9, 0.0];
-        assert!((line.intercept - 0.5).abs() < 0.05, "{line:?}");
-        for (found, expected) in line.factors.iter().zip(expected) {
-            assert!((found - expected).abs() < 0.05, "{line:?}");
+        assert!((model.intercept - 0.5).abs() < 0.05, "{model:?}");
+        for (found, expected) in model.factors.iter().zip(expected) {
+            assert!((found - expected).abs() < 0.05, "{model:?}");
         }
     }
 

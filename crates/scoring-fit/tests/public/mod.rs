@@ -6,7 +6,7 @@ use std::path::Path;
 use flate2::read::GzDecoder;
 use serde_json::Value;
 
-/// The held-out conversations of a set, each with its label.
+/// The held-out conversations of a set (split `dev`), each with its labels.
 pub fn held_out(folder: &Path, name: &str) -> Vec<(Value, Value)> {
     let labels: std::collections::BTreeMap<String, Value> =
         lines(&folder.join(format!("{name}.labels.jsonl.gz")))

@@ -16,7 +16,7 @@ use assay_contracts::event::{
 };
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::internal::{
-    InterestPage, OrganizationRetention, ReadTranscripts, RetentionPage, TicketReference, Transcript,
+    OrganizationRetention, ReadTranscripts, RetentionPage, SubscribersPage, TicketReference, Transcript,
     Transcripts, UnreadableTranscript,
 };
 use assay_contracts::notification::{EvaluationAnnounced, EvaluationRetracted};
@@ -376,7 +376,7 @@ async fn subscribers(stub: Data<StubServices>) -> HttpResponse {
     };
     stub.subscriber_calls.fetch_add(1, Ordering::SeqCst);
     match subscribers.clone() {
-        Some(organizations) => HttpResponse::Ok().json(InterestPage { organizations, next: None }),
+        Some(organizations) => HttpResponse::Ok().json(SubscribersPage { organizations, next: None }),
         None => HttpResponse::ServiceUnavailable().finish(),
     }
 }

@@ -51,7 +51,7 @@ pub(crate) async fn create_webhook(
         created_at: now,
         updated_at: now,
     };
-    // The recorded response has no secret: it stays in the database unencrypted for a day.
+    // Without the secret: the recorded response stays in the database unencrypted for a day.
     let stored = RecordedResponse {
         status: CREATED,
         location: Some(format!("/v1/webhooks/{id}")),
@@ -65,10 +65,10 @@ pub(crate) async fn create_webhook(
     });
     match store.create(Creation { endpoint, record, limit }).await? {
         CreateOutcome::Created => with_secret(stored, &secret),
-        CreateOutcome::KeyReused(KeyReuse::Replay(first)) => {
+        CreateOutcome::IdempotencyKeyReused(KeyReuse::Replay(first)) => {
             replay_response(store, keys, organization_id, first).await
         }
-        CreateOutcome::KeyReused(KeyReuse::Conflict) => Err(RequestError::IdempotencyConflict),
+        CreateOutcome::IdempotencyKeyReused(KeyReuse::Conflict) => Err(RequestError::IdempotencyConflict),
         CreateOutcome::LimitReached => Err(RequestError::LimitReached(limit)),
     }
 }
@@ -87,8 +87,8 @@ async fn replay_response(
     }
 }
 
-fn with_secret(answer: RecordedResponse, secret: &Secret) -> Result<RecordedResponse, RequestError> {
-    let webhook = serde_json::from_str(&answer.body)?;
+fn with_secret(response: RecordedResponse, secret: &Secret) -> Result<RecordedResponse, RequestError> {
+    let webhook = serde_json::from_str(&response.body)?;
     let body = serde_json::to_string(&CreatedWebhook { webhook, secret: secret.reveal() })?;
-    Ok(RecordedResponse { body, ..answer })
+    Ok(RecordedResponse { body, ..response })
 }

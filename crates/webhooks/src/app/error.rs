@@ -1,4 +1,4 @@
-//! Errors of the requests about webhooks.
+//! The error type of the requests about webhooks.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ pub(crate) enum RequestError {
     Secret(#[from] UnreadableSecret),
     #[error(transparent)]
     Randomness(#[from] RandomnessUnavailable),
-    /// The answer or the message cannot be written or read as JSON.
+    /// A response or a message cannot be written or read as JSON.
     #[error("{}", JsonFault::of(.0))]
     Json(#[from] serde_json::Error),
     #[error(transparent)]

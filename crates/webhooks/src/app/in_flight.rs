@@ -13,7 +13,7 @@ pub(super) struct InFlight {
     organizations: HashMap<OrganizationId, usize>,
 }
 
-/// The receiver of an attempt.
+/// The endpoint that an attempt is sent to, and its organization.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Receiver {
     pub(super) endpoint: WebhookId,

@@ -1,9 +1,9 @@
-//! Look-ups of host names: bounded in number, including those whose attempt has ended.
+//! DNS look-ups: bounded in number, including those whose attempt has ended.
 //!
-//! The system's resolver blocks a thread and cannot be interrupted: a name server that does not answer holds it for tens of
-//! seconds, longer than the attempt. So the look-up itself holds its places, and an attempt that gets none before its
-//! deadline has failed and is retried. The first look-up of an organization has places that no further ones of any
-//! organization can take: silent name servers of some organizations leave the others theirs.
+//! The system's resolver blocks a thread and cannot be interrupted: with a name server that does not answer it blocks for
+//! tens of seconds, longer than an attempt. So the look-up holds the permits, not the attempt. An attempt without permits
+//! at its deadline fails and is retried. The first concurrent look-up of each organization uses permits that further look-ups
+//! cannot take: silent name servers of some organizations do not block the others.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,13 +14,14 @@ use assay_contracts::ids::OrganizationId;
 use assay_platform::runtime::{BoxError, LockExt as _, blocking, spawn_and_wait};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
-/// Maximum number of threads that look names up: for organizations with none under way, and beside these for further ones of
-/// all organizations.
-const FIRST_LOOK_UPS: usize = 128;
-const FURTHER_LOOK_UPS: usize = 32;
+/// Maximum number of concurrent first look-ups: one of each organization.
+const MAX_FIRST: usize = 128;
 
-/// Maximum number of further ones for one organization, whose name servers may never answer.
-const FURTHER_PER_ORGANIZATION: usize = 3;
+/// Maximum number of concurrent further look-ups of all organizations.
+const MAX_FURTHER: usize = 32;
+
+/// Maximum number of concurrent further look-ups of one organization.
+const MAX_FURTHER_PER_ORGANIZATION: usize = 3;
 
 /// The addresses of a name, with port 0; blocks.
 type Resolver = Arc<dyn Fn(&str) -> io::Result<Vec<SocketAddr>> + Send + Sync>;
@@ -28,79 +29,81 @@ type Resolver = Arc<dyn Fn(&str) -> io::Result<Vec<SocketAddr>> + Send + Sync>;
 pub(super) struct LookUps {
     first: Arc<Semaphore>,
     further: Arc<Semaphore>,
-    /// Places of the organizations that have look-ups.
-    by_organization: Mutex<HashMap<OrganizationId, Arc<OwnPlaces>>>,
-    /// Whether names of private networks may be meant.
-    private_names: bool,
+    /// Permits of the organizations with look-ups that run or wait.
+    by_organization: Mutex<HashMap<OrganizationId, Arc<OrganizationPermits>>>,
+    /// Whether endpoints may be in private networks.
+    has_private_networks: bool,
     resolver: Resolver,
 }
 
 impl LookUps {
-    /// By the system's resolver.
-    pub(super) fn new(private_names: bool) -> Self {
-        Self::by(private_names, Arc::new(|name| Ok((name, 0).to_socket_addrs()?.collect())))
+    /// Look-ups with the system's resolver.
+    pub(super) fn new(has_private_networks: bool) -> Self {
+        let resolver: Resolver = Arc::new(|name| Ok((name, 0).to_socket_addrs()?.collect()));
+        Self::with_resolver(has_private_networks, resolver)
     }
 
-    fn by(private_names: bool, resolver: Resolver) -> Self {
-        let [first, further] =
-            [FIRST_LOOK_UPS, FURTHER_LOOK_UPS].map(|places| Arc::new(Semaphore::new(places)));
-        Self { first, further, by_organization: Mutex::default(), private_names, resolver }
+    fn with_resolver(has_private_networks: bool, resolver: Resolver) -> Self {
+        let [first, further] = [MAX_FIRST, MAX_FURTHER].map(|permits| Arc::new(Semaphore::new(permits)));
+        Self { first, further, by_organization: Mutex::default(), has_private_networks, resolver }
     }
 
-    /// The addresses of `name`. Dropping the future gives up the wait for places, and leaves a look-up that has begun alone.
+    /// The addresses of `name`. Dropping the future ends the wait for permits, but not a look-up that has started.
     pub(super) async fn find(
         &self,
         organization_id: OrganizationId,
         name: &str,
     ) -> Result<Vec<SocketAddr>, BoxError> {
-        let names = candidates(name, self.private_names);
-        let own = self.places_of(organization_id);
+        let names = candidates(name, self.has_private_networks);
+        let organization = self.permits_of(organization_id);
         let (first, further) = (self.first.clone(), self.further.clone());
         let resolver = self.resolver.clone();
-        let waiting = async move {
-            let places = tokio::select! {
+        let look_up = async move {
+            let permits = tokio::select! {
                 biased;
-                places = both(&own.first, first) => places?,
-                places = both(&own.further, further) => places?,
+                permits = acquire_both(&organization.first, first) => permits?,
+                permits = acquire_both(&organization.further, further) => permits?,
             };
             let found = blocking(move || {
-                let _places = (own, places);
-                first_found(&names, &resolver)
+                let _held = (organization, permits);
+                resolve_first(&names, &resolver)
             });
             Ok::<_, BoxError>(found.await??)
         };
-        spawn_and_wait(waiting).await?
+        spawn_and_wait(look_up).await?
     }
 
-    fn places_of(&self, organization_id: OrganizationId) -> Arc<OwnPlaces> {
+    fn permits_of(&self, organization_id: OrganizationId) -> Arc<OrganizationPermits> {
         let mut organizations = self.by_organization.locked();
-        organizations.retain(|_, places| Arc::strong_count(places) > 1);
+        organizations.retain(|_, permits| Arc::strong_count(permits) > 1);
         organizations.entry(organization_id).or_default().clone()
     }
 }
 
-/// Places of one organization.
-struct OwnPlaces {
+/// Permits of one organization. Each look-up needs one of these and one of [`LookUps`].
+struct OrganizationPermits {
     first: Arc<Semaphore>,
     further: Arc<Semaphore>,
 }
 
-impl Default for OwnPlaces {
+impl Default for OrganizationPermits {
     fn default() -> Self {
-        let [first, further] = [1, FURTHER_PER_ORGANIZATION].map(|places| Arc::new(Semaphore::new(places)));
+        let [first, further] =
+            [1, MAX_FURTHER_PER_ORGANIZATION].map(|permits| Arc::new(Semaphore::new(permits)));
         Self { first, further }
     }
 }
 
-/// A place of the organization and then a common one: waiting for one of its own, an organization holds no common one.
-async fn both(
-    own: &Arc<Semaphore>,
-    common: Arc<Semaphore>,
+/// Acquires a permit of the organization, then a shared one: a look-up that waits for its organization holds no shared permit.
+async fn acquire_both(
+    organization: &Arc<Semaphore>,
+    shared: Arc<Semaphore>,
 ) -> Result<[OwnedSemaphorePermit; 2], AcquireError> {
-    Ok([own.clone().acquire_owned().await?, common.acquire_owned().await?])
+    Ok([organization.clone().acquire_owned().await?, shared.acquire_owned().await?])
 }
 
-fn first_found(names: &[String], resolver: &Resolver) -> io::Result<Vec<SocketAddr>> {
+/// The addresses of the first name that resolves.
+fn resolve_first(names: &[String], resolver: &Resolver) -> io::Result<Vec<SocketAddr>> {
     let mut found = Err(io::ErrorKind::NotFound.into());
     for name in names {
         found = resolver(name);
@@ -111,13 +114,14 @@ fn first_found(names: &[String], resolver: &Resolver) -> io::Result<Vec<SocketAd
     found
 }
 
-/// A public name is absolute: the search domains of the system (five in a pod of Kubernetes) would only multiply the queries.
-/// A name of a private network may depend on them, as may one without a dot.
-fn candidates(name: &str, private_names: bool) -> Vec<String> {
+/// The names to resolve, in order. A trailing dot makes a name absolute. Public names are made absolute, because the search
+/// domains of the system (five in a pod of Kubernetes) would only multiply the queries. Names of private networks and names
+/// without a dot may depend on the search domains.
+fn candidates(name: &str, has_private_networks: bool) -> Vec<String> {
     let is_absolute = name.ends_with('.');
     let absolute = (!is_absolute && name.contains('.')).then(|| format!("{name}."));
     match absolute {
-        Some(absolute) if private_names => vec![absolute, name.to_owned()],
+        Some(absolute) if has_private_networks => vec![absolute, name.to_owned()],
         Some(absolute) => vec![absolute],
         None => vec![name.to_owned()],
     }
@@ -137,12 +141,11 @@ mod tests {
 
     const ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-    /// A resolver whose name server does not answer for `silent.test` until the sender is dropped, with the number of these
-    /// look-ups.
+    /// A resolver that blocks on `silent.test` until the sender is dropped, and the number of look-ups of that name.
     fn with_silent_server() -> (LookUps, Sender<()>, Arc<AtomicUsize>) {
         let (sender, answer) = channel::<()>();
-        let (answer, silent) = (Mutex::new(answer), Arc::new(AtomicUsize::new(0)));
-        let counted = silent.clone();
+        let (answer, silent_look_ups) = (Mutex::new(answer), Arc::new(AtomicUsize::new(0)));
+        let counted = silent_look_ups.clone();
         let resolver = move |name: &str| {
             if name == "silent.test." {
                 counted.fetch_add(1, Ordering::SeqCst);
@@ -150,40 +153,41 @@ mod tests {
             }
             Ok(vec![ADDRESS])
         };
-        (LookUps::by(false, Arc::new(resolver)), sender, silent)
+        (LookUps::with_resolver(false, Arc::new(resolver)), sender, silent_look_ups)
     }
 
+    /// Whether the name is resolved before the deadline of the attempt.
     async fn attempt(look_ups: &LookUps, organization_id: OrganizationId, name: &str) -> bool {
         let found = timeout(Duration::from_secs(1), look_ups.find(organization_id, name)).await;
         found.is_some_and(|found| found.is_ok())
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn attempts_leave_a_bounded_number_of_look_ups() {
-        let (look_ups, server, silent) = with_silent_server();
+    async fn look_ups_of_ended_attempts_are_bounded() {
+        let (look_ups, server, silent_look_ups) = with_silent_server();
         let (one, other) = (new_id(), new_id());
         for _ in 0..3 {
             let found = join_all((0..50).map(|_| attempt(&look_ups, one, "silent.test"))).await;
             assert!(found.iter().all(|found| !found));
         }
-        assert_eq!(silent.load(Ordering::SeqCst), 1 + FURTHER_PER_ORGANIZATION);
-        assert!(attempt(&look_ups, other, "hooks.test").await, "another organization has places of its own");
+        assert_eq!(silent_look_ups.load(Ordering::SeqCst), 1 + MAX_FURTHER_PER_ORGANIZATION);
+        assert!(attempt(&look_ups, other, "hooks.test").await, "another organization has its own permits");
         let organizations: Vec<OrganizationId> = (0..150).map(|_| new_id()).collect();
-        let all = organizations.iter().flat_map(|one| vec![one; 6]);
-        join_all(all.map(|one| attempt(&look_ups, *one, "silent.test"))).await;
-        assert_eq!(silent.load(Ordering::SeqCst), FIRST_LOOK_UPS + FURTHER_LOOK_UPS);
+        let attempts = organizations.iter().flat_map(|one| vec![one; 6]);
+        join_all(attempts.map(|one| attempt(&look_ups, *one, "silent.test"))).await;
+        assert_eq!(silent_look_ups.load(Ordering::SeqCst), MAX_FIRST + MAX_FURTHER);
         drop(server);
         let answered = async { while !attempt(&look_ups, one, "hooks.test").await {} };
-        assert!(timeout(Duration::from_secs(5), answered).await.is_some(), "the places are given back");
+        assert!(timeout(Duration::from_secs(5), answered).await.is_some(), "the permits are released");
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn silent_name_servers_of_forty_organizations_leave_places() {
-        let (look_ups, _server, silent) = with_silent_server();
+    async fn silent_name_servers_of_forty_organizations_do_not_block_others() {
+        let (look_ups, _server, silent_look_ups) = with_silent_server();
         let organizations: Vec<OrganizationId> = (0..40).map(|_| new_id()).collect();
-        let all = organizations.iter().flat_map(|one| vec![one; 10]);
-        join_all(all.map(|one| attempt(&look_ups, *one, "silent.test"))).await;
-        assert_eq!(silent.load(Ordering::SeqCst), 40 + FURTHER_LOOK_UPS);
+        let attempts = organizations.iter().flat_map(|one| vec![one; 10]);
+        join_all(attempts.map(|one| attempt(&look_ups, *one, "silent.test"))).await;
+        assert_eq!(silent_look_ups.load(Ordering::SeqCst), 40 + MAX_FURTHER);
         let others = (0..10).map(|_| async { attempt(&look_ups, new_id(), "hooks.test").await });
         assert!(join_all(others).await.into_iter().all(|found| found));
     }

@@ -2,7 +2,7 @@
 
 mod change_webhook;
 mod create_webhook;
-mod enqueue_deliveries;
+mod enqueue_messages;
 mod error;
 mod in_flight;
 mod inspect_deliveries;
@@ -19,7 +19,7 @@ pub(crate) use self::change_webhook::{
     ListWebhooks, change_webhook, delete_webhook, list_webhooks, read_webhook,
 };
 pub(crate) use self::create_webhook::{CreateWebhook, create_webhook};
-pub(crate) use self::enqueue_deliveries::{EnqueueDeliveries, decode};
+pub(crate) use self::enqueue_messages::{EnqueueMessages, decode};
 pub(crate) use self::error::RequestError;
 pub(crate) use self::inspect_deliveries::{ListDeliveries, list_deliveries, read_delivery};
 pub(crate) use self::list_subscribers::list_evaluation_subscribers;

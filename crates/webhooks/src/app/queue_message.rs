@@ -9,7 +9,7 @@ use crate::domain::endpoint::Endpoint;
 use crate::domain::message::test_message;
 use crate::store::{ReplayOutcome, WebhookStore};
 
-/// Queues a message again, under the same id.
+/// Queues a message again, with the same id.
 pub(crate) async fn replay_delivery(
     store: &dyn WebhookStore,
     organization_id: OrganizationId,
@@ -23,7 +23,7 @@ pub(crate) async fn replay_delivery(
     }
     require_enabled(&endpoint)?;
     match store.replay(organization_id, endpoint_id, id, now()).await? {
-        ReplayOutcome::Queued => queued(store, &endpoint, id).await,
+        ReplayOutcome::Queued => read_queued(store, &endpoint, id).await,
         ReplayOutcome::NotFound => Err(RequestError::DeliveryNotFound),
         ReplayOutcome::Erased => Err(RequestError::Erased),
     }
@@ -39,14 +39,14 @@ pub(crate) async fn send_test(
     require_enabled(&endpoint)?;
     let (id, now) = (new_id(), now());
     store.add(&endpoint, id, test_message(endpoint_id, now)?, now).await?;
-    queued(store, &endpoint, id).await
+    read_queued(store, &endpoint, id).await
 }
 
 fn require_enabled(endpoint: &Endpoint) -> Result<(), RequestError> {
     if endpoint.enabled { Ok(()) } else { Err(RequestError::Disabled) }
 }
 
-async fn queued(
+async fn read_queued(
     store: &dyn WebhookStore,
     endpoint: &Endpoint,
     id: WebhookDeliveryId,

@@ -9,7 +9,7 @@ use governor::{Quota, RateLimiter};
 
 use super::RequestError;
 
-/// Limits the messages that each organization requests in a minute; all of a minute's may come at once.
+/// Limits the messages that each organization requests in a minute; a minute's quota may be used at once.
 pub(crate) struct RequestLimit {
     /// `None`: no limit.
     limiter: Option<RateLimiter<OrganizationId, HashMapStateStore<OrganizationId>, DefaultClock>>,
@@ -18,7 +18,7 @@ pub(crate) struct RequestLimit {
 }
 
 impl RequestLimit {
-    /// 0: no limit.
+    /// `per_minute` 0: no limit.
     pub(crate) fn new(per_minute: u32) -> Self {
         let quota = NonZeroU32::new(per_minute).map(Quota::per_minute);
         Self { limiter: quota.map(RateLimiter::hashmap), clock: DefaultClock::default(), per_minute }

@@ -1,4 +1,4 @@
-//! Removes expired messages, and re-encrypts secrets after a rotation of the signing key.
+//! Removes expired records, and re-encrypts secrets after a rotation of the signing key.
 
 use assay_contracts::ids::WebhookId;
 use assay_platform::auth::{SigningKeys, UnreadableSecret};
@@ -9,7 +9,7 @@ use crate::domain::secret::SealedSecrets;
 use crate::store::WebhookStore;
 
 /// Endpoints per page.
-const PAGE: u32 = 200;
+const PAGE_SIZE: u32 = 200;
 
 /// One maintenance round; safe in several processes at once.
 ///
@@ -22,8 +22,8 @@ pub(crate) async fn run_maintenance(
 ) -> Result<(), DatabaseError> {
     reseal_secrets(store, keys).await?;
     let now = now();
-    let before = now.plus_millis(-retention_millis);
-    while store.prune(before, now).await? > 0 {}
+    let cutoff = now.plus_millis(-retention_millis);
+    while store.prune(cutoff, now).await? > 0 {}
     Ok(())
 }
 
@@ -31,7 +31,7 @@ pub(crate) async fn run_maintenance(
 async fn reseal_secrets(store: &dyn WebhookStore, keys: &SigningKeys) -> Result<(), DatabaseError> {
     let mut after = None;
     loop {
-        let page = store.secrets(after, PAGE).await?;
+        let page = store.secrets(after, PAGE_SIZE).await?;
         let Some((last, _)) = page.last() else { return Ok(()) };
         after = Some(*last);
         for (id, secrets) in page.into_iter().filter(|(_, secrets)| !is_current(secrets, keys)) {

@@ -1,4 +1,4 @@
-//! Sends due messages concurrently, with a limit for each endpoint.
+//! Sends due messages concurrently, with limits for the process, each endpoint and each organization.
 
 use std::future::{pending, ready};
 use std::pin::Pin;
@@ -27,7 +27,7 @@ const LEASE_MARGIN: Duration = Duration::from_secs(15);
 /// when their leases expire. Well below `shutdown.phase_seconds`.
 const DRAIN_DEADLINE: Duration = Duration::from_secs(12);
 
-/// Tries to record a result: a short database outage must not cause a second delivery.
+/// Maximum number of tries to record a result: a short database outage must not cause a second attempt.
 const RECORD_TRIES: u32 = 3;
 const RECORD_PAUSE: Duration = Duration::from_millis(500);
 
@@ -37,7 +37,7 @@ pub(crate) struct SenderLimits {
     pub(crate) concurrency: usize,
     /// Maximum number of attempts in flight to one endpoint.
     pub(crate) per_endpoint: usize,
-    /// Maximum number of attempts in flight to the endpoints of one organization: slow ones leave places to the others.
+    /// Maximum number of attempts in flight to the endpoints of one organization: slow ones leave capacity to the others.
     pub(crate) per_organization: usize,
     pub(crate) attempt_deadline: Duration,
     /// Interval between two polls for due messages.
@@ -55,15 +55,15 @@ pub(crate) struct Sender {
 
 type Claiming = Pin<Box<dyn Future<Output = Result<Vec<Claim>, DatabaseError>> + Send>>;
 
-/// Sends until `stop`. Failures belong to a message, or the database is polled again. While the clock is wrong nothing is
-/// claimed: messages would be sent early, or twice because the leases of other processes seem to have expired.
+/// Sends until `stop`. A failed attempt is recorded for its message; a failed claim is repeated. While the clock is wrong
+/// nothing is claimed: messages would be sent early, or twice because the leases of other processes seem to have expired.
 pub(crate) async fn send_messages(sender: Arc<Sender>, stop: CancellationToken) {
     let mut attempts = FuturesUnordered::new();
     let mut in_flight = InFlight::default();
     let mut claiming: Option<Claiming> = sender.clock.is_trusted().then(|| sender.claim(&in_flight));
     while !stop.is_cancelled() {
-        // The claim is polled beside the attempts, so that neither waits for the other.
-        let claimed = async {
+        // The claim and the attempts are polled concurrently, so that neither waits for the other.
+        let claim_finished = async {
             match claiming.as_mut() {
                 Some(claiming) => claiming.await,
                 None => pending().await,
@@ -71,19 +71,19 @@ pub(crate) async fn send_messages(sender: Arc<Sender>, stop: CancellationToken) 
         };
         let should_claim = tokio::select! {
             () = stop.cancelled() => false,
-            claimed = claimed => {
+            claimed = claim_finished => {
                 claiming = None;
                 let claims = claimed.unwrap_or_else(|error| {
                     tracing::warn!(cause = %error, "due messages cannot be claimed: trying again soon");
                     Vec::new()
                 });
-                let found = !claims.is_empty();
+                let has_claimed = !claims.is_empty();
                 for claim in claims {
                     in_flight.begin(Receiver::of(&claim));
                     let sender = sender.clone();
                     attempts.push(async move { sender.deliver(claim).await });
                 }
-                found
+                has_claimed
             }
             Some(receiver) = attempts.next(), if !attempts.is_empty() => {
                 in_flight.end(receiver);
@@ -112,8 +112,8 @@ async fn drain(release: impl Future<Output = ()>, attempts: impl Stream<Item = R
 }
 
 impl Sender {
-    /// Claims as many messages as fit. One claim takes at most half of an endpoint's limit, and nothing while more than the
-    /// other half is in flight: so the limit is never exceeded.
+    /// Claims as many messages as the limits allow. A claim takes at most half of an endpoint's limit, and only from endpoints
+    /// with at most the other half in flight: the limit is never exceeded.
     fn claim(&self, in_flight: &InFlight) -> Claiming {
         let SenderLimits { concurrency, per_endpoint, per_organization, attempt_deadline, .. } = self.limits;
         let per_claim = per_endpoint.div_ceil(2);
@@ -134,7 +134,7 @@ impl Sender {
         Box::pin(async move { store.claim(terms).await })
     }
 
-    /// A claim in progress may have been committed: its messages are released.
+    /// Waits for a claim in progress, which may have been committed, and releases its messages.
     async fn release_claimed(&self, claiming: Option<Claiming>) {
         let Some(claiming) = claiming else { return };
         let released = match claiming.await {
@@ -149,13 +149,13 @@ impl Sender {
     async fn deliver(&self, claim: Claim) -> Receiver {
         let receiver = Receiver::of(&claim);
         let endpoint_id = claim.endpoint_id;
-        let began = Instant::now();
+        let started = Instant::now();
         let attempt = self.client.post(&claim).await;
         let now = now();
         // Without randomness there is no jitter, and retries still work.
         let jitter = random_bytes::<1>().map_or(0.0, |[byte]| f64::from(byte) / 255.0);
         let decision = self.schedule.decide(&attempt, claim.attempt_in_cycle(), now, jitter);
-        metrics::attempted(&decision, began.elapsed());
+        metrics::record_attempt(&decision, started.elapsed());
         tracing::debug!(delivery = %claim.id, webhook = %endpoint_id, ?attempt, ?decision, "webhook attempted");
         match decision {
             RetryDecision::Gone => {
@@ -204,16 +204,16 @@ mod tests {
             is_done.store(true, Ordering::Relaxed);
             Receiver { endpoint: new_id(), organization: new_id() }
         });
-        let begun = tokio::time::Instant::now();
+        let started = tokio::time::Instant::now();
         drain(pending(), attempt).await;
         assert!(is_done.load(Ordering::Relaxed));
-        assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+        assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
     }
 
     #[tokio::test(start_paused = true)]
     async fn drain_gives_up_on_hanging_attempts() {
-        let begun = tokio::time::Instant::now();
+        let started = tokio::time::Instant::now();
         drain(ready(()), stream::pending()).await;
-        assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+        assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
     }
 }

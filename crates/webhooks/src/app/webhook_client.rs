@@ -28,8 +28,8 @@ const DRAIN_DEADLINE: Duration = Duration::from_secs(2);
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 
 tokio::task_local! {
-    /// The organization whose message is sent: [`Resolve`] is told the name only.
-    static SENT_FOR: OrganizationId;
+    /// The organization whose message is sent: [`Resolve`] gets only the host name.
+    static CURRENT_ORGANIZATION: OrganizationId;
 }
 
 pub(crate) struct WebhookClient {
@@ -60,13 +60,12 @@ impl WebhookClient {
         Ok(Self { http, rules, keys, deadline })
     }
 
-    /// Makes one attempt, which ends by the deadline.
+    /// Makes one attempt. It waits for the response until the deadline, and then at most [`DRAIN_DEADLINE`] for the body.
     pub(crate) async fn post(&self, claim: &Claim) -> Attempt {
-        let (attempted_at, begun) = (now(), Instant::now());
-        let sent =
-            timeout(self.deadline, SENT_FOR.scope(claim.organization_id, self.send(claim, attempted_at)))
-                .await;
-        let duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let (attempted_at, started) = (now(), Instant::now());
+        let request = CURRENT_ORGANIZATION.scope(claim.organization_id, self.send(claim, attempted_at));
+        let sent = timeout(self.deadline, request).await;
+        let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         match sent.unwrap_or(Err(AttemptError::Timeout)) {
             Ok(response) => {
                 let mut attempt = Attempt::answered(attempted_at, duration_ms, response.status().as_u16());
@@ -118,14 +117,14 @@ impl CheckedResolver {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("the name resolves to no address on the public internet")]
+#[error("the name resolves to no allowed address")]
 struct RefusedName;
 
 impl Resolve for CheckedResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let (rules, look_ups) = (self.rules.clone(), self.look_ups.clone());
-        // The client asks in the task that sends.
-        let organization = SENT_FOR.try_with(|organization| *organization);
+        // reqwest calls `resolve` in the task that sends the request.
+        let organization = CURRENT_ORGANIZATION.try_with(|organization| *organization);
         Box::pin(async move {
             let mut found = look_ups.find(organization?, name.as_str()).await?;
             found.retain(|address| rules.allows(address.ip()));
@@ -138,7 +137,7 @@ impl Resolve for CheckedResolver {
 }
 
 /// The error shown to the owner of an endpoint. A name that resolves only to private addresses is reported as not resolved: a
-/// distinct error would reveal which internal names exist. Only our log distinguishes the two.
+/// distinct error would reveal which internal names exist. Only the log distinguishes the two.
 fn classify(error: &reqwest::Error) -> AttemptError {
     if error.is_timeout() {
         AttemptError::Timeout
@@ -170,7 +169,7 @@ async fn drain_body(mut response: Response) {
     }
 }
 
-/// `Retry-After` in seconds; a date is converted (RFC 9110, section 10.2.3).
+/// `Retry-After` in seconds; a date is converted and rounded up (RFC 9110, section 10.2.3).
 fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<i64> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse::<u32>() {
@@ -193,7 +192,8 @@ mod tests {
         let resolve = async |networks: &str| {
             let rules = Arc::new(AddressRules::new(false, networks).unwrap());
             let resolver = CheckedResolver::new(rules);
-            SENT_FOR.scope(new_id(), async { resolver.resolve("localhost".parse().unwrap()).await }).await
+            let resolved = async { resolver.resolve("localhost".parse().unwrap()).await };
+            CURRENT_ORGANIZATION.scope(new_id(), resolved).await
         };
         let Err(error) = resolve("").await else { unreachable!("localhost was resolved") };
         assert!(error.is::<RefusedName>(), "{error}");
@@ -205,7 +205,8 @@ mod tests {
     async fn internal_names_are_reported_like_missing_names() {
         let rules = Arc::new(AddressRules::new(false, "").unwrap());
         let http = client_builder().no_proxy().dns_resolver(CheckedResolver::new(rules)).build().unwrap();
-        let failure = async |url: &str| SENT_FOR.scope(new_id(), http.post(url).send()).await.unwrap_err();
+        let failure =
+            async |url: &str| CURRENT_ORGANIZATION.scope(new_id(), http.post(url).send()).await.unwrap_err();
         let internal = failure("http://localhost:9/").await;
         let missing = failure("http://missing.invalid:9/").await;
         assert!(has_refused_name(&internal) && !has_refused_name(&missing), "{internal:?} {missing:?}");

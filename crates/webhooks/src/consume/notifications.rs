@@ -1,5 +1,5 @@
-//! Consumes `evaluation.announced.v1`, `evaluation.retracted.v1` and `export.finished.v1`. One queue for all of them, so that
-//! each topic has exactly one queue.
+//! Consumes `evaluation.announced.v1`, `evaluation.retracted.v1` and `export.finished.v1`. All share one
+//! queue: a topic that must not be lost has exactly one (ADR 20).
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use assay_platform::db::DatabaseError;
 use assay_platform::runtime::BoxError;
 use async_trait::async_trait;
 
-use crate::app::{EnqueueDeliveries, decode};
+use crate::app::{EnqueueMessages, decode};
 use crate::store::{CONSUMER, ReceivedEvent};
 
 const TOPICS: &[Topic] = &[EvaluationAnnounced::TOPIC, EvaluationRetracted::TOPIC, ExportFinished::TOPIC];
@@ -23,7 +23,7 @@ pub(crate) fn subscription() -> Subscription {
 }
 
 pub(crate) struct NotificationsHandler {
-    pub(crate) enqueue_deliveries: EnqueueDeliveries,
+    pub(crate) enqueue_messages: EnqueueMessages,
 }
 
 #[async_trait]
@@ -36,7 +36,7 @@ impl BatchHandler for NotificationsHandler {
     }
 
     async fn handle_events(&self, received: Vec<ReceivedEvent>) -> Vec<Result<(), Self::Error>> {
-        let enqueue = |received| self.enqueue_deliveries.run(Arc::unwrap_or_clone(received));
+        let enqueue = |received| self.enqueue_messages.run(Arc::unwrap_or_clone(received));
         all_or_each(received, DatabaseError::is_transient, enqueue).await
     }
 }

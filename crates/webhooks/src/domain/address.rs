@@ -31,11 +31,11 @@ pub enum RefusedAddress {
     Network,
 }
 
-/// Which addresses may be called.
+/// The rules of which addresses may be called.
 #[derive(Debug, Clone, Default)]
 pub struct AddressRules {
     allow_http: bool,
-    allowed: Vec<IpNet>,
+    allowed_networks: Vec<IpNet>,
 }
 
 impl AddressRules {
@@ -46,12 +46,12 @@ impl AddressRules {
     pub fn new(allow_http: bool, allowed_networks: &str) -> Result<Self, InvalidNetwork> {
         let texts = allowed_networks.split(',').map(str::trim).filter(|text| !text.is_empty());
         let parse = |text: &str| text.parse().map_err(|_| InvalidNetwork(text.to_owned()));
-        Ok(Self { allow_http, allowed: texts.map(parse).collect::<Result<_, _>>()? })
+        Ok(Self { allow_http, allowed_networks: texts.map(parse).collect::<Result<_, _>>()? })
     }
 
-    /// Whether private networks may be called, whose names may be relative to the search domains of this machine.
+    /// Whether private networks may be called. Their host names may be relative to the search domains of this machine.
     pub fn has_private_networks(&self) -> bool {
-        !self.allowed.is_empty()
+        !self.allowed_networks.is_empty()
     }
 
     /// Checks a URL without resolving its host name.
@@ -87,9 +87,9 @@ impl AddressRules {
     /// Whether this address may be connected to.
     pub fn allows(&self, address: IpAddr) -> bool {
         // An allowed network such as 10.0.0.0/8 includes its IPv4-mapped IPv6 addresses.
-        let plain = address.to_canonical();
-        self.allowed.iter().any(|network| network.contains(&address) || network.contains(&plain))
-            || is_public(plain)
+        let canonical = address.to_canonical();
+        self.allowed_networks.iter().any(|network| network.contains(&address) || network.contains(&canonical))
+            || is_public(canonical)
     }
 
     /// Refuses the names that always mean loopback (RFC 6761, section 6.3). Other names are resolved at each attempt.
@@ -129,7 +129,7 @@ const SPECIAL_V4: [Ipv4Net; 16] = [
     v4(100, 64, 0, 0, 10),
     // Loopback.
     v4(127, 0, 0, 0, 8),
-    // Link-local, where clouds keep their metadata.
+    // Link-local, with the metadata services of clouds.
     v4(169, 254, 0, 0, 16),
     // Metadata and DNS of Azure's hosts: a public address that is local to every virtual machine.
     v4(168, 63, 129, 16, 32),
@@ -153,7 +153,7 @@ const SPECIAL_V4: [Ipv4Net; 16] = [
 /// IPv4-mapped and -compatible, NAT64 (`64:ff9b::/96`), unique local, link-local, site-local, multicast.
 const GLOBAL_V6: Ipv6Net = v6(0x2000, 0, 3);
 
-/// Special-purpose ranges within it.
+/// Special-purpose ranges within [`GLOBAL_V6`].
 const SPECIAL_V6: [Ipv6Net; 4] = [
     // Protocol assignments: Teredo, benchmarks, ORCHID.
     v6(0x2001, 0, 23),

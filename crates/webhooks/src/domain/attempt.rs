@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::secret::SealedSecrets;
 
-/// Identifies one lease of a message. Every claim has its own id, so that the result of an expired lease is not accepted.
+/// Identifies the leases of one claim. Every claim has a new id, so that results of expired leases are not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Lease(Uuid);
 
@@ -35,7 +35,7 @@ pub struct Claim {
     pub payload: String,
     /// Attempts before this one.
     pub attempts: u32,
-    /// Those of them before the last replay.
+    /// Attempts before the last replay.
     pub attempts_before_replay: u32,
 }
 

@@ -17,7 +17,7 @@ pub struct Endpoint {
     pub description: Option<String>,
     /// Subscribed events.
     pub events: BTreeSet<WebhookEvent>,
-    /// Threshold of `axis.low_score`.
+    /// `axis.low_score` is sent for scores below this.
     pub low_score_below: Score,
     pub enabled: bool,
     /// Set when the service disabled the endpoint.
@@ -30,7 +30,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Whether it is subscribed to an event about evaluations.
+    /// Whether the endpoint is subscribed to an event about evaluations.
     pub fn wants_evaluations(&self) -> bool {
         self.events.iter().any(|event| event.is_evaluation_event())
     }

@@ -46,7 +46,7 @@ impl Notification {
         }
     }
 
-    /// The messages for an endpoint; none when it is not subscribed, disabled, or of another organization.
+    /// The messages for an endpoint; none when the endpoint is disabled, not subscribed, or of another organization.
     ///
     /// # Errors
     /// When a payload cannot be serialized, which is a bug.
@@ -300,7 +300,7 @@ mod tests {
             source_account_id: None,
             evaluation_id: new_id(),
             evaluated_at: Timestamp::saturating_from_millis(1_763_600_000_000),
-            // The band of the evaluation, not one derived from the score.
+            // Not the band of this score: the payload must have the announced band.
             outcome: EvaluationNotificationOutcome::Scored { axis_score, axis_band: AxisBand::Mixed, audit },
         }
     }
@@ -331,12 +331,12 @@ mod tests {
     #[test]
     fn disabled_and_foreign_endpoints_get_no_messages() {
         let announced = evaluated(1.0, ChargeAssessment::Disputed);
-        let mut mine = endpoint(announced.organization_id, &WebhookEvent::SUBSCRIBABLE);
-        mine.enabled = false;
-        let other = endpoint(new_id(), &WebhookEvent::SUBSCRIBABLE);
+        let mut disabled = endpoint(announced.organization_id, &WebhookEvent::SUBSCRIBABLE);
+        disabled.enabled = false;
+        let foreign = endpoint(new_id(), &WebhookEvent::SUBSCRIBABLE);
         let notification = Notification::Evaluation(announced);
-        assert_eq!(notification.messages_for(&mine).unwrap(), []);
-        assert_eq!(notification.messages_for(&other).unwrap(), []);
+        assert_eq!(notification.messages_for(&disabled).unwrap(), []);
+        assert_eq!(notification.messages_for(&foreign).unwrap(), []);
     }
 
     #[test]
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn export_payload_has_its_figures() {
+    fn export_payload_has_counts_and_links() {
         let outcome = ExportOutcome::Complete {
             rows: 3,
             bytes: 900,

@@ -55,7 +55,7 @@ impl Schedule {
     /// Parses `0,5,300,…`, starting with the pause before the first attempt.
     ///
     /// # Errors
-    /// When it is empty or holds anything but whole seconds.
+    /// When a part is not a whole number of seconds, or the text is empty.
     pub fn parse(text: &str, failure_policy: FailurePolicy) -> Result<Self, InvalidSchedule> {
         let parse = |part: &str| {
             let seconds: Option<i64> = part.trim().parse().ok();
@@ -76,12 +76,12 @@ impl Schedule {
             Some(GONE) => return RetryDecision::Gone,
             _ => {}
         }
-        let next = usize::try_from(number).ok().and_then(|number| self.pauses_seconds.get(number));
-        let Some(pause) = next else { return RetryDecision::GivenUp };
+        let next_pause = usize::try_from(number).ok().and_then(|number| self.pauses_seconds.get(number));
+        let Some(pause_seconds) = next_pause else { return RetryDecision::GivenUp };
         let retry_after = attempt.retry_after_seconds.unwrap_or(0).clamp(0, MAX_RETRY_AFTER);
-        let pause = (*pause).max(retry_after) * 1_000;
-        let spread = (pause as f64 * 0.1 * jitter.clamp(0.0, 1.0)) as i64;
-        RetryDecision::RetryAt(now.plus_millis(pause + spread))
+        let pause_millis = (*pause_seconds).max(retry_after) * 1_000;
+        let jitter_millis = (pause_millis as f64 * 0.1 * jitter.clamp(0.0, 1.0)) as i64;
+        RetryDecision::RetryAt(now.plus_millis(pause_millis + jitter_millis))
     }
 }
 
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn standard_schedule_spans_three_days() {
         let mut now = schedule().first_due(Timestamp::MIN);
-        let mut moments = vec![now.as_millis() / 1_000];
+        let mut due_seconds = vec![now.as_millis() / 1_000];
         for number in 1.. {
             match schedule().decide(&answered(500, None), number, now, 0.0) {
                 RetryDecision::RetryAt(due) => now = due,
@@ -113,10 +113,10 @@ mod tests {
                     break;
                 }
             }
-            moments.push(now.as_millis() / 1_000);
+            due_seconds.push(now.as_millis() / 1_000);
         }
-        // 75 h 35 min 5 s after the first one.
-        assert_eq!(moments, [0, 5, 305, 2105, 9305, 27305, 63305, 113_705, 185_705, 272_105]);
+        // The last attempt follows 75 h 35 min 5 s after the first one.
+        assert_eq!(due_seconds, [0, 5, 305, 2105, 9305, 27305, 63305, 113_705, 185_705, 272_105]);
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The role's HTTP interface: internal routes for the gateway and for scoring-worker, which need a service token made for
-//! webhooks.
+//! The role's HTTP interface: internal routes for the gateway and for scoring-worker, which require a service token for
+//! the audience webhooks.
 
 mod deliveries;
 mod errors;

@@ -2,7 +2,7 @@
 
 use actix_web::HttpRequest;
 use actix_web::web::{Data, Json};
-use assay_contracts::internal::InterestPage;
+use assay_contracts::internal::SubscribersPage;
 use assay_contracts::problem::ProblemCode;
 use assay_platform::web::{Caller, WebError, query_pairs};
 
@@ -14,7 +14,7 @@ pub(super) async fn page(
     caller: Caller,
     services: Data<Services>,
     request: HttpRequest,
-) -> Result<Json<InterestPage>, WebError> {
+) -> Result<Json<SubscribersPage>, WebError> {
     caller.require_service()?;
     let query = query_pairs(&request, &["after"])?;
     let after = query.get("after").map(|text| text.parse()).transpose();

@@ -1,4 +1,4 @@
-//! The store of endpoints, messages and attempts: one trait, and one text of statements (`sql/`) for both databases.
+//! The store of endpoints, messages and attempts: one trait, and the same statements (`sql/`), compiled for both databases.
 
 #[cfg(feature = "distributed")]
 mod postgres;
@@ -24,17 +24,17 @@ use crate::domain::secret::{SealedSecret, SealedSecrets};
 /// Queue name, and the consumer's name in the inbox.
 pub const CONSUMER: &str = "webhooks.announcements";
 
-/// The log of a message lists at most this many attempts, the latest.
+/// Maximum number of listed attempts of a message: the latest ones.
 pub const MAX_LISTED_ATTEMPTS: i64 = 50;
 
-/// The log of an endpoint holds at most this many test messages; older ones make room, sent or not.
+/// Maximum number of stored test messages of an endpoint. Older ones are removed, sent or not.
 pub const MAX_STORED_TESTS: usize = 100;
 
 /// An endpoint to be created, in one transaction with the response of its idempotency key.
 #[derive(Debug, Clone)]
 pub struct Creation {
     pub endpoint: Endpoint,
-    /// For a request with an idempotency key: the answer it will get.
+    /// For a request with an idempotency key: the response to record.
     pub record: Option<Record>,
     /// Maximum number of endpoints of the organization.
     pub limit: u32,
@@ -44,7 +44,7 @@ pub struct Creation {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CreateOutcome {
     Created,
-    KeyReused(KeyReuse),
+    IdempotencyKeyReused(KeyReuse),
     LimitReached,
 }
 
@@ -72,14 +72,15 @@ pub struct ClaimTerms {
     pub now: Timestamp,
     /// Expiry of the lease.
     pub lease_until: Timestamp,
+    /// Maximum number of messages in all.
     pub limit: usize,
     /// Maximum number of messages to one endpoint.
     pub per_endpoint: usize,
-    /// Endpoints at their limit, which are skipped.
+    /// Endpoints with too many messages in flight; the claim skips them.
     pub busy: Vec<WebhookId>,
-    /// Maximum number of messages in flight to the endpoints of one organization, with those of `in_flight`.
+    /// Maximum number of messages in flight to the endpoints of one organization, including `in_flight`.
     pub per_organization: usize,
-    /// Messages in flight by organization. Those with fewer come first.
+    /// Messages in flight by organization. Organizations with fewer come first.
     pub in_flight: HashMap<OrganizationId, usize>,
 }
 
@@ -125,7 +126,7 @@ pub enum ReplayOutcome {
 
 #[async_trait]
 pub trait WebhookStore: Send + Sync {
-    /// Stores an endpoint and the answer to its idempotency key, in one transaction.
+    /// Stores an endpoint, and records the response for its idempotency key, in one transaction.
     async fn create(&self, creation: Creation) -> Result<CreateOutcome, DatabaseError>;
 
     /// Endpoints of an organization after `after`, newest first.
@@ -193,7 +194,7 @@ pub trait WebhookStore: Send + Sync {
         now: Timestamp,
     ) -> Result<(), DatabaseError>;
 
-    /// Leases due messages of endpoints: those of organizations with few messages in flight first, else in random order.
+    /// Leases due messages. Organizations with fewer messages in flight come first; otherwise the order is random.
     async fn claim(&self, terms: ClaimTerms) -> Result<Vec<Claim>, DatabaseError>;
 
     /// Records the result of an attempt. `false` when the lease was lost or the message is gone.
@@ -228,17 +229,17 @@ pub trait WebhookStore: Send + Sync {
         limit: u32,
     ) -> Result<Vec<(WebhookId, SealedSecrets)>, DatabaseError>;
 
-    /// Stores re-encrypted secrets, unless they were changed meanwhile.
+    /// Stores re-encrypted secrets, unless the current one is no longer that of `expected`.
     async fn reseal(
         &self,
         id: WebhookId,
-        before: SealedSecrets,
+        expected: SealedSecrets,
         resealed: SealedSecrets,
     ) -> Result<(), DatabaseError>;
 
-    /// Removes a batch of messages created before `before` or of deleted endpoints, of inbox and idempotency records, and of
-    /// expired secrets. Returns the number of rows.
-    async fn prune(&self, before: Timestamp, now: Timestamp) -> Result<usize, DatabaseError>;
+    /// Removes a batch of expired records: messages created before `cutoff` or of deleted endpoints, secrets, retractions,
+    /// inbox and idempotency records. Also erases messages that a retraction missed. Returns the number of changed rows.
+    async fn prune(&self, cutoff: Timestamp, now: Timestamp) -> Result<usize, DatabaseError>;
 }
 
 pub fn webhook_store(database: &Database) -> Arc<dyn WebhookStore> {

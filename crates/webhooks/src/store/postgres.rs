@@ -1,4 +1,4 @@
-//! PostgreSQL: transactions run concurrently, and take locks. Ids are of the type `uuid`.
+//! PostgreSQL: transactions run concurrently and lock rows. Ids are of the type `uuid`.
 
 use assay_contracts::ids::{OrganizationId, WebhookId};
 use assay_contracts::time::Timestamp;
@@ -14,14 +14,15 @@ use crate::domain::endpoint::Endpoint;
 pub(super) use self::sql::SqlStore;
 
 #[path = "sql/mod.rs"]
-#[expect(clippy::duplicate_mod, reason = "one text of statements, compiled for both databases")]
+#[expect(clippy::duplicate_mod, reason = "the same statements, compiled for both databases")]
 mod sql;
 
 type Connection = diesel::pg::PgConnection;
 type Database = assay_platform::db::Postgres;
 type Id = diesel::sql_types::Uuid;
 
-/// Serializes creations of an organization: concurrent ones would not see each other and exceed the limit.
+/// Serializes the creation of endpoints of an organization: concurrent transactions would not count each other's endpoints
+/// and exceed the limit.
 fn lock_creation(connection: &mut Connection, organization_id: OrganizationId) -> Result<(), DatabaseError> {
     diesel::sql_query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))")
         .bind::<Text, _>(format!("webhooks of {organization_id}"))

@@ -1,4 +1,4 @@
-//! A store with an organization that has endpoints.
+//! A store, and an organization for the endpoints that a test creates.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -29,7 +29,8 @@ use assay_webhooks::{MIGRATIONS, SCHEMA};
 use diesel::{RunQueryDsl as _, sql_query};
 
 pub const NOW: Timestamp = Timestamp::saturating_from_millis(1_795_158_000_000);
-pub const LIMIT: u32 = 5;
+/// Maximum number of endpoints of an organization.
+pub const ENDPOINT_LIMIT: u32 = 5;
 
 /// [`NOW`] plus `seconds`.
 pub fn later(seconds: i64) -> Timestamp {
@@ -46,14 +47,14 @@ pub struct Fixture {
 
 impl Fixture {
     pub async fn on_sqlite() -> Result<Self> {
-        Self::at(ServiceDatabase::sqlite(SCHEMA, MIGRATIONS).await?)
+        Self::on(ServiceDatabase::sqlite(SCHEMA, MIGRATIONS).await?)
     }
 
     pub async fn on_postgres() -> Result<Self> {
-        Self::at(ServiceDatabase::postgres(SCHEMA, MIGRATIONS).await?)
+        Self::on(ServiceDatabase::postgres(SCHEMA, MIGRATIONS).await?)
     }
 
-    fn at(service_database: ServiceDatabase) -> Result<Self> {
+    fn on(service_database: ServiceDatabase) -> Result<Self> {
         let keys = SigningKeys::parse(&"k1:0123456789abcdef0123456789abcdef".to_owned().into())?;
         let database = service_database.open(SCHEMA)?;
         let store = webhook_store(&database);
@@ -99,7 +100,7 @@ impl Fixture {
     /// An endpoint for `evaluation.completed`.
     pub async fn create(&self) -> Result<Endpoint> {
         let endpoint = self.endpoint(&[WebhookEvent::EvaluationCompleted])?;
-        let creation = Creation { endpoint: endpoint.clone(), record: None, limit: LIMIT };
+        let creation = Creation { endpoint: endpoint.clone(), record: None, limit: ENDPOINT_LIMIT };
         assert_eq!(self.store.create(creation).await?, CreateOutcome::Created);
         Ok(endpoint)
     }
@@ -151,7 +152,7 @@ impl Fixture {
         claims.pop().context("nothing is due")
     }
 
-    /// Records an attempt with this status code.
+    /// Records an attempt that was answered with this status code.
     pub async fn record_attempt(
         &self,
         claim: Claim,

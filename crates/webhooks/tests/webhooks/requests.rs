@@ -17,7 +17,7 @@ on_both_databases! { RunningRole {
 
 async fn tests_and_replays_are_limited_by_organization(mut role: RunningRole) -> Result<()> {
     let mut endpoint = role.fixture.endpoint(&[WebhookEvent::ExportFailed])?;
-    // No one listens there.
+    // Nothing listens on this port.
     endpoint.url = "http://127.0.0.1:9999/".to_owned();
     let endpoint_id = endpoint.id;
     let creation = Creation { endpoint, record: None, limit: 1 };
@@ -37,7 +37,7 @@ async fn tests_and_replays_are_limited_by_organization(mut role: RunningRole) ->
     }
     role.fixture.organization_id = new_id();
     let of_another = role.post(&format!("/{endpoint_id}/test"), String::new()).await?;
-    assert_eq!(of_another.status(), StatusCode::NOT_FOUND, "another organization has a quota of its own");
+    assert_eq!(of_another.status(), StatusCode::NOT_FOUND, "another organization has its own quota");
     Ok(())
 }
 

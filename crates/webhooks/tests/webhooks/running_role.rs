@@ -14,7 +14,7 @@ use reqwest::{Client, Response};
 
 use crate::fixture::Fixture;
 
-/// So few that none is added while a test runs.
+/// Low: the quota gains a message only every 15 seconds.
 pub const REQUESTED_MESSAGES_PER_MINUTE: u32 = 4;
 
 pub struct RunningRole {
@@ -27,14 +27,14 @@ pub struct RunningRole {
 
 impl RunningRole {
     pub async fn on_sqlite() -> Result<Self> {
-        Self::at(Fixture::on_sqlite().await?)
+        Self::on(Fixture::on_sqlite().await?)
     }
 
     pub async fn on_postgres() -> Result<Self> {
-        Self::at(Fixture::on_postgres().await?)
+        Self::on(Fixture::on_postgres().await?)
     }
 
-    fn at(fixture: Fixture) -> Result<Self> {
+    fn on(fixture: Fixture) -> Result<Self> {
         let tokens = ServiceTokens::new(&"a secret of the tests of the role webhooks".to_owned().into())?;
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = format!("http://{}/internal/v1/webhooks", listener.local_addr()?);
@@ -47,7 +47,7 @@ impl RunningRole {
         Ok(Self { fixture, http, tokens, address, _tasks: tasks })
     }
 
-    /// A POST of the fixture's organization.
+    /// Sends a POST request as the organization of the fixture.
     pub async fn post(&self, path: &str, body: String) -> Result<Response> {
         let scopes = Scopes::from_iter([Scope::Webhooks]);
         let claims = ServiceClaims::Tenant(Tenant { organization_id: self.fixture.organization_id, scopes });
@@ -57,7 +57,7 @@ impl RunningRole {
     }
 }
 
-/// Short intervals, and endpoints on this machine.
+/// Settings with short intervals that allow endpoints on this machine.
 fn config(fixture: &Fixture) -> Result<Config> {
     Ok(Config {
         listen: "127.0.0.1:0".parse()?,

@@ -10,13 +10,13 @@ use assay_webhooks::domain::attempt::Claim;
 use assay_webhooks::domain::schedule::RetryDecision;
 use assay_webhooks::store::{ClaimTerms, ReplayOutcome};
 
-use crate::fixture::{Fixture, LIMIT, NOW, later};
+use crate::fixture::{ENDPOINT_LIMIT, Fixture, NOW, later};
 
 on_both_databases! { Fixture {
     message_is_leased_to_one_sender_until_expiry,
     concurrent_claims_get_distinct_messages,
     busy_endpoint_does_not_starve_others,
-    organization_takes_at_most_its_share,
+    claims_respect_limit_of_organization,
     organization_with_few_messages_in_flight_comes_first,
     attempt_is_recorded_once_by_lease_owner,
     failed_message_is_retried_later,
@@ -68,36 +68,36 @@ async fn busy_endpoint_does_not_starve_others(fixture: Fixture) -> Result<()> {
     let quick = fixture.create().await?;
     fixture.announce(1).await?;
     let claims = fixture.store.claim(fixture.terms(NOW, 8, 4)).await?;
-    let of = |id| claims.iter().filter(|claim| claim.endpoint_id == id).count();
-    assert_eq!((of(slow.id), of(quick.id)), (4, 1));
+    let count_of = |id| claims.iter().filter(|claim| claim.endpoint_id == id).count();
+    assert_eq!((count_of(slow.id), count_of(quick.id)), (4, 1));
     let busy = ClaimTerms { busy: vec![slow.id], ..fixture.terms(NOW, 8, 4) };
     assert!(fixture.store.claim(busy).await?.is_empty(), "a busy endpoint is skipped");
     Ok(())
 }
 
-async fn organization_takes_at_most_its_share(mut fixture: Fixture) -> Result<()> {
+async fn claims_respect_limit_of_organization(mut fixture: Fixture) -> Result<()> {
     let (one, other) = (fixture.organization_id, new_id());
     for organization_id in [one, other] {
         fixture.organization_id = organization_id;
-        for _ in 0..LIMIT {
+        for _ in 0..ENDPOINT_LIMIT {
             fixture.create().await?;
         }
         fixture.announce(4).await?;
     }
-    let shares = |claims: &[Claim]| {
+    let counts = |claims: &[Claim]| {
         [one, other].map(|id| claims.iter().filter(|claim| claim.organization_id == id).count())
     };
     let terms = ClaimTerms { per_organization: 6, ..fixture.terms(NOW, 99, 4) };
-    assert_eq!(shares(&fixture.store.claim(terms).await?), [6, 6]);
+    assert_eq!(counts(&fixture.store.claim(terms).await?), [6, 6]);
     let in_flight = HashMap::from([(one, 6), (other, 4)]);
     let terms = ClaimTerms { per_organization: 6, in_flight, ..fixture.terms(NOW, 99, 4) };
-    assert_eq!(shares(&fixture.store.claim(terms).await?), [0, 2]);
+    assert_eq!(counts(&fixture.store.claim(terms).await?), [0, 2]);
     Ok(())
 }
 
 async fn organization_with_few_messages_in_flight_comes_first(mut fixture: Fixture) -> Result<()> {
     let busy = fixture.organization_id;
-    for _ in 0..LIMIT {
+    for _ in 0..ENDPOINT_LIMIT {
         fixture.create().await?;
     }
     fixture.announce(4).await?;
@@ -163,7 +163,7 @@ async fn disabled_endpoint_gets_pending_messages_once_enabled(fixture: Fixture) 
     assert_eq!(
         fixture.store.claim(fixture.terms(NOW, 9, 9)).await?.len(),
         2,
-        "those queued before it was disabled"
+        "messages queued before the endpoint was disabled"
     );
     Ok(())
 }
@@ -234,7 +234,7 @@ async fn late_response_of_previous_url_does_not_disable(fixture: Fixture) -> Res
     assert!(fixture.record_attempt(failing, 500, RetryDecision::RetryAt(later(9)), later(1)).await?);
     let found = fixture.find(endpoint.id).await?;
     assert_eq!((found.enabled, found.disabled_reason, found.failing_since), (true, None, None));
-    // Nor does a success there count for the new URL.
+    // A success at the previous URL does not count for the new one, either.
     let other = fixture.claim_one(later(9)).await?;
     fixture.record_attempt(other, 500, RetryDecision::RetryAt(later(20)), later(9)).await?;
     assert!(fixture.record_attempt(delivered, 204, RetryDecision::Delivered, later(10)).await?);

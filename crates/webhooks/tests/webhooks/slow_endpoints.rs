@@ -1,4 +1,4 @@
-//! Endpoints of one organization that never answer, beside those of another.
+//! Endpoints that never answer do not delay the messages of other organizations.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,7 +24,7 @@ async fn silent_endpoints_do_not_delay_other_organizations(mut role: RunningRole
     let answering = TcpListener::bind("127.0.0.1:0").await?;
     let (silent_url, answering_url) = (url_of(&silent)?, url_of(&answering)?);
     let attempts = Arc::new(AtomicUsize::new(0));
-    let held = async {
+    let hold_connections = async {
         let mut connections = Vec::new();
         while let Ok((connection, _)) = silent.accept().await {
             attempts.fetch_add(1, Ordering::SeqCst);
@@ -40,7 +40,7 @@ async fn silent_endpoints_do_not_delay_other_organizations(mut role: RunningRole
         eventually("the attempts of the first organization", || async { Ok(in_flight() >= 16) }).await?;
         role.fixture.organization_id = new_id();
         create(&role.fixture, &answering_url).await?;
-        let began = Instant::now();
+        let started = Instant::now();
         enqueue(&role.fixture, 3).await?;
         let received = async {
             for _ in 0..3 {
@@ -53,12 +53,12 @@ async fn silent_endpoints_do_not_delay_other_organizations(mut role: RunningRole
             received.is_some_and(|received| received.is_ok()),
             "nothing was received in 10 seconds"
         );
-        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
-        assert_eq!(in_flight(), 16, "the share of one organization");
+        assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+        assert_eq!(in_flight(), 16, "the limit of one organization");
         Ok(())
     };
     tokio::select! {
-        () = held => anyhow::bail!("the silent endpoint ended"),
+        () = hold_connections => anyhow::bail!("the silent endpoint ended"),
         tested = test => tested,
     }
 }
@@ -75,13 +75,13 @@ async fn create(fixture: &Fixture, url: &str) -> Result<()> {
     Ok(())
 }
 
-/// `count` messages to each endpoint of the organization, due at once.
+/// Enqueues `count` messages to each endpoint of the organization, due at once.
 async fn enqueue(fixture: &Fixture, count: usize) -> Result<()> {
     let received = (0..count).map(|_| fixture.announced(new_id())).collect();
     Ok(fixture.store.enqueue(received, now(), now()).await?)
 }
 
-/// Answers one request on a connection of its own.
+/// Accepts a connection and answers one request.
 async fn answer(listener: &TcpListener) -> Result<()> {
     let (mut connection, _) = listener.accept().await?;
     let mut head = [0; 16 * 1024];

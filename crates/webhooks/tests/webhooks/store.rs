@@ -14,7 +14,7 @@ use assay_webhooks::store::{
     CreateOutcome, Creation, LogPage, MAX_STORED_TESTS, ReceivedEvent, ReplayOutcome,
 };
 
-use crate::fixture::{Fixture, LIMIT, NOW, later};
+use crate::fixture::{ENDPOINT_LIMIT, Fixture, NOW, later};
 
 const DAY: i64 = 24 * 60 * 60;
 
@@ -58,10 +58,11 @@ async fn endpoint_limit_holds_under_concurrency(fixture: Fixture) -> Result<()> 
         (0..12).map(|_| fixture.endpoint(&[WebhookEvent::ExportFailed])).collect::<Result<_>>()?;
     let creations = endpoints
         .into_iter()
-        .map(|endpoint| fixture.store.create(Creation { endpoint, record: None, limit: LIMIT }));
+        .map(|endpoint| fixture.store.create(Creation { endpoint, record: None, limit: ENDPOINT_LIMIT }));
     let created: Vec<_> =
         futures_util::future::join_all(creations).await.into_iter().collect::<Result<_, _>>()?;
-    assert_eq!(created.iter().filter(|created| **created == CreateOutcome::Created).count(), LIMIT as usize);
+    let count = created.iter().filter(|created| **created == CreateOutcome::Created).count();
+    assert_eq!(count, ENDPOINT_LIMIT as usize);
     Ok(())
 }
 
@@ -70,7 +71,7 @@ async fn endpoints_are_listed_newest_first(fixture: Fixture) -> Result<()> {
     for _ in 0..4 {
         ids.push(fixture.create().await?.id);
     }
-    // Equal creation times: the ids decide.
+    // All have the same creation time: they are ordered by id.
     ids.sort();
     ids.reverse();
     let first = fixture.store.page(fixture.organization_id, None, 2).await?;
@@ -158,7 +159,7 @@ async fn subscribers_are_organizations_with_evaluation_events(mut fixture: Fixtu
     }
     fixture.organization_id = new_id();
     let endpoint = fixture.endpoint(&[WebhookEvent::ExportFailed])?;
-    fixture.store.create(Creation { endpoint, record: None, limit: LIMIT }).await?;
+    fixture.store.create(Creation { endpoint, record: None, limit: ENDPOINT_LIMIT }).await?;
     evaluation_subscribers.sort();
     assert_eq!(fixture.store.evaluation_subscribers(None, 10).await?, evaluation_subscribers);
     assert_eq!(fixture.store.evaluation_subscribers(None, 2).await?, evaluation_subscribers[..2]);
@@ -176,10 +177,10 @@ async fn retraction_erases_and_blocks_messages_of_ticket(fixture: Fixture) -> Re
     let claim = fixture.claim_one(NOW).await?;
     fixture.record_attempt(claim.clone(), 204, RetryDecision::Delivered, NOW).await?;
     fixture.store.enqueue(vec![fixture.announced(pending), fixture.announced(other)], NOW, NOW).await?;
-    let of_another = ReceivedEvent::Retraction(new_id(), new_id(), other, NOW);
-    let retracted = vec![fixture.retracted(delivered), fixture.retracted(pending), of_another];
+    let foreign = ReceivedEvent::Retraction(new_id(), new_id(), other, NOW);
+    let retracted = vec![fixture.retracted(delivered), fixture.retracted(pending), foreign];
     fixture.store.enqueue(retracted, NOW, NOW).await?;
-    // Also for events after the deletion.
+    // An event that arrives after the deletion makes no message.
     fixture.store.enqueue(vec![fixture.announced(delivered)], NOW, NOW).await?;
     let found = fixture.store.find_delivery(fixture.organization_id, endpoint.id, claim.id).await?.unwrap();
     assert_eq!((found.payload, found.delivery.status), (None, DeliveryStatus::Delivered));
@@ -249,7 +250,7 @@ async fn newest_test_messages_of_an_endpoint_are_kept(fixture: Fixture) -> Resul
     let (tests, others): (Vec<_>, Vec<_>) =
         kept.iter().partition(|delivery| delivery.event == WebhookEvent::Test);
     assert_eq!((tests.len(), others.len()), (MAX_STORED_TESTS, 1));
-    assert_eq!(tests.last().unwrap().created_at, later(5), "the oldest five made room");
+    assert_eq!(tests.last().unwrap().created_at, later(5), "the oldest five were removed");
     assert_eq!(fixture.log(other.id, None).await?.len(), 2);
     Ok(())
 }

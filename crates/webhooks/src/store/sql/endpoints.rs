@@ -24,7 +24,7 @@ pub(super) fn create(
     if let Some(record) = &creation.record {
         let earlier = idempotency::store(connection, std::slice::from_ref(record), endpoint.created_at)?;
         if let Some(earlier) = earlier.into_iter().flatten().next() {
-            return Ok(CreateOutcome::KeyReused(earlier));
+            return Ok(CreateOutcome::IdempotencyKeyReused(earlier));
         }
     }
     lock_creation(connection, endpoint.organization_id)?;
@@ -117,7 +117,7 @@ pub(super) fn change(
     let Some(found) = find_for_update(connection, organization_id, id)? else { return Ok(None) };
     let (sets_enabled, sets_events) = (change.enabled.is_some(), change.events.is_some());
     let endpoint = found.changed(change, now);
-    // Unchanged otherwise: some names may be known to a later release only.
+    // Written only when they change: the column may hold names of a later release, which `found` does not have.
     let events = sets_events.then(|| {
         (
             endpoints::events.eq(event_names(&endpoint)),
@@ -146,7 +146,7 @@ pub(super) fn change(
     Ok(Some(endpoint))
 }
 
-/// Clears the row at once; it stays until its messages are removed.
+/// Clears the row. Maintenance removes the messages and then the row.
 pub(super) fn delete(
     connection: &mut Connection,
     organization_id: OrganizationId,
@@ -233,12 +233,12 @@ pub(super) fn all_secrets(
 pub(super) fn reseal(
     connection: &mut Connection,
     id: WebhookId,
-    before: &SealedSecrets,
+    expected: &SealedSecrets,
     resealed: &SealedSecrets,
 ) -> Result<(), DatabaseError> {
     let (previous, until) = previous_columns(resealed);
     diesel::update(endpoints::table.find(StoredId::of(id)))
-        .filter(endpoints::secret.eq(before.current.as_str()))
+        .filter(endpoints::secret.eq(expected.current.as_str()))
         .set((
             endpoints::secret.eq(resealed.current.as_str()),
             endpoints::previous_secret.eq(previous),

@@ -11,18 +11,18 @@ use super::Connection;
 use super::messages::erasure;
 use super::schema::{deliveries, endpoints, retractions};
 
-/// Rows per statement.
-const ROWS: i64 = 500;
+/// Maximum number of rows per statement.
+const MAX_ROWS: i64 = 500;
 
-/// Retractions of this period are applied again: a message enqueued concurrently may have been missed.
+/// Retractions younger than this are applied again: they may have missed a message that was enqueued concurrently.
 const REAPPLY_MILLIS: i64 = 2 * 24 * 60 * 60 * 1_000;
 
 pub(super) fn prune(
     connection: &mut Connection,
-    before: Timestamp,
+    cutoff: Timestamp,
     now: Timestamp,
 ) -> Result<usize, DatabaseError> {
-    let mut count = remove_expired(connection, before)?;
+    let mut count = remove_expired(connection, cutoff)?;
     count += remove_deleted_endpoints(connection)?;
     count += remove_expired_secrets(connection, now)?;
     count += erase_retracted(connection, now)?;
@@ -31,14 +31,14 @@ pub(super) fn prune(
     Ok(count)
 }
 
-fn remove_expired(connection: &mut Connection, before: Timestamp) -> Result<usize, DatabaseError> {
-    let old: Vec<StoredId> = deliveries::table
+fn remove_expired(connection: &mut Connection, cutoff: Timestamp) -> Result<usize, DatabaseError> {
+    let expired: Vec<StoredId> = deliveries::table
         .select(deliveries::id)
-        .filter(deliveries::created_at.lt(before.as_millis()))
+        .filter(deliveries::created_at.lt(cutoff.as_millis()))
         .order(deliveries::created_at)
-        .limit(ROWS)
+        .limit(MAX_ROWS)
         .load(connection)?;
-    remove(connection, old)
+    remove(connection, expired)
 }
 
 fn remove_deleted_endpoints(connection: &mut Connection) -> Result<usize, DatabaseError> {
@@ -47,7 +47,7 @@ fn remove_deleted_endpoints(connection: &mut Connection) -> Result<usize, Databa
         .select(deliveries::id)
         .filter(deliveries::endpoint_id.eq_any(deleted))
         .order(deliveries::id)
-        .limit(ROWS)
+        .limit(MAX_ROWS)
         .load(connection)?;
     let removed = remove(connection, orphans)?;
     let has_messages = exists(deliveries::table.filter(deliveries::endpoint_id.eq(endpoints::id)));
@@ -56,7 +56,7 @@ fn remove_deleted_endpoints(connection: &mut Connection) -> Result<usize, Databa
         .filter(endpoints::deleted_at.is_not_null())
         .filter(not(has_messages))
         .order(endpoints::id)
-        .limit(ROWS)
+        .limit(MAX_ROWS)
         .load(connection)?;
     let gone = diesel::delete(endpoints::table.filter(endpoints::id.eq_any(empty))).execute(connection)?;
     Ok(removed + gone)

@@ -23,8 +23,8 @@ use crate::store::{
     CONSUMER, LogPage, LoggedDelivery, MAX_LISTED_ATTEMPTS, MAX_STORED_TESTS, ReceivedEvent, ReplayOutcome,
 };
 
-/// Rows per statement, whose number of bound values is limited.
-const ROWS: usize = 500;
+/// Maximum number of rows per statement: the number of bound values is limited.
+const MAX_ROWS: usize = 500;
 
 /// A literal that equals the predicate of the partial index: with a bound value the index would not be used.
 const IS_TEST: &str = "event = 'webhook.test'";
@@ -48,11 +48,11 @@ pub(super) fn enqueue(
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
     let ids: Vec<_> = received.iter().map(ReceivedEvent::event_id).collect();
-    let mut fresh = inbox::record(connection, CONSUMER, &ids, now)?;
+    let mut new_events = inbox::record(connection, CONSUMER, &ids, now)?;
     let mut notifications = Vec::new();
     for received in received {
         // A batch may hold an event twice.
-        if !fresh.remove(&received.event_id()) {
+        if !new_events.remove(&received.event_id()) {
             continue;
         }
         match received {
@@ -62,19 +62,20 @@ pub(super) fn enqueue(
             }
         }
     }
-    let retracted = retracted(connection, &notifications)?;
+    let retracted = retracted_tickets(connection, &notifications)?;
     notifications.retain(|notification| notification.ticket_id().is_none_or(|id| !retracted.contains(&id)));
     let endpoints = endpoints_of(connection, &notifications)?;
-    let mut new = Vec::new();
+    let mut new_deliveries = Vec::new();
     for notification in &notifications {
         for endpoint in &endpoints {
             let messages = notification
                 .messages_for(endpoint)
                 .map_err(|error| DatabaseError::Corrupt(error.to_string()))?;
-            new.extend(messages.into_iter().map(|message| NewDelivery { id: new_id(), endpoint, message }));
+            let new = messages.into_iter().map(|message| NewDelivery { id: new_id(), endpoint, message });
+            new_deliveries.extend(new);
         }
     }
-    insert(connection, &new, due, now)
+    insert(connection, &new_deliveries, due, now)
 }
 
 pub(super) fn add(
@@ -96,7 +97,7 @@ fn remove_old_tests(connection: &mut Connection, endpoint_id: WebhookId) -> Resu
         .filter(deliveries::endpoint_id.eq(StoredId::of(endpoint_id)))
         .filter(is_test)
         .order((deliveries::created_at.desc(), deliveries::id.desc()))
-        .limit(i64::try_from(ROWS).unwrap_or(i64::MAX))
+        .limit(i64::try_from(MAX_ROWS).unwrap_or(i64::MAX))
         .offset(i64::try_from(MAX_STORED_TESTS).unwrap_or(i64::MAX))
         .load(connection)?;
     diesel::delete(deliveries::table.filter(deliveries::id.eq_any(old))).execute(connection)?;
@@ -121,21 +122,21 @@ fn endpoints_of(
 
 fn insert(
     connection: &mut Connection,
-    new: &[NewDelivery<'_>],
+    new_deliveries: &[NewDelivery<'_>],
     due: Timestamp,
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
-    for new in new.chunks(ROWS) {
-        let rows: Vec<_> = new
+    for batch in new_deliveries.chunks(MAX_ROWS) {
+        let rows: Vec<_> = batch
             .iter()
-            .map(|new| {
+            .map(|delivery| {
                 (
-                    deliveries::id.eq(StoredId::of(new.id)),
-                    deliveries::endpoint_id.eq(StoredId::of(new.endpoint.id)),
-                    deliveries::organization_id.eq(StoredId::of(new.endpoint.organization_id)),
-                    deliveries::event.eq(new.message.event.as_str()),
-                    deliveries::ticket_id.eq(new.message.ticket_id.map(StoredId::of)),
-                    deliveries::payload.eq(Some(new.message.payload.as_str())),
+                    deliveries::id.eq(StoredId::of(delivery.id)),
+                    deliveries::endpoint_id.eq(StoredId::of(delivery.endpoint.id)),
+                    deliveries::organization_id.eq(StoredId::of(delivery.endpoint.organization_id)),
+                    deliveries::event.eq(delivery.message.event.as_str()),
+                    deliveries::ticket_id.eq(delivery.message.ticket_id.map(StoredId::of)),
+                    deliveries::payload.eq(Some(delivery.message.payload.as_str())),
                     deliveries::status.eq("pending"),
                     deliveries::due_at.eq(due.as_millis()),
                     deliveries::created_at.eq(now.as_millis()),
@@ -147,7 +148,7 @@ fn insert(
     Ok(())
 }
 
-/// Cancels pending messages about a ticket and erases the payload of all of them.
+/// Erases the messages about a ticket, and stores the retraction against messages that are enqueued later.
 fn retract(
     connection: &mut Connection,
     organization_id: OrganizationId,
@@ -169,13 +170,13 @@ fn retract(
     Ok(())
 }
 
-/// Erases the payload and keeps the outcome of a message whose ticket was deleted.
+/// Removes the payload of a message whose ticket was deleted. A pending message becomes failed; other statuses stay.
 pub(super) fn erasure() -> Erasure {
     const STATUS: &str = "CASE WHEN status = 'pending' THEN 'failed' ELSE status END";
     (deliveries::payload.eq(None), deliveries::status.eq(sql::<Text>(STATUS)), deliveries::lease.eq(None))
 }
 
-fn retracted(
+fn retracted_tickets(
     connection: &mut Connection,
     notifications: &[Notification],
 ) -> Result<HashSet<TicketId>, DatabaseError> {
@@ -243,7 +244,7 @@ pub(super) fn replay(
     id: WebhookDeliveryId,
     now: Timestamp,
 ) -> Result<ReplayOutcome, DatabaseError> {
-    // Not a message in flight: that attempt is the requested one.
+    // A message in flight stays as it is: its current attempt serves the request.
     let is_free = deliveries::lease.is_null().or(deliveries::due_at.le(now.as_millis()));
     diesel::update(deliveries::table.find(StoredId::of(id)))
         .filter(deliveries::endpoint_id.eq(StoredId::of(endpoint_id)))
@@ -257,7 +258,7 @@ pub(super) fn replay(
             deliveries::lease.eq(None::<StoredId>),
         ))
         .execute(connection)?;
-    // Read last: a concurrent erasure waits for this transaction and then finds the message pending.
+    // Read after the update: a concurrent erasure waits for this transaction and then finds the message pending.
     match find(connection, organization_id, endpoint_id, id)? {
         None => Ok(ReplayOutcome::NotFound),
         Some(found) if found.payload.is_none() => Ok(ReplayOutcome::Erased),

@@ -1,5 +1,5 @@
-//! The store on both databases: `postgres.rs` and `sqlite.rs` each include this folder as a module of their own. What writes runs in
-//! the transaction of `Database::write`.
+//! The store on both databases: `postgres.rs` and `sqlite.rs` each compile this folder as their module `sql`. Every write
+//! runs in one transaction (`Database::write`).
 
 pub(super) mod endpoints;
 mod maintenance;
@@ -167,13 +167,13 @@ impl WebhookStore for SqlStore {
     async fn reseal(
         &self,
         id: WebhookId,
-        before: SealedSecrets,
+        expected: SealedSecrets,
         resealed: SealedSecrets,
     ) -> Result<(), DatabaseError> {
-        self.database.write(move |connection| endpoints::reseal(connection, id, &before, &resealed)).await
+        self.database.write(move |connection| endpoints::reseal(connection, id, &expected, &resealed)).await
     }
 
-    async fn prune(&self, before: Timestamp, now: Timestamp) -> Result<usize, DatabaseError> {
-        self.database.write(move |connection| maintenance::prune(connection, before, now)).await
+    async fn prune(&self, cutoff: Timestamp, now: Timestamp) -> Result<usize, DatabaseError> {
+        self.database.write(move |connection| maintenance::prune(connection, cutoff, now)).await
     }
 }

@@ -9,6 +9,7 @@ diesel::table! {
         organization_id -> Id,
         url -> Text,
         description -> Nullable<Text>,
+        // Names, separated by spaces.
         events -> Text,
         wants_evaluations -> Bool,
         low_score_tenths -> SmallInt,
@@ -18,6 +19,7 @@ diesel::table! {
         previous_secret -> Nullable<Text>,
         previous_secret_until -> Nullable<BigInt>,
         failing_since -> Nullable<BigInt>,
+        // Messages given up since `failing_since`.
         given_up -> Integer,
         created_at -> BigInt,
         updated_at -> BigInt,
@@ -38,7 +40,9 @@ diesel::table! {
         payload -> Nullable<Text>,
         status -> Text,
         attempts -> Integer,
+        // Attempts before the last replay.
         earlier_attempts -> Integer,
+        // While the message is leased: expiry of the lease.
         due_at -> BigInt,
         lease -> Nullable<Id>,
         created_at -> BigInt,

@@ -21,22 +21,22 @@ use crate::store::{AttemptResult, ClaimTerms};
 /// A literal that equals the predicate of the partial index: with a bound value the index would not be used.
 const IS_PENDING: &str = "deliveries.status = 'pending'";
 
-/// Endpoints among which a claim chooses, however few messages it takes.
-const CANDIDATES: usize = 64;
+/// A claim chooses among at least this many endpoints, even when it takes fewer messages.
+const MIN_CANDIDATES: usize = 64;
 
 pub(super) fn claim(connection: &mut Connection, terms: &ClaimTerms) -> Result<Vec<Claim>, DatabaseError> {
     let mut endpoints = endpoints_with_due_messages(connection, terms)?;
     let mut in_flight = terms.in_flight.clone();
-    // Stable: endpoints of equal organizations stay in random order.
+    // A stable sort: endpoints with equal counts stay in random order.
     endpoints.sort_by_key(|endpoint| in_flight.get(&endpoint.organization_id).copied().unwrap_or_default());
     let mut claims = Vec::new();
     for endpoint in endpoints {
-        let of_organization = in_flight.entry(endpoint.organization_id).or_default();
+        let organization_in_flight = in_flight.entry(endpoint.organization_id).or_default();
         let room = terms.limit.saturating_sub(claims.len()).min(terms.per_endpoint);
-        let room = room.min(terms.per_organization.saturating_sub(*of_organization));
+        let room = room.min(terms.per_organization.saturating_sub(*organization_in_flight));
         if room > 0 {
             let found = claim_from(connection, &endpoint, terms, room)?;
-            *of_organization += found.len();
+            *organization_in_flight += found.len();
             claims.extend(found);
         }
     }
@@ -60,7 +60,7 @@ fn endpoints_with_due_messages(
         .filter(endpoints::organization_id.ne_all(full))
         .filter(exists(due))
         .order(sql::<NotSelectable>("random()"))
-        .limit(i64::try_from(terms.limit.max(CANDIDATES)).unwrap_or(i64::MAX))
+        .limit(i64::try_from(terms.limit.max(MIN_CANDIDATES)).unwrap_or(i64::MAX))
         .load(connection)?;
     Ok(found.into_iter().map(Endpoint::from).collect())
 }
@@ -143,7 +143,7 @@ pub(super) fn record_attempt(
         return Ok(false);
     }
     insert_attempt(connection, result)?;
-    // Applied only while the endpoint still has the address that was called: its owner may have changed it meanwhile.
+    // The endpoint changes only while it still has the address that was called: its owner may have changed it meanwhile.
     match decision {
         RetryDecision::Delivered => clear_failures(connection, claim)?,
         RetryDecision::RetryAt(_) => mark_failing(connection, claim, *now)?,
@@ -175,7 +175,7 @@ fn insert_attempt(connection: &mut Connection, result: &AttemptResult) -> Result
     Ok(())
 }
 
-/// No write for a healthy endpoint.
+/// Writes nothing when the endpoint is not failing.
 fn clear_failures(connection: &mut Connection, claim: &Claim) -> Result<(), DatabaseError> {
     diesel::update(endpoints::table.find(StoredId::of(claim.endpoint_id)))
         .filter(endpoints::url.eq(&claim.url))
@@ -204,8 +204,10 @@ fn count_given_up(connection: &mut Connection, result: &AttemptResult) -> Result
             .get_result(connection)
             .optional()?;
     let Some((since, given_up)) = counted else { return Ok(()) };
-    let is_long_enough = disable_cutoff.zip(since).is_some_and(|(before, since)| since <= before.as_millis());
-    if is_long_enough && u32::try_from(given_up).is_ok_and(|given_up| given_up >= MIN_GIVEN_UP_TO_DISABLE) {
+    let has_failed_too_long =
+        disable_cutoff.zip(since).is_some_and(|(cutoff, since)| since <= cutoff.as_millis());
+    let is_enough = u32::try_from(given_up).is_ok_and(|given_up| given_up >= MIN_GIVEN_UP_TO_DISABLE);
+    if has_failed_too_long && is_enough {
         disable(connection, claim, DisabledReason::Failing, *now)?;
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Turns events from the bus into webhook deliveries.
+//! Turns events from the bus into messages to the subscribed endpoints.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use crate::domain::message::Notification;
 use crate::domain::schedule::Schedule;
 use crate::store::{ReceivedEvent, WebhookStore};
 
-pub(crate) struct EnqueueDeliveries {
+pub(crate) struct EnqueueMessages {
     pub(crate) store: Arc<dyn WebhookStore>,
     pub(crate) schedule: Schedule,
     pub(crate) wakeup: Arc<Notify>,
 }
 
-impl EnqueueDeliveries {
-    /// Stores the webhook deliveries for a batch of events, all or none. An event that was handled before adds nothing.
+impl EnqueueMessages {
+    /// Stores the messages for a batch of events, all or none. An event that was handled before adds nothing.
     ///
     /// # Errors
     /// When the database fails.
@@ -32,7 +32,7 @@ impl EnqueueDeliveries {
     }
 }
 
-/// Decodes a delivery from the bus (not a webhook delivery).
+/// Decodes a delivery of the bus.
 ///
 /// # Errors
 /// When its event is not one that this role consumes.
