@@ -18,14 +18,15 @@ use self::support::{Gateway, LARGE_FILE};
 #[tokio::test(flavor = "multi_thread")]
 async fn response_without_progress_ends_and_frees_its_slot() -> Result<()> {
     let gateway = Gateway::start(|config| {
-        config.max_keyless_in_flight = 2;
+        config.max_keyless_in_flight = 1;
         config.response_stall_seconds = 1;
     })?;
     let mut stalled = gateway.request_and_read_status(LARGE_FILE)?;
-    let refused = gateway.fill_slots(LARGE_FILE, "/openapi.json").await?;
+    let (_unread, refused) = gateway.fill_slots(LARGE_FILE, "/openapi.json").await?;
     ensure!(refused.status() == StatusCode::SERVICE_UNAVAILABLE, "{refused:?}");
     ensure!(refused.headers().contains_key("retry-after"), "{refused:?}");
     ensure!(refused.json::<Problem>().await?.code.as_str() == "unavailable");
+    // The slot is free when `stalled` has ended, and not before.
     gateway.wait_for_openapi_status(StatusCode::OK).await?;
     ensure!(stalled.read_to_end(&mut Vec::new()).is_err(), "the response was complete");
     Ok(())

@@ -148,7 +148,7 @@ async fn download_keeps_its_slot_until_it_is_read_or_stalls() -> Result<()> {
     })?;
     let (gateway, path) = (&fixture.gateway, format!("/v1/downloads/{ID}"));
     let mut stalled = gateway.request_and_read_status(&path)?;
-    let refused = gateway.fill_slots(&path, &path).await?;
+    let (_unread, refused) = gateway.fill_slots(&path, &path).await?;
     ensure!(refused.status() == StatusCode::SERVICE_UNAVAILABLE, "{refused:?}");
     ensure!(refused.headers().contains_key("retry-after"), "{refused:?}");
     let list = fixture.request(Method::GET, "/v1/evaluations/exports").send().await?;

@@ -111,15 +111,19 @@ impl Gateway {
         Ok(connection)
     }
 
-    /// Asks for `unread` on connections that read nothing until a request for `path` is refused: returns its response. Takes
-    /// as many connections as needed: each ends after `response_stall_seconds`, however long this takes to ask again.
-    pub async fn fill_slots(&self, unread: &str, path: &str) -> Result<reqwest::Response> {
+    /// Asks for `unread` on connections that read nothing until a request for `path` is refused: returns them and its response.
+    /// Takes as many connections as needed: each ends after `response_stall_seconds`.
+    pub async fn fill_slots(
+        &self,
+        unread: &str,
+        path: &str,
+    ) -> Result<(Vec<TcpStream>, reqwest::Response)> {
         let mut connections = Vec::new();
         let deadline = Instant::now() + Duration::from_secs(30);
         loop {
             let response = self.get(path).await?;
             if response.status() != StatusCode::OK {
-                return Ok(response);
+                return Ok((connections, response));
             }
             ensure!(Instant::now() < deadline, "no request is refused");
             connections.push(self.request_unread(unread)?);

@@ -38,7 +38,12 @@ impl Narrator<'_> {
             EndState::AskedForHuman => "The customer asked for a human at the end.",
             EndState::GaveUp => "The customer gave up.",
         };
-        let second = signals.iter().find_map(|signal| second_sentence(&signal.code));
+        // A small probability of a false claim must not contradict the customer's confirmation.
+        let is_confirmed = matches!(self.course.end, EndState::Confirmed);
+        let second = signals
+            .iter()
+            .filter(|signal| !(is_confirmed && signal.code == "ACTION_CLAIMED"))
+            .find_map(|signal| second_sentence(&signal.code));
         second.map_or_else(|| ending.to_owned(), |second| format!("{ending} {second}"))
     }
 
