@@ -18,19 +18,19 @@ const SAVE_EVERY: u64 = 100;
 pub struct Checkpoint {
     /// Id of this import, kept across interruptions. A later import of the same file gets a new one.
     pub run: String,
-    /// SHA-256 of the gateway's address and the API key: progress for one organization is none for another.
+    /// SHA-256 of the gateway's address and the API key: progress in one organization does not count for another.
     #[serde(default)]
     pub destination: String,
     /// Format options as on the command line; empty for request bodies. With other options the same line is another
     /// request.
-    #[serde(default)]
-    pub reading: String,
+    #[serde(default, rename = "reading")]
+    pub format_options: String,
     /// Length of the file of refused lines, in bytes.
     #[serde(default)]
     pub refused_bytes: u64,
-    /// Number of the last line done; all lines before it are done, too.
+    /// Number of the last line with a conversation done; all lines before it are done.
     pub lines: u64,
-    /// Conversations done of that line, when it holds a page of them.
+    /// Number of conversations done in that line, when it holds several.
     #[serde(default)]
     pub items: u64,
     /// Bytes done.
@@ -53,10 +53,10 @@ impl Checkpoint {
 
     /// Loads the progress of importing `file` to `destination` with these format options. Standard input and pipes cannot
     /// be resumed.
-    pub fn load(file: &Path, destination: &str, reading: &str) -> Result<Self> {
+    pub fn load(file: &Path, destination: &str, format_options: &str) -> Result<Self> {
         let empty = || {
-            let (destination, reading) = (destination.to_owned(), reading.to_owned());
-            Ok(Self { destination, reading, ..Self::empty()? })
+            let (destination, format_options) = (destination.to_owned(), format_options.to_owned());
+            Ok(Self { destination, format_options, ..Self::empty()? })
         };
         if !super::is_resumable(file) {
             return empty();
@@ -83,10 +83,10 @@ impl Checkpoint {
             path.display()
         );
         ensure!(
-            checkpoint.reading == reading,
+            checkpoint.format_options == format_options,
             "the import of {} was begun with {}: go on with the same, or remove {} to send all of the file",
             file.display(),
-            if checkpoint.reading.is_empty() { "--format assay" } else { &checkpoint.reading },
+            if checkpoint.format_options.is_empty() { "--format assay" } else { &checkpoint.format_options },
             path.display()
         );
         Ok(Self { path: Some(path), ..checkpoint })
