@@ -71,8 +71,11 @@ impl Checkpoint {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => empty()?,
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
         };
-        // No progress yet, for example because the key was refused.
-        if checkpoint.lines == 0 {
+        let is_same_import =
+            checkpoint.destination == destination && checkpoint.format_options == format_options;
+        // No progress yet, for example because the key was refused. The same import keeps its id: after a crash before the
+        // first write of progress its first conversations are sent again, and keep their idempotency keys.
+        if checkpoint.lines == 0 && !is_same_import {
             return Ok(Self { path: Some(path), ..empty()? });
         }
         ensure!(
@@ -130,5 +133,23 @@ impl Checkpoint {
             }
             _ => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn import_without_progress_keeps_its_id_for_the_same_destination() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("conversations.jsonl");
+        fs::write(&file, "").unwrap();
+        let mut begun = Checkpoint::load(&file, "destination", "").unwrap();
+        begun.save().unwrap();
+        assert_eq!(Checkpoint::load(&file, "destination", "").unwrap().run, begun.run);
+        assert_ne!(Checkpoint::load(&file, "another", "").unwrap().run, begun.run);
+        assert_ne!(Checkpoint::load(&file, "destination", "--format zendesk").unwrap().run, begun.run);
     }
 }
