@@ -1,4 +1,4 @@
-//! The address that signs in to the console once.
+//! Sign-in links for the console.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -8,8 +8,8 @@ use assay_platform::db::Database;
 
 use crate::settings::Settings;
 
-/// Scheme and authority under which browsers find the gateway: the public ones, or those that it listens on.
-pub fn base_address(settings: &Settings, listen: SocketAddr) -> String {
+/// The gateway's address in browsers, without a trailing slash: `gateway.public_url`, or the one that it listens on.
+pub fn gateway_address(settings: &Settings, listen: SocketAddr) -> String {
     if !settings.gateway.public_url.is_empty() {
         return settings.gateway.public_url.trim_end_matches('/').to_owned();
     }
@@ -18,15 +18,15 @@ pub fn base_address(settings: &Settings, listen: SocketAddr) -> String {
     format!("http://{address}")
 }
 
-/// An address for one sign-in to the console of the organization, within the hour.
+/// Creates a link for one sign-in to the console of the organization, within the hour. `gateway` has no trailing slash.
 ///
 /// # Errors
 /// [`CreateSignInLinkError`].
-pub async fn sign_in_address(
+pub async fn create_console_link(
     database: &Database,
     organization: OrganizationName,
-    base: &str,
+    gateway: &str,
 ) -> Result<String, CreateSignInLinkError> {
     let token = create_sign_in_link(database, organization).await?;
-    Ok(format!("{base}/console/sign-in?token={}", token.reveal()))
+    Ok(format!("{gateway}/console/sign-in?token={}", token.reveal()))
 }

@@ -57,7 +57,7 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(is_output) && !error.chain().any(|cause| cause.is::<reqwest::Error>())
 }
 
-#[allow(clippy::print_stderr, reason = "the last word of a command line tool")]
+#[allow(clippy::print_stderr, reason = "a command line tool reports its failure there")]
 fn report(error: &anyhow::Error) -> ExitCode {
     if is_closed_pipe(error) {
         return ExitCode::from(exit::CLOSED_PIPE);

@@ -97,7 +97,7 @@ fn start(role: Role, settings: &Settings, tasks: &mut Tasks) -> Result<()> {
     }
 }
 
-/// Binds an address. A port in use is the likeliest mistake of a first start.
+/// Binds an address. The error names the usual cause: a port in use.
 pub fn bind(address: SocketAddr) -> Result<TcpListener> {
     TcpListener::bind(address)
         .with_context(|| format!("cannot listen on {address}: is another process using the port?"))

@@ -14,7 +14,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use url::Url;
 
-/// The reference, built in.
+/// The built-in defaults, which list every setting.
 const DEFAULTS: &str = include_str!("../../../config/default.toml");
 
 #[derive(Debug, Clone, Deserialize)]
@@ -60,9 +60,9 @@ pub struct ServicesSettings {
     pub ingest_url: Url,
     pub scoring_url: Url,
     pub export_url: Url,
-    /// Empty: there are no webhooks.
+    /// Empty: no webhooks.
     pub webhooks_url: String,
-    /// Empty: there is no console.
+    /// Empty: no console.
     pub console_url: String,
 }
 

@@ -9,7 +9,7 @@ pub struct StopSignals {
 }
 
 impl StopSignals {
-    /// Replaces the default signal handlers.
+    /// Replaces the default signal handlers. Every listener receives every signal.
     pub fn listen() -> Result<Self> {
         Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
     }

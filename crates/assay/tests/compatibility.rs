@@ -27,7 +27,7 @@ fn files(folder: &str) -> Vec<(String, Vec<u8>)> {
 
 #[test]
 fn events_of_earlier_releases_are_read() {
-    let mut read = Vec::new();
+    let mut topics = Vec::new();
     for (name, payload) in files("events") {
         let delivery = Delivery::parse(&payload, 1).unwrap_or_else(|error| panic!("{name}: {error}"));
         let topic = delivery.topic.clone();
@@ -45,10 +45,10 @@ fn events_of_earlier_releases_are_read() {
             other => Err(format!("no consumer reads events {other}")),
         };
         decoded.unwrap_or_else(|error| panic!("{name}: {error}"));
-        read.push(topic);
+        topics.push(topic);
     }
-    read.dedup();
-    assert_eq!(read.len(), 10, "every topic has a file: {read:?}");
+    topics.dedup();
+    assert_eq!(topics.len(), 10, "every topic has a file: {topics:?}");
 }
 
 fn decode<E: Event>(delivery: &Delivery) -> Result<(), String> {

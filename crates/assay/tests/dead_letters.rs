@@ -28,10 +28,10 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-/// Time for opening a connection and its first request.
+/// Time limit of one attempt to open a connection and send its first request.
 const ATTEMPT: Duration = Duration::from_secs(5);
 
-/// Time for a message to arrive in a queue.
+/// Time limit for a message to arrive in a queue.
 const DEADLINE: Duration = Duration::from_secs(20);
 
 const ACCEPTED: Subscription = Subscription {
@@ -41,8 +41,8 @@ const ACCEPTED: Subscription = Subscription {
     max_in_flight: 1,
 };
 
-/// A payload that must never appear in a list.
-const NO_EVENT: &str = r#"{"words":"of a customer"}"#;
+/// A message that is no event. Lists must never show its content.
+const FOREIGN_MESSAGE: &str = r#"{"words":"of a customer"}"#;
 
 #[tokio::test]
 async fn rabbitmq_list_shows_reasons_but_no_contents() -> Result<()> {
@@ -51,9 +51,9 @@ async fn rabbitmq_list_shows_reasons_but_no_contents() -> Result<()> {
     assert!(list.contains("scoring-worker.conversation-accepted: 2 dead letters\n"), "{list}");
     assert!(list.contains("export.conversation-evaluated: 0 dead letters\n"), "{list}");
     assert!(list.contains("export-worker.export-requested: 0 dead letters\n"), "{list}");
-    let of_event = list.lines().find(|line| line.contains(&broker.event_ids[0])).context("the event")?;
-    assert!(of_event.contains("conversation.accepted.v1"), "{of_event}");
-    assert!(of_event.ends_with("attempts: 1  unknown kind of author"), "{of_event}");
+    let event_line = list.lines().find(|line| line.contains(&broker.event_ids[0])).context("the event")?;
+    assert!(event_line.contains("conversation.accepted.v1"), "{event_line}");
+    assert!(event_line.ends_with("attempts: 1  unknown kind of author"), "{event_line}");
     assert!(list.contains("not a CloudEvents 1.0 envelope"), "{list}");
     assert!(!list.contains("of a customer"), "{list}");
     Ok(())
@@ -62,16 +62,16 @@ async fn rabbitmq_list_shows_reasons_but_no_contents() -> Result<()> {
 #[tokio::test]
 async fn rabbitmq_show_prints_one_dead_letter() -> Result<()> {
     let broker = Broker::with_dead_letters().await?;
-    let shown = broker.assay(&["dead-letter", "show", &broker.id_of_no_event()?]);
+    let shown = broker.assay(&["dead-letter", "show", &broker.id_of_foreign_message()?]);
     assert!(shown.status.success(), "{shown:?}");
-    assert_eq!(text(&shown.stdout), format!("{NO_EVENT}\n"));
+    assert_eq!(text(&shown.stdout), format!("{FOREIGN_MESSAGE}\n"));
     Ok(())
 }
 
 #[tokio::test]
 async fn rabbitmq_dead_letters_are_dropped_and_retried() -> Result<()> {
     let broker = Broker::with_dead_letters().await?;
-    let dropped = broker.assay(&["dead-letter", "drop", &broker.id_of_no_event()?]);
+    let dropped = broker.assay(&["dead-letter", "drop", &broker.id_of_foreign_message()?]);
     assert!(dropped.status.success(), "{dropped:?}");
     assert!(broker.list().contains("scoring-worker.conversation-accepted: 1 dead letter\n"));
 
@@ -174,23 +174,23 @@ impl Broker {
         let (_connection, channel) = broker.channel().await?;
         let queue = broker.queue_name();
         let (options, properties) = (BasicPublishOptions::default(), BasicProperties::default());
-        channel.basic_publish("".into(), queue, options, NO_EVENT.as_bytes(), properties).await?;
+        channel.basic_publish("".into(), queue, options, FOREIGN_MESSAGE.as_bytes(), properties).await?;
         let both_are_dead = || async { Ok(broker.list().contains(": 2 dead letters\n")) };
         eventually("the dead letters", both_are_dead).await?;
         drop(consumer);
         Ok(broker)
     }
 
-    /// Events of one message that reached its delivery limit. The limit of the subscription's queue takes a hundred
-    /// redeliveries, each of which the broker writes to its disk: the message is moved to a queue with a limit of one.
+    /// Dead events of one message that reached its delivery limit. The subscription's queue allows a hundred redeliveries,
+    /// which take long: the message is moved to a queue that allows one.
     async fn with_dead_batch(events: usize) -> Result<Self> {
         let events: Vec<OutgoingEvent> = (0..events).map(|_| accepted(new_id())).collect::<Result<_>>()?;
         let broker = Self::of_events(&events)?;
-        let consumer = consume(&broker.bus, Arc::new(Endless));
+        let consumer = consume(&broker.bus, Arc::new(NeverEnding));
         let are_published = || async { Ok(broker.bus.publish(&events).await.iter().all(Result::is_ok)) };
         eventually("a queue", are_published).await?;
         drop(consumer);
-        // A connection of the client may hang at its first request: the next attempt opens another one.
+        // The first request of a connection may hang in the client: each attempt opens a new connection.
         let (_connection, channel, limited) = loop {
             if let Ok(opened) = timeout(ATTEMPT, broker.open_limited_queue()).await {
                 break opened?;
@@ -213,7 +213,7 @@ impl Broker {
         Ok(broker)
     }
 
-    /// A channel, and a queue that dead-letters like that of the subscription, but after one redelivery.
+    /// Declares a queue that dead-letters like that of the subscription, but after one redelivery.
     async fn open_limited_queue(&self) -> Result<(Connection, Channel, ShortString)> {
         let (connection, channel) = self.channel().await?;
         let dead_letters = format!("{}.{}.dead", self.namespace, ACCEPTED.queue);
@@ -248,7 +248,7 @@ impl Broker {
         format!("{}.{}", self.namespace, ACCEPTED.queue).into()
     }
 
-    /// The standard output of a command that must succeed.
+    /// Runs a command that must succeed. Returns its standard output.
     fn succeed(&self, arguments: &[&str]) -> String {
         let output = self.assay(arguments);
         assert!(output.status.success(), "{output:?}");
@@ -265,8 +265,8 @@ impl Broker {
         self.succeed(&["dead-letter", "list"])
     }
 
-    /// The id listed for the message without one.
-    fn id_of_no_event(&self) -> Result<String> {
+    /// The id listed for the foreign message, which has none.
+    fn id_of_foreign_message(&self) -> Result<String> {
         let list = self.list();
         let id = list.split_whitespace().find(|word| word.starts_with("sha256-"));
         Ok(id.context("a message without an id")?.to_owned())
@@ -311,7 +311,7 @@ impl Standalone {
         Ok(Self { folder, outbox, ids, organization_id: organization_id.to_string() })
     }
 
-    /// The standard output of a command that must succeed.
+    /// Runs a command that must succeed. Returns its standard output.
     fn succeed(&self, arguments: &[&str]) -> String {
         let output = command().args(arguments).arg("--data-dir").arg(self.folder.path()).output().unwrap();
         assert!(output.status.success(), "{output:?}");
@@ -347,7 +347,7 @@ async fn next_message(channel: &Channel, queue: &ShortString) -> Result<BasicGet
     }
 }
 
-/// A consumer that stops when the returned value is dropped.
+/// Starts a consumer, which stops when the returned value is dropped.
 fn consume(bus: &Bus, handler: Arc<dyn Handler>) -> JoinSet<()> {
     let bus = bus.clone();
     let mut tasks = JoinSet::new();
@@ -393,16 +393,16 @@ impl Handler for Recorder {
 }
 
 /// Never completes.
-struct Endless;
+struct NeverEnding;
 
 #[async_trait]
-impl Handler for Endless {
+impl Handler for NeverEnding {
     async fn handle(&self, _: &[Delivery]) -> Vec<Outcome> {
         std::future::pending().await
     }
 }
 
-/// The executable, without the variables that name the servers of the tests: it would refuse them as unknown settings.
+/// The executable, without the variables of the test servers, which it would refuse as unknown settings.
 fn command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
     command.env_remove("ASSAY_TEST_POSTGRES_URL").env_remove("ASSAY_TEST_AMQP_URL");

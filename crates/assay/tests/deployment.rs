@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use assay_platform::objects::Objects;
 use serde_json::Value;
 
-/// Not settings: read by Docker Compose, or by the command line as a client.
-const NO_SETTINGS: [&str; 3] = ["ASSAY_IMAGE", "ASSAY_PUBLISH", "ASSAY_API_KEY"];
+/// Variables that are not settings: read by Docker Compose, or by the command line as a client.
+const OTHER_VARIABLES: [&str; 3] = ["ASSAY_IMAGE", "ASSAY_PUBLISH", "ASSAY_API_KEY"];
 
-/// The settings under `objects.options`: names of the store's library.
+/// Prefix of the settings under `objects.options`, which the library of the object store defines.
 const STORE_OPTIONS: &str = "ASSAY_OBJECTS__OPTIONS__";
 
 fn root() -> PathBuf {
@@ -25,7 +25,7 @@ fn read(path: &str) -> String {
 }
 
 /// All deployment files, by path from the root.
-fn deployed() -> BTreeMap<String, String> {
+fn deployment_files() -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for path in ["docker-compose.yml", ".env.example"] {
         found.insert(path.to_owned(), read(path));
@@ -85,8 +85,8 @@ fn is_setting(variable: &str, defaults: &Value) -> bool {
 fn deployed_variables_are_settings() {
     let defaults = defaults();
     let mut seen = 0;
-    for (path, text) in deployed() {
-        for variable in variables(&text).iter().filter(|name| !NO_SETTINGS.contains(&name.as_str())) {
+    for (path, text) in deployment_files() {
+        for variable in variables(&text).iter().filter(|name| !OTHER_VARIABLES.contains(&name.as_str())) {
             seen += 1;
             assert!(is_setting(variable, &defaults), "{path}: {variable} is not in config/default.toml");
         }
@@ -96,7 +96,7 @@ fn deployed_variables_are_settings() {
     assert!(!is_setting("ASSAY_OBJECTS__OPTIONS__AWS_REGOIN", &defaults));
 }
 
-/// The roles of the executable as its commands are called.
+/// The roles of the executable, by the names of their commands.
 fn roles() -> Vec<String> {
     let source = read("crates/assay/src/roles.rs");
     let body = source.split_once("pub enum Role {").unwrap().1.split_once('}').unwrap().0;
@@ -151,8 +151,8 @@ fn every_role_is_deployed_everywhere() {
         assert!(kustomization.contains(&format!("- {role}.yaml\n")), "{role} is not in the kustomization");
         let manifest = read(&format!("deploy/kubernetes/base/{role}.yaml"));
         assert!(manifest.contains(&format!("args: [{role}]")), "no Deployment runs {role}");
-        assert!(manifest.contains("kind: PodDisruptionBudget"), "{role} has no budget of disruptions");
-        assert!(scraped.contains(&role.as_str()), "Prometheus does not ask {role}");
+        assert!(manifest.contains("kind: PodDisruptionBudget"), "{role} has no PodDisruptionBudget");
+        assert!(scraped.contains(&role.as_str()), "Prometheus does not scrape {role}");
     }
 }
 
@@ -164,7 +164,7 @@ fn deployed_ports_match_the_settings() {
     assert!(dockerfile.contains("ASSAY_TELEMETRY__METRICS_LISTEN=0.0.0.0:9464"), "metrics have another port");
     assert!(
         read("deploy/observability/prometheus.yml").contains("port: 9464\n"),
-        "Prometheus asks another port"
+        "Prometheus scrapes another port"
     );
     for role in roles() {
         let section = section(&role);
@@ -215,7 +215,7 @@ fn every_service_has_a_database_role_and_schema() {
         };
         seen += 1;
         let role = url.split_once("://").unwrap().1.split_once('@').unwrap().0;
-        assert_eq!(role, format!("assay_{schema}"), "secrets.sh makes the role's name so");
+        assert_eq!(role, format!("assay_{schema}"), "secrets.sh derives the name of the role like this");
         for script in ["deploy/docker/secrets.sh", "deploy/kubernetes/secrets.sh"] {
             let script_text = read(script);
             let made = script_text.split_once("for service in ").unwrap().1.split_once(';').unwrap().0;
@@ -256,24 +256,23 @@ fn autoscaling_queues_exist() {
     for queue in [assay_scoring_worker::QUEUE, assay_export_worker::QUEUE, assay_webhooks::QUEUE] {
         assert!(
             scaled.contains(&format!("queueName: {namespace}.{queue}\n")),
-            "nothing is scaled by {queue}"
+            "no role is scaled by {queue}"
         );
     }
     assert_eq!(scaled.matches("queueName:").count(), 3);
 }
 
-/// Images, and the bases they are built from, have a version.
 #[test]
 fn every_image_has_a_version() {
     let mut seen = 0;
-    for (path, text) in deployed() {
+    for (path, text) in deployment_files() {
         for line in text.lines().map(|line| line.trim().trim_start_matches("- ")) {
             let Some(image) = line.strip_prefix("image: ").or_else(|| line.strip_prefix("imageName: "))
             else {
                 continue;
             };
             seen += 1;
-            // The overlay says which one.
+            // The overlay sets the version.
             let is_ours = image == "assay" || image == "${ASSAY_IMAGE:-assay:local}";
             let has_version =
                 image.rsplit_once(':').is_some_and(|(_, tag)| tag != "latest" && tag.contains('.'));

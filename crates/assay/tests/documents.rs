@@ -7,12 +7,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Folders without documents of ours.
-const PASSED_OVER: [&str; 6] = ["target", ".git", ".local", "data", "node_modules", "corpus"];
+/// Folders that are not searched: they have no documents of the project.
+const SKIPPED_FOLDERS: [&str; 6] = ["target", ".git", ".local", "data", "node_modules", "corpus"];
 
-/// Placeholders for the reader's own values.
+/// Whether the word stands for a value of the reader.
 fn is_placeholder(word: &str) -> bool {
-    word.chars().any(|one| one.is_ascii_uppercase() || "<{[|…$\"'".contains(one))
+    word.chars().any(|character| character.is_ascii_uppercase() || "<{[|…$\"'".contains(character))
 }
 
 fn root() -> PathBuf {
@@ -26,7 +26,7 @@ fn documents() -> Vec<(PathBuf, String)> {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            if path.is_dir() && !path.is_symlink() && !PASSED_OVER.contains(&name.as_str()) {
+            if path.is_dir() && !path.is_symlink() && !SKIPPED_FOLDERS.contains(&name.as_str()) {
                 folders.push(path);
             } else if name.ends_with(".md") {
                 let text = fs::read_to_string(&path).unwrap();
@@ -66,8 +66,8 @@ fn links_in_documents_resolve() {
             }
             // Files in `changes` become part of CHANGELOG.md.
             let folder = path.parent().unwrap();
-            let there = if folder.ends_with("changes") { root().join(file) } else { folder.join(file) };
-            assert!(there.exists(), "{}: there is no {target}", path.display());
+            let linked = if folder.ends_with("changes") { root().join(file) } else { folder.join(file) };
+            assert!(linked.exists(), "{}: there is no {target}", path.display());
         }
     }
 }
@@ -104,13 +104,14 @@ fn assay_commands(line: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// The help of the subcommand that the words begin with, and the options among them.
+/// The help of the subcommand at the beginning of `words`, and the options in `words`.
 fn help_of(words: &[String], helps: &mut BTreeMap<Vec<String>, String>) -> (Option<String>, Vec<String>) {
     let mut command: Vec<String> = Vec::new();
-    let mut help = cached(&command, helps);
+    let mut help = cached_help(&command, helps);
     for word in words {
         let names = word.split('|').next().unwrap_or_default();
-        let is_name = !names.is_empty() && names.chars().all(|one| one.is_ascii_lowercase() || one == '-');
+        let is_name = !names.is_empty()
+            && names.chars().all(|character| character.is_ascii_lowercase() || character == '-');
         let is_listed = help.as_ref().is_some_and(|help| {
             help.lines().any(|line| line.split_whitespace().next() == Some(names) && line.starts_with("  "))
         });
@@ -118,7 +119,7 @@ fn help_of(words: &[String], helps: &mut BTreeMap<Vec<String>, String>) -> (Opti
             break;
         }
         command.push(names.to_owned());
-        help = cached(&command, helps);
+        help = cached_help(&command, helps);
     }
     let options = words.iter().filter_map(|word| {
         let option = word.trim_matches(['[', ']', ',', '.', ')']).split(['=', '|']).next()?;
@@ -126,15 +127,15 @@ fn help_of(words: &[String], helps: &mut BTreeMap<Vec<String>, String>) -> (Opti
     });
     // An unknown first word that looks like a command.
     let first = words.first().map(String::as_str).unwrap_or_default();
-    let is_wrong = command.is_empty()
+    let is_unknown_command = command.is_empty()
         && !first.is_empty()
-        && first.chars().all(|one| one.is_ascii_lowercase() || one == '-')
+        && first.chars().all(|character| character.is_ascii_lowercase() || character == '-')
         && !first.starts_with('-')
         && first != "command";
-    (help.filter(|_| !is_wrong), options.collect())
+    (help.filter(|_| !is_unknown_command), options.collect())
 }
 
-fn cached(command: &[String], helps: &mut BTreeMap<Vec<String>, String>) -> Option<String> {
+fn cached_help(command: &[String], helps: &mut BTreeMap<Vec<String>, String>) -> Option<String> {
     if let Some(known) = helps.get(command) {
         return Some(known.clone());
     }
@@ -191,8 +192,10 @@ fn documented_variables_are_settings() {
     let settings: toml::Table = toml::from_str(include_str!("../../../config/default.toml")).unwrap();
     for (path, text) in documents() {
         for (at, _) in text.match_indices("ASSAY_") {
-            let name: String =
-                text[at..].chars().take_while(|one| one.is_ascii_uppercase() || *one == '_').collect();
+            let name: String = text[at..]
+                .chars()
+                .take_while(|character| character.is_ascii_uppercase() || *character == '_')
+                .collect();
             let Some((section, key)) =
                 name.trim_end_matches("_FILE").strip_prefix("ASSAY_").unwrap().split_once("__")
             else {

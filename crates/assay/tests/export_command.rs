@@ -1,5 +1,5 @@
-//! `assay export` against a faulty service: broken connections, expired URLs, damaged files. A stub plays the service,
-//! with one connection per request.
+//! `assay export` against a faulty service: broken connections, expired URLs, damaged files. A stub replaces the
+//! service, with one connection per request.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -39,21 +39,21 @@ enum Answer {
     Problem(u16, &'static str),
 }
 
-/// A request: its first line, and its headers in lower case.
-type Seen = Arc<Mutex<Vec<(String, String)>>>;
+/// The received requests: the first line of each, and its headers in lower case.
+type Requests = Arc<Mutex<Vec<(String, String)>>>;
 
 struct StubService {
     url: String,
-    seen: Seen,
+    requests: Requests,
 }
 
 impl StubService {
     fn new(statuses: &[Value], answers: &[Answer]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let seen = Seen::default();
+        let requests = Requests::default();
         let (mut statuses, mut answers) = (statuses.to_vec(), answers.to_vec());
-        let (base, log) = (url.clone(), Arc::clone(&seen));
+        let (base, log) = (url.clone(), Arc::clone(&requests));
         // Ends with the process of the test.
         std::thread::spawn(move || {
             for stream in listener.incoming() {
@@ -80,7 +80,7 @@ impl StubService {
                 }
             }
         });
-        Self { url, seen }
+        Self { url, requests }
     }
 
     fn export(&self, folder: &std::path::Path, more: &[&str]) -> Output {
@@ -96,8 +96,12 @@ impl StubService {
 
     /// The requests for the file.
     fn downloads(&self) -> Vec<String> {
-        let seen = self.seen.lock().unwrap();
-        seen.iter().filter(|(line, _)| line.contains("/file")).map(|(_, headers)| headers.clone()).collect()
+        let requests = self.requests.lock().unwrap();
+        requests
+            .iter()
+            .filter(|(line, _)| line.contains("/file"))
+            .map(|(_, headers)| headers.clone())
+            .collect()
     }
 }
 
@@ -302,7 +306,7 @@ fn existing_file_is_kept_without_force() {
     let path = folder.path().join("assay-axis.csv");
     std::fs::write(&path, "mine").unwrap();
     assert_ends(&stub.export(folder.path(), &[]), 1, &["assay-axis.csv exists", "--force"]);
-    assert!(stub.seen.lock().unwrap().is_empty(), "an export was created for nothing");
+    assert!(stub.requests.lock().unwrap().is_empty(), "an export was created for nothing");
     assert_eq!(std::fs::read(&path).unwrap(), b"mine");
     assert_ends(&stub.export(folder.path(), &["--force"]), 0, &[]);
     assert_eq!(std::fs::read(&path).unwrap(), FILE);
@@ -317,7 +321,7 @@ fn interrupted_command_says_how_to_resume_and_leaves_no_file() {
     let child = stub.command(folder.path(), &[]).stderr(Stdio::piped()).spawn().unwrap();
     // The export is created and its status is read again and again.
     wait_for("two requests", Duration::from_secs(30), || {
-        Ok((stub.seen.lock().unwrap().len() > 1).then_some(()))
+        Ok((stub.requests.lock().unwrap().len() > 1).then_some(()))
     })
     .unwrap();
     kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).unwrap();
@@ -344,5 +348,5 @@ fn contradictory_arguments_are_refused() {
             .unwrap();
         assert_ends(&output, 2, &["--kind"]);
     }
-    assert!(stub.seen.lock().unwrap().is_empty());
+    assert!(stub.requests.lock().unwrap().is_empty());
 }

@@ -1,4 +1,4 @@
-//! Fuzzing seeds that should be valid are valid: a seed refused at once is useless.
+//! Fuzzing seeds that should be valid are valid: a seed that the first check refuses is useless.
 
 use std::fs;
 use std::path::Path;
@@ -33,23 +33,23 @@ fn seed_bodies_are_valid() -> Result<()> {
 
 #[test]
 fn seed_events_round_trip() -> Result<()> {
-    is_read::<ConversationAccepted>("event/accepted")?;
-    is_read::<ConversationEvaluated>("event/evaluated")?;
-    is_read::<ConversationEvaluated>("event/failed")?;
-    is_read::<ConversationDeleted>("event/deleted")?;
-    is_read::<EvaluationDeleted>("event/evaluation_deleted")?;
-    is_read::<ConversationsExpired>("event/expired")?;
-    is_read::<ExportRequested>("event/requested")?;
-    is_read::<AgentCreated>("event/agent")?;
-    is_read::<EvaluationAnnounced>("event/announced")?;
-    is_read::<EvaluationAnnounced>("event/announced_failure")?;
-    is_read::<EvaluationRetracted>("event/retracted")?;
-    is_read::<ExportFinished>("event/finished")?;
+    check_round_trip::<ConversationAccepted>("event/accepted")?;
+    check_round_trip::<ConversationEvaluated>("event/evaluated")?;
+    check_round_trip::<ConversationEvaluated>("event/failed")?;
+    check_round_trip::<ConversationDeleted>("event/deleted")?;
+    check_round_trip::<EvaluationDeleted>("event/evaluation_deleted")?;
+    check_round_trip::<ConversationsExpired>("event/expired")?;
+    check_round_trip::<ExportRequested>("event/requested")?;
+    check_round_trip::<AgentCreated>("event/agent")?;
+    check_round_trip::<EvaluationAnnounced>("event/announced")?;
+    check_round_trip::<EvaluationAnnounced>("event/announced_failure")?;
+    check_round_trip::<EvaluationRetracted>("event/retracted")?;
+    check_round_trip::<ExportFinished>("event/finished")?;
     ensure!(Delivery::parse(&seed("event/other_version")?, 1).is_err());
     Ok(())
 }
 
-fn is_read<E: Event + PartialEq>(name: &str) -> Result<()> {
+fn check_round_trip<E: Event + PartialEq>(name: &str) -> Result<()> {
     let delivery = Delivery::parse(&seed(name)?, 1).with_context(|| name.to_owned())?;
     let event: E = delivery.decode().with_context(|| name.to_owned())?;
     let written = OutgoingEvent::new(delivery.id, delivery.occurred_at, &event)?;

@@ -1,5 +1,5 @@
-//! `proto-docs/openapi/internal.json` is written by hand: its examples have the shape of its schemas, and of the types of both
-//! ends. That it lists every route is checked by the end-to-end scenario `service_tokens`.
+//! `proto-docs/openapi/internal.json` is written by hand. Its examples match its schemas and the types of client and server.
+//! The end-to-end scenario `service_tokens` checks that it lists every route.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -42,11 +42,11 @@ fn bodies(document: &Value) -> Vec<(String, bool, Value, Value)> {
     for operation in items.flat_map(|item| item.as_object().unwrap().values()) {
         let id = operation["operationId"].as_str().unwrap();
         let responses = operation["responses"].as_object().unwrap().values().map(|body| (false, body));
-        for (is_sent, body) in responses.chain([(true, &operation["requestBody"])]) {
+        for (is_request, body) in responses.chain([(true, &operation["requestBody"])]) {
             let content = &body["content"]["application/json"];
             if content.is_object() {
                 let example = content.get("example").unwrap_or_else(|| panic!("{id} has no example"));
-                bodies.push((id.to_owned(), is_sent, content["schema"].clone(), example.clone()));
+                bodies.push((id.to_owned(), is_request, content["schema"].clone(), example.clone()));
             }
         }
     }
@@ -73,9 +73,9 @@ fn internal_api_examples_match_their_schemas() {
 }
 
 #[test]
-fn internal_api_examples_are_read_by_both_ends() {
-    for (id, is_sent, _, example) in bodies(&document()) {
-        let read = match (id.as_str(), is_sent) {
+fn internal_api_examples_are_read_by_client_and_server() {
+    for (id, is_request, _, example) in bodies(&document()) {
+        let read = match (id.as_str(), is_request) {
             ("resolveKey", true) => round_trips::<ResolveKey>(&example),
             ("resolveKey", false) => round_trips::<ResolvedKey>(&example),
             ("listKeys", false) => round_trips::<KeyList>(&example),
@@ -120,7 +120,7 @@ fn internal_api_examples_are_read_by_both_ends() {
             ("listWebhookDeliveries", false) => round_trips::<Page<WebhookDelivery>>(&example),
             ("readWebhookDelivery", false) => round_trips::<WebhookDeliveryDetails>(&example),
             ("testWebhook" | "replayWebhookDelivery", false) => round_trips::<WebhookDelivery>(&example),
-            (other, _) => panic!("{other}: which types does it have?"),
+            (other, _) => panic!("{other}: add its types to this test"),
         };
         assert!(read, "{id}: {example}");
     }

@@ -18,14 +18,14 @@ const HISTOGRAM_SUFFIXES: [&str; 3] = ["_bucket", "_count", "_sum"];
 
 #[test]
 fn documented_metrics_match_the_code() {
-    let counted = metrics_in_code();
-    assert!(counted.len() > 20, "{counted:?}");
-    assert_eq!(documented(), counted, "documented on the left, in the code on the right");
+    let in_code = metrics_in_code();
+    assert!(in_code.len() > 20, "{in_code:?}");
+    assert_eq!(documented_metrics(), in_code, "documented on the left, in the code on the right");
 }
 
 #[test]
 fn alerts_and_dashboards_use_existing_metrics() {
-    let documented = documented();
+    let documented = documented_metrics();
     let expressions = [alert_expressions(), dashboard_expressions()].concat();
     assert!(expressions.len() > 40, "{}", expressions.len());
     for expression in expressions {
@@ -40,13 +40,13 @@ fn alerts_and_dashboards_use_existing_metrics() {
 
 #[test]
 fn alerts_and_runbooks_match() {
-    let alerts: BTreeSet<String> = lines_with("alert: ").collect();
+    let alerts: BTreeSet<String> = alert_values("alert: ").collect();
     let pages: BTreeSet<String> = fs::read_dir(root().join("proto-docs/runbooks"))
         .unwrap()
         .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
         .collect();
     assert_eq!(alerts, pages);
-    let addresses: BTreeSet<String> = lines_with("runbook_url: ").collect();
+    let addresses: BTreeSet<String> = alert_values("runbook_url: ").collect();
     let expected = alerts.iter().map(|alert| format!("proto-docs/runbooks/{alert}.md")).collect();
     assert_eq!(addresses, expected);
 }
@@ -61,7 +61,7 @@ fn runbook_commands_and_settings_exist() {
             if let Some(arguments) = quoted.strip_prefix("assay ") {
                 let subcommands = arguments.split(' ').take_while(|word| !word.starts_with('-'));
                 let subcommands: Vec<_> =
-                    subcommands.filter(|word| word.chars().all(is_of_a_command)).collect();
+                    subcommands.filter(|word| word.chars().all(is_command_character)).collect();
                 let help = Command::new(env!("CARGO_BIN_EXE_assay")).args(subcommands).arg("--help").output();
                 assert!(help.unwrap().status.success(), "{}: {quoted}", path.display());
             }
@@ -105,11 +105,11 @@ fn promtool_accepts_and_tests_the_alerts() {
     fs::write(file.path(), format!("groups:\n- name: dashboard\n  rules:\n{rules}")).unwrap();
     assert!(promtool(&["check", "rules", file.path().to_str().unwrap()]), "{rules}");
     let tests = fs::read_to_string(root().join("deploy/observability/tests/assay.yml")).unwrap();
-    for alert in lines_with("alert: ") {
+    for alert in alert_values("alert: ") {
         let fires = tests
             .match_indices(&format!("alertname: {alert}\n"))
             .any(|(at, found)| tests[at + found.len()..].trim_start().starts_with("exp_alerts:"));
-        assert!(fires, "no test sees {alert} fire");
+        assert!(fires, "no test makes {alert} fire");
     }
 }
 
@@ -122,7 +122,7 @@ fn promtool(arguments: &[&str]) -> bool {
     })
 }
 
-fn is_of_a_command(character: char) -> bool {
+fn is_command_character(character: char) -> bool {
     character.is_ascii_lowercase() || character == '-'
 }
 
@@ -151,10 +151,11 @@ fn metrics_in_code() -> BTreeSet<String> {
 }
 
 fn is_metric(text: &str) -> bool {
-    text.starts_with("assay_") && text.chars().all(|one| one.is_ascii_lowercase() || one == '_')
+    text.starts_with("assay_")
+        && text.chars().all(|character| character.is_ascii_lowercase() || character == '_')
 }
 
-fn documented() -> BTreeSet<String> {
+fn documented_metrics() -> BTreeSet<String> {
     let document = fs::read_to_string(root().join("proto-docs/metrics.md")).unwrap();
     let rows = document.lines().filter_map(|line| line.strip_prefix("| `"));
     rows.map(|row| row.split('`').next().unwrap().to_owned()).collect()
@@ -164,13 +165,13 @@ fn alerts() -> String {
     fs::read_to_string(root().join("deploy/observability/alerts/assay.yml")).unwrap()
 }
 
-/// What follows `key` in the lines of the alerts.
-fn lines_with(key: &str) -> impl Iterator<Item = String> {
+/// The values of `key` in the file of alerts.
+fn alert_values(key: &str) -> impl Iterator<Item = String> {
     let found = |line: &str| Some(line.trim_start_matches([' ', '-']).strip_prefix(key)?.to_owned());
     alerts().lines().filter_map(found).collect::<Vec<_>>().into_iter()
 }
 
-/// From each `expr:` to the key that follows it.
+/// The value of each `expr:`, up to the next key.
 fn alert_expressions() -> Vec<String> {
     let alerts = alerts();
     let after = alerts.split("expr: ").skip(1);
@@ -192,7 +193,7 @@ fn dashboard_expressions() -> Vec<String> {
 /// Metric names: the words that are not functions, labels or strings.
 fn metric_names(expression: &str) -> Vec<String> {
     let without_texts: String = expression.split('"').step_by(2).collect::<Vec<_>>().join("\"\"");
-    let words = without_texts.split(|one: char| !one.is_ascii_alphanumeric() && one != '_');
+    let words = without_texts.split(|character: char| !character.is_ascii_alphanumeric() && character != '_');
     let names =
         words.filter(|word| word.starts_with("assay_") || word.starts_with("rabbitmq_") || *word == "up");
     names.map(str::to_owned).collect()

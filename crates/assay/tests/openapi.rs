@@ -27,12 +27,12 @@ fn operations(document: &Value) -> Vec<(String, &Value)> {
     all.collect()
 }
 
-/// A content of this media type, if there is one.
+/// The content of this media type.
 fn content<'d>(body: &'d Value, media_type: &str) -> Option<&'d Value> {
     body["content"].as_object()?.get(media_type)
 }
 
-/// Whether `value` has the shape of `schema`, which may refer to others of the document.
+/// Asserts that `value` matches `schema`, which may refer to other schemas of the document.
 fn check(document: &Value, schema: &Value, value: &Value, what: &str) {
     let mut whole = schema.as_object().unwrap().clone();
     whole.insert("components".to_owned(), document["components"].clone());
@@ -108,7 +108,7 @@ fn every_problem_has_an_example() {
 }
 
 #[test]
-fn example_evaluation_is_the_scorers() {
+fn example_evaluation_matches_the_scorer() {
     let document = document();
     let request =
         &document["paths"]["/v1/assess"]["post"]["requestBody"]["content"]["application/json"]["example"];

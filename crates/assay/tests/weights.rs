@@ -136,8 +136,8 @@ fn incompatible_weights_are_refused_with_their_file() {
     assert!(error.contains(weights) && error.contains("format 1") && error.contains("assay fit"), "{error}");
 }
 
-/// One writer of the corpus, in a folder of the same form.
-fn part_of_corpus(folder: &Path) {
+/// Copies one writer of the corpus into a folder with the layout of the corpus.
+fn copy_one_writer(folder: &Path) {
     let corpus = Path::new(MANIFEST).join("../../corpus");
     for file in ["conversations/e1.txt", "ratings/e1.r1.txt", "ratings/e1.r2.txt"] {
         fs::create_dir_all(folder.join(file).parent().unwrap()).unwrap();
@@ -150,7 +150,7 @@ fn part_of_corpus(folder: &Path) {
 #[test]
 fn benchmark_of_the_corpus_prints_text_and_json() {
     let folder = tempfile::tempdir().unwrap();
-    part_of_corpus(folder.path());
+    copy_one_writer(folder.path());
     let corpus = folder.path().to_str().unwrap();
     let output = assay(&["benchmark", corpus, "--part", "dev"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -184,8 +184,8 @@ fn public_labels_are_compared_on_measurement_data() {
     let output =
         Command::new("gzip").arg("-dc").arg(data.join("reuse_sgd.labels.jsonl.gz")).output().unwrap();
     let lines = text(&output.stdout);
-    let kept_back = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let relabelled = kept_back.filter(|label| label["split"] == "dev").map(|label| {
+    let public_labels = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let relabelled = public_labels.filter(|label| label["split"] == "dev").map(|label| {
         let points = 1.0 + 2.0 * label["goal3"].as_f64().unwrap();
         json!({"ticket_id": label["ticket_id"], "resolution_accuracy": points}).to_string()
     });

@@ -1,4 +1,4 @@
-//! The store of the registry: one trait, and one text of statements for both databases.
+//! The store of the registry: one trait, and the same statements for both databases.
 
 #[cfg(feature = "distributed")]
 mod postgres;

@@ -10,7 +10,7 @@ pub(super) type Database = assay_platform::db::Postgres;
 type IdType = diesel::sql_types::Uuid;
 
 #[path = "sql/mod.rs"]
-#[expect(clippy::duplicate_mod, reason = "one text of statements, compiled for both databases")]
+#[expect(clippy::duplicate_mod, reason = "the same statements, compiled for both databases")]
 mod sql;
 pub(super) use self::sql::SqlStore;
 

@@ -11,7 +11,7 @@ type IdType = diesel::sql_types::Text;
 #[path = "sql/mod.rs"]
 #[cfg_attr(
     feature = "distributed",
-    expect(clippy::duplicate_mod, reason = "one text of statements, compiled for both databases")
+    expect(clippy::duplicate_mod, reason = "the same statements, compiled for both databases")
 )]
 mod sql;
 pub(super) use self::sql::SqlStore;

@@ -26,7 +26,7 @@ const REQUEST_DEADLINE: Duration = Duration::from_secs(60);
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 const USER_AGENT: &str = concat!("assay-cli/", env!("CARGO_PKG_VERSION"));
 
-/// Attempts of a request that a person waits for: a few seconds in all.
+/// Maximum attempts of a request that a person waits for: a few seconds in total.
 pub const ATTEMPTS: u16 = 6;
 
 /// The gateway's address and an API key.
@@ -83,7 +83,7 @@ impl Api {
     }
 
     /// SHA-256 of the address and the key, lower-case hexadecimal.
-    pub fn destination(&self) -> String {
+    pub fn destination_hash(&self) -> String {
         hex::encode(Sha256::digest(format!("{}\n{}", self.url, self.key).as_bytes()))
     }
 

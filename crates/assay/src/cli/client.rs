@@ -15,7 +15,7 @@ Examples:
   assay export --kind axis --from 2026-01-01 --to 2026-02-01 --out january.csv
   assay export --kind resolution_audit --out - | gzip > audit.csv.gz
 
-Days are days in UTC. --to is the first moment that is no longer included.";
+Days are days in UTC. Conversations that began at --to or later are not included.";
 
 /// Shown after the short help of `assay import`.
 pub const IMPORT_EXAMPLES: &str = "\
@@ -35,15 +35,15 @@ Examples:
 
 Formats, examples are in examples/:
   assay: request bodies of POST /v1/assess, one a line, sent as they are.
-  zendesk: tickets with their comments, {\"ticket\": {..}, \"comments\": [..], \"users\": [..]}, as \"Show Ticket\" and \"List \
-Comments\" with include=users answer; or tickets that hold their comments themselves. What is not public becomes an internal \
-comment. The requester and the roles of the users tell who is a customer and who a teammate, --ai-author who is an AI agent.
-  intercom: conversations as \"Retrieve a conversation\" answers. Notes become internal comments, parts without a text \
-system events, bots the agent of --ai-agent, and bots of workflows (from_ai_agent: false) the system.
+  zendesk: tickets with their comments, {\"ticket\": {..}, \"comments\": [..], \"users\": [..]}, from the responses of \"Show \
+Ticket\" and \"List Comments\" with include=users; or tickets with a member `comments`. Comments that are not public become \
+internal comments. The requester and the users' roles determine customers and teammates, --ai-author determines AI agents.
+  intercom: conversations, as in the response of \"Retrieve a conversation\". Notes become internal comments, parts without a \
+text become system events. Bots are the agent of --ai-agent; bots of workflows (from_ai_agent: false) are the system.
 
 A helpdesk's conversations come one a line, in an array, or in a page ({\"tickets\": [..]}, {\"conversations\": [..]}); their \
-JSON may span several lines. Messages are sorted by time, HTML becomes text, attachments become their names. What cannot be \
-told, such as an author without a role, is refused with a reason and never guessed.";
+JSON may span several lines. Messages are sorted by time, HTML becomes text, attachments become their names. A \
+conversation with an unknown fact, such as an author without a role, is refused with a reason.";
 
 #[derive(Args)]
 #[command(next_help_heading = "Service")]
@@ -69,10 +69,10 @@ pub struct ImportArguments {
     /// Maximum number of concurrent requests.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub concurrency: u16,
-    /// Attempts at one request while the service is busy or away.
+    /// Maximum attempts of one request while the service is busy or unreachable.
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u16).range(1..))]
     pub attempts: u16,
-    /// Wait until what was sent is scored, so that an export that follows holds all of it.
+    /// Wait until the sent conversations are scored, so that a later export contains them.
     #[arg(long)]
     pub wait: bool,
     /// Where refused conversations are written, with reasons [default: FILE.refused.jsonl].
@@ -81,7 +81,7 @@ pub struct ImportArguments {
     /// The helpdesk's account: ticket ids are unique within it.
     #[arg(long, value_name = "ID", help_heading = "Helpdesks")]
     pub account: Option<String>,
-    /// External id of the registered agent that the AI authors are.
+    /// External id of the registered agent that wrote the AI messages.
     #[arg(long, value_name = "AGENT", help_heading = "Helpdesks")]
     pub ai_agent: Option<String>,
     /// Helpdesk author that is an AI agent: ID, or ID=AGENT to map it to a registered agent other than --ai-agent; repeatable.
@@ -109,9 +109,9 @@ impl ImportArguments {
 pub enum ImportFormat {
     /// Request bodies of POST /v1/assess, one a line.
     Assay,
-    /// Tickets with their comments and users, as Zendesk's API answers them.
+    /// Tickets with their comments and users, as Zendesk's API returns them.
     Zendesk,
-    /// Conversations with their parts, as Intercom's API answers them.
+    /// Conversations with their parts, as Intercom's API returns them.
     Intercom,
 }
 
@@ -179,7 +179,7 @@ pub enum TicketsCommand {
         /// Only the evaluation.
         #[arg(long)]
         evaluation: bool,
-        /// As the API answers, for programs.
+        /// Print the responses of the API as JSON, for programs.
         #[arg(long)]
         json: bool,
         #[command(flatten)]

@@ -41,25 +41,25 @@ const EXAMPLES: [(&str, &str); 5] = [
 
 const ENVIRONMENT: [(&str, &str); 5] = [
     ("ASSAY_URL", "address of the gateway, for commands that use a service"),
-    ("ASSAY_API_KEY", "key for it"),
-    ("ASSAY_CONFIG", "a settings file, for commands that run or operate one"),
+    ("ASSAY_API_KEY", "API key for the gateway"),
+    ("ASSAY_CONFIG", "a settings file, for commands that run or operate a service"),
     ("ASSAY_SECTION__KEY", "one setting; config/default.toml describes all of them"),
     ("NO_COLOR", "when set, help and logs have no colours"),
 ];
 
 const EXIT_CODES: [(&str, &str); 7] = [
-    ("0", "done; for what runs until it is stopped: stopped in order"),
+    ("0", "success; a service: orderly shutdown"),
     ("1", "failed; standard error says why and what to do"),
     ("2", "wrong usage"),
-    ("3", "done in part: some conversations were refused (import, score)"),
+    ("3", "partial success: some conversations were refused (import, score)"),
     ("4", "timed out (export)"),
-    ("130", "interrupted: at once by a second signal, or a command that uses a service by the first"),
+    ("130", "interrupted: a service by the second signal, import and export by the first"),
     ("141", "standard output was closed by its reader"),
 ];
 
-/// What the executable of `make run` lacks (ADR 30).
-const LEFT_OUT: &str = "This build, made by `make run`, is for the standalone: it has no PostgreSQL, RabbitMQ, S3 and OTLP. \
-                        `cargo build --release` makes one that has them.";
+/// Note in the help of a build without the feature `distributed` (ADR 30).
+const WITHOUT_DISTRIBUTED: &str = "This build, made by `make run`, is for the standalone: it has no PostgreSQL, RabbitMQ, S3 \
+                                   and OTLP. `cargo build --release` makes one that has them.";
 
 pub fn command() -> Command {
     let mut command = Cli::command();
@@ -79,7 +79,7 @@ pub fn command() -> Command {
         examples(&command),
         section(&command, "Environment", &owned(&ENVIRONMENT)),
         section(&command, "Exit codes", &owned(&EXIT_CODES)),
-        if cfg!(feature = "distributed") { String::new() } else { LEFT_OUT.to_owned() },
+        if cfg!(feature = "distributed") { String::new() } else { WITHOUT_DISTRIBUTED.to_owned() },
     ];
     let groups = groups.join("\n");
     let header = *command.get_styles().get_header();

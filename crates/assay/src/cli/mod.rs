@@ -39,15 +39,15 @@ pub enum Command {
     ///
     /// The file appears under its name only after its length and SHA-256 match those that the service reported. A broken
     /// connection is resumed. Without options, this runs the role export: the read model and the export jobs.
-    #[command(after_help = EXPORT_EXAMPLES)]
-    Export(ExportArguments),
+    #[command(name = "export", after_help = EXPORT_EXAMPLES)]
+    FetchExportOrRunRole(ExportArguments),
     /// Run export-worker: writes the files.
     ExportWorker,
     /// Run webhooks: notifies endpoints of organizations.
     Webhooks,
-    /// Sign a person in to the console with `assay console link`. Without a subcommand: run the role console, its pages.
+    /// Create a sign-in link for the console (`assay console link`). Without a subcommand: run console, the web pages.
     Console {
-        /// What to do; the role when left out.
+        /// `None` runs the role.
         #[command(subcommand)]
         command: Option<ConsoleCommand>,
     },
@@ -65,9 +65,9 @@ pub enum Command {
     /// Show events that services have not yet published.
     #[command(subcommand)]
     Outbox(OutboxCommand),
-    /// Send conversations: request bodies of POST /v1/assess, or what a helpdesk exports.
+    /// Send conversations: request bodies of POST /v1/assess, or conversations of a helpdesk.
     ///
-    /// It can be interrupted: FILE.progress.json says how far it is, and the same command goes on from there. A conversation
+    /// It can be interrupted: FILE.progress.json stores the progress, and the same command resumes there. A conversation
     /// with more than 50 messages is sent with its first 10 and its last 40, and standard error and the summary say so. The
     /// progress bar appears at a terminal only.
     #[command(after_help = IMPORT_EXAMPLES, after_long_help = IMPORT_FORMATS)]
@@ -75,7 +75,7 @@ pub enum Command {
     /// Look at tickets and their evaluations.
     #[command(subcommand)]
     Tickets(TicketsCommand),
-    /// Evaluate conversations here, without a server: one evaluation a line, in order.
+    /// Evaluate conversations locally, without a server: one evaluation a line, in order.
     #[command(
         after_help = "Faulty lines are reported on standard error and skipped; the exit code is then 3."
     )]
@@ -86,11 +86,12 @@ pub enum Command {
         #[arg(long)]
         weights: Option<PathBuf>,
     },
-    /// Look at the LLM judge, where one is set.
+    /// Check the LLM judge, if one is configured.
     #[command(subcommand)]
     Judge(JudgeCommand),
     /// Measure how well a scorer agrees with your reviewers' labels.
-    Evaluate {
+    #[command(name = "evaluate")]
+    CompareWithLabels {
         #[command(flatten)]
         reviewed: ReviewedFiles,
         /// Weights made by `assay fit` [default: the shipped ones].
@@ -104,11 +105,11 @@ pub enum Command {
         /// The file.
         file: PathBuf,
     },
-    /// Measure how well the scorer agrees with the raters of a corpus: for those who work on the scorer.
+    /// Measure how well the scorer agrees with the raters of a corpus: for developers of the scorer.
     Benchmark(BenchmarkArguments),
     /// Estimate what an installation needs: processors, storage, brokers.
     Capacity(CapacityArguments),
-    /// Exit with 0 when an address answers 200: for container health checks.
+    /// Exit with 0 when an address answers with a 2xx status: for container health checks.
     Healthcheck {
         /// The address.
         #[arg(long, default_value = "http://127.0.0.1:8080/readyz")]

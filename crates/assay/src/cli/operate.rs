@@ -34,7 +34,7 @@ pub enum ConsoleCommand {
 
 #[derive(Subcommand)]
 pub enum KeysCommand {
-    /// Create a key and print it, alone, on standard output. It is shown once.
+    /// Create a key and print only the key on standard output. It is shown once.
     #[command(
         after_help = "Example:\n  export ASSAY_API_KEY=$(assay keys create --organization acme --data-dir ./data)"
     )]
@@ -76,7 +76,7 @@ pub enum KeysCommand {
 
 #[derive(Subcommand)]
 pub enum RetentionCommand {
-    /// Give an organization periods of its own; the services follow within the hour. What is removed does not come back.
+    /// Override retention periods of an organization; the services apply them within the hour. Removed records cannot be restored.
     #[command(group = clap::ArgGroup::new("periods").required(true).multiple(true))]
     Set {
         /// The organization.
@@ -85,7 +85,7 @@ pub enum RetentionCommand {
         /// Days that transcripts and their tickets are kept: a number, `forever`, or `default` for that of the installation.
         #[arg(long, value_name = "N|forever|default", group = "periods")]
         transcripts_days: Option<String>,
-        /// The same for evaluations and their rows in exports to come, counted from the import.
+        /// The same for evaluations and their rows in future exports, counted from the import.
         #[arg(long, value_name = "N|forever|default", group = "periods")]
         evaluations_days: Option<String>,
         /// The same for files of exports, counted from their completion.
@@ -94,7 +94,7 @@ pub enum RetentionCommand {
         #[command(flatten)]
         location: RegistryLocation,
     },
-    /// Show the periods of organizations, in days; those in parentheses are the installation's.
+    /// Show the periods of organizations, in days; periods in parentheses are the installation's defaults.
     Show {
         /// Only those of this organization.
         #[arg(long)]
@@ -113,12 +113,12 @@ pub struct RegistryLocation {
 
 #[derive(Subcommand)]
 pub enum DeadLetterCommand {
-    /// List what was given up: how much, since when and why. Never shows contents.
+    /// List dead letters with age, attempts and reason. Never shows contents.
     List {
         #[command(flatten)]
         location: DeadLetterLocation,
     },
-    /// Print the content of one, alone, on standard output. It may hold personal data.
+    /// Print only the content of a dead letter on standard output. It may hold personal data.
     Show {
         /// Id of the dead letter, as in the list.
         id: String,
@@ -146,14 +146,14 @@ pub struct DeadLetterSelection {
     /// Ids of dead letters, as in the list.
     #[arg(value_name = "ID", required_unless_present = "all", conflicts_with = "all")]
     pub ids: Vec<String>,
-    /// All that there are.
+    /// All dead letters.
     #[arg(long)]
     pub all: bool,
 }
 
 #[derive(Args)]
 pub struct DeadLetterLocation {
-    /// Only those of this queue, or on the local bus of this service's outbox [default: of all].
+    /// Only dead letters of this queue, or of this service's outbox [default: all queues; on the local bus all outboxes].
     #[arg(long, value_name = "NAME")]
     pub queue: Option<String>,
     #[command(flatten)]
@@ -162,7 +162,7 @@ pub struct DeadLetterLocation {
 
 #[derive(Subcommand)]
 pub enum OutboxCommand {
-    /// Show how many events wait in each service, since when and why.
+    /// Show the backlog of each service: pending and dead events, age of the oldest, last error.
     Status {
         #[command(flatten)]
         location: ServicesLocation,
@@ -181,7 +181,7 @@ pub struct CapacityArguments {
     /// Conversations imported on an ordinary day.
     #[arg(long)]
     pub conversations_per_day: u64,
-    /// How many times the average the busiest hour brings.
+    /// Rate of the busiest hour as a multiple of the average.
     #[arg(long, default_value_t = 4.0)]
     pub peak_factor: f64,
     /// Mean size of a conversation as it is sent, in bytes.

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 
 #[derive(Subcommand)]
 pub enum JudgeCommand {
-    /// Ask the judge of the settings about a small conversation, and say in words what is wrong, or what it took.
+    /// Send a small conversation to the configured judge; print the problem, or latency, tokens and cost.
     Test,
 }
 
@@ -26,17 +26,17 @@ pub struct ReviewedFiles {
 pub struct FitArguments {
     #[command(flatten)]
     pub reviewed: ReviewedFiles,
-    /// Where the weights are written; the service takes them by scoring.weights.
+    /// File for the weights; the setting scoring.weights makes the service use it.
     #[arg(long)]
     pub out: PathBuf,
-    /// Write them even when they do not agree better with the labels than the shipped ones.
+    /// Write the weights even when they agree no better with the labels than the shipped ones.
     #[arg(long)]
     pub force: bool,
 }
 
 #[derive(Args)]
 pub struct BenchmarkArguments {
-    /// Folder of writers.tsv, conversations/ and ratings/; corpus/ of the sources is one.
+    /// Folder with writers.tsv, conversations/ and ratings/, such as corpus/ of the sources.
     pub corpus: PathBuf,
     /// Which writers: train, dev or test.
     #[arg(long, default_value = "test", value_parser = CorpusPart::parse)]

@@ -36,8 +36,10 @@ pub async fn run(command: Command) -> Result<ExitCode> {
         Command::Ingest => roles::run(Role::Ingest).await?,
         Command::AgentRegistry => roles::run(Role::AgentRegistry).await?,
         Command::ScoringWorker => roles::run(Role::ScoringWorker).await?,
-        Command::Export(arguments) if arguments.requests_file() => return export::run(arguments).await,
-        Command::Export(_) => roles::run(Role::Export).await.map_err(export_role_failed)?,
+        Command::FetchExportOrRunRole(arguments) if arguments.requests_file() => {
+            return export::run(arguments).await;
+        }
+        Command::FetchExportOrRunRole(_) => roles::run(Role::Export).await.map_err(export_role_failed)?,
         Command::ExportWorker => roles::run(Role::ExportWorker).await?,
         Command::Webhooks => roles::run(Role::Webhooks).await?,
         Command::Console { command: None } => roles::run(Role::Console).await?,
@@ -51,7 +53,7 @@ pub async fn run(command: Command) -> Result<ExitCode> {
         Command::Tickets(command) => tickets::run(command).await?,
         Command::Judge(command) => judge::run(command).await?,
         Command::Score { file, weights } => return score::run(&file, weights.as_deref()),
-        Command::Evaluate { reviewed, weights } => evaluate::run(&reviewed, weights.as_deref())?,
+        Command::CompareWithLabels { reviewed, weights } => evaluate::run(&reviewed, weights.as_deref())?,
         Command::Fit(arguments) => fit::run(&arguments)?,
         Command::Weights { file } => weights::run(&file)?,
         Command::Benchmark(arguments) => benchmark::run(arguments).await?,
@@ -64,7 +66,7 @@ pub async fn run(command: Command) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A user who wanted a file should not have to debug the settings of the role.
+/// Adds a hint: the user may have wanted a file and forgotten the options.
 fn export_role_failed(error: Error) -> Error {
     anyhow!("{error:#} (`assay export` runs the role; `assay export --kind axis` fetches a file)")
 }

@@ -7,11 +7,11 @@ use crate::cli::RegistryLocation;
 use crate::installation::DataFolder;
 use crate::settings::Settings;
 
-/// Migrates and returns the database, with the settings it was found by.
+/// Opens and migrates the database. Also returns the settings.
 pub async fn open(location: &RegistryLocation) -> Result<(Database, Settings)> {
     let mut settings = Settings::load()?;
     if let Some(folder) = &location.data_dir {
-        DataFolder::existing(folder)?.configure_databases(&mut settings);
+        DataFolder::open_without_lock(folder)?.configure_databases(&mut settings);
     }
     let context = || {
         match &location.data_dir {

@@ -72,8 +72,8 @@ fn show(records: &[RetentionRecord], settings: &Settings) -> Result<()> {
     Ok(())
 }
 
-fn with_default(own: Option<RetentionPeriod>, default: RetentionPeriod) -> String {
-    own.map_or_else(|| format!("({default})"), |period| period.to_string())
+fn with_default(override_period: Option<RetentionPeriod>, default: RetentionPeriod) -> String {
+    override_period.map_or_else(|| format!("({default})"), |period| period.to_string())
 }
 
 fn unknown(organization: &str) -> String {

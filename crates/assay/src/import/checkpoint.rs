@@ -18,19 +18,19 @@ const SAVE_EVERY: u64 = 100;
 pub struct Checkpoint {
     /// Id of this import, kept across interruptions. A later import of the same file gets a new one.
     pub run: String,
-    /// SHA-256 of the gateway's address and the API key: progress for one organization is none for another.
+    /// SHA-256 of the gateway's address and the API key: progress in one organization does not count for another.
     #[serde(default)]
     pub destination: String,
     /// Format options as on the command line; empty for request bodies. With other options the same line is another
     /// request.
-    #[serde(default)]
-    pub reading: String,
+    #[serde(default, rename = "reading")]
+    pub format_options: String,
     /// Length of the file of refused lines, in bytes.
     #[serde(default)]
     pub refused_bytes: u64,
-    /// Number of the last line done; all lines before it are done, too.
+    /// Number of the last line with a conversation done; all lines before it are done.
     pub lines: u64,
-    /// Conversations done of that line, when it holds a page of them.
+    /// Number of conversations done in that line, when it holds several.
     #[serde(default)]
     pub items: u64,
     /// Bytes done.
@@ -53,10 +53,10 @@ impl Checkpoint {
 
     /// Loads the progress of importing `file` to `destination` with these format options. Standard input and pipes cannot
     /// be resumed.
-    pub fn load(file: &Path, destination: &str, reading: &str) -> Result<Self> {
+    pub fn load(file: &Path, destination: &str, format_options: &str) -> Result<Self> {
         let empty = || {
-            let (destination, reading) = (destination.to_owned(), reading.to_owned());
-            Ok(Self { destination, reading, ..Self::empty()? })
+            let (destination, format_options) = (destination.to_owned(), format_options.to_owned());
+            Ok(Self { destination, format_options, ..Self::empty()? })
         };
         if !super::is_resumable(file) {
             return empty();
@@ -71,8 +71,11 @@ impl Checkpoint {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => empty()?,
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
         };
-        // No progress yet, for example because the key was refused.
-        if checkpoint.lines == 0 {
+        let is_same_import =
+            checkpoint.destination == destination && checkpoint.format_options == format_options;
+        // No progress yet, for example because the key was refused. The same import keeps its id: after a crash before the
+        // first write of progress its first conversations are sent again, and keep their idempotency keys.
+        if checkpoint.lines == 0 && !is_same_import {
             return Ok(Self { path: Some(path), ..empty()? });
         }
         ensure!(
@@ -83,10 +86,10 @@ impl Checkpoint {
             path.display()
         );
         ensure!(
-            checkpoint.reading == reading,
+            checkpoint.format_options == format_options,
             "the import of {} was begun with {}: go on with the same, or remove {} to send all of the file",
             file.display(),
-            if checkpoint.reading.is_empty() { "--format assay" } else { &checkpoint.reading },
+            if checkpoint.format_options.is_empty() { "--format assay" } else { &checkpoint.format_options },
             path.display()
         );
         Ok(Self { path: Some(path), ..checkpoint })
@@ -130,5 +133,23 @@ impl Checkpoint {
             }
             _ => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn import_without_progress_keeps_its_id_for_the_same_destination() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("conversations.jsonl");
+        fs::write(&file, "").unwrap();
+        let mut begun = Checkpoint::load(&file, "destination", "").unwrap();
+        begun.save().unwrap();
+        assert_eq!(Checkpoint::load(&file, "destination", "").unwrap().run, begun.run);
+        assert_ne!(Checkpoint::load(&file, "another", "").unwrap().run, begun.run);
+        assert_ne!(Checkpoint::load(&file, "destination", "--format zendesk").unwrap().run, begun.run);
     }
 }

@@ -50,8 +50,9 @@ pub async fn run(arguments: ImportArguments) -> Result<ExitCode> {
     }
     let refused_path =
         arguments.refused.clone().unwrap_or_else(|| sibling_path(&arguments.file, "refused.jsonl"));
-    let reading = input_format::describe(&arguments);
-    let mut progress = Progress::resume(&arguments.file, &api.destination(), &reading, &refused_path)?;
+    let format_options = input_format::describe(&arguments);
+    let mut progress =
+        Progress::resume(&arguments.file, &api.destination_hash(), &format_options, &refused_path)?;
     let items = Items::open(&arguments.file, format, &progress.checkpoint)?;
     // Before the first request: its idempotency key contains the id of this import.
     progress.checkpoint.save()?;
@@ -69,7 +70,7 @@ pub async fn run(arguments: ImportArguments) -> Result<ExitCode> {
                 Ok::<_, anyhow::Error>((item, answer))
             }
         })
-        // Ordered, so that the checkpoint is always a prefix of the file.
+        // Ordered, so that the checkpoint always covers a prefix of the file.
         .buffered(arguments.concurrency.into())
         .boxed_local();
     loop {
@@ -137,8 +138,8 @@ fn read_ahead(items: Items) -> impl Stream<Item = Result<Item>> {
     let received =
         stream::unfold(receiver, |mut receiver| async { Some((receiver.recv().await?, receiver)) });
     // The reader ends at the end of the input or when the receiver is dropped.
-    let reading = stream::once(reader).filter_map(|ended| async { Some(Err(ended.err()?.into())) });
-    stream::select(received, reading)
+    let reader_failure = stream::once(reader).filter_map(|ended| async { Some(Err(ended.err()?.into())) });
+    stream::select(received, reader_failure)
 }
 
 struct Progress {
@@ -149,8 +150,8 @@ struct Progress {
 }
 
 impl Progress {
-    fn resume(file: &Path, destination: &str, reading: &str, refused: &Path) -> Result<Self> {
-        let checkpoint = Checkpoint::load(file, destination, reading)?;
+    fn resume(file: &Path, destination: &str, format_options: &str, refused: &Path) -> Result<Self> {
+        let checkpoint = Checkpoint::load(file, destination, format_options)?;
         let refusals = Refusals::open(refused, checkpoint.refused_bytes);
         Ok(Self { checkpoint, refusals, accepted: Vec::new() })
     }
@@ -173,7 +174,10 @@ impl Progress {
             Answer::Accepted { id } => {
                 summary.accepted += 1;
                 self.accepted.push(id);
-                notices = item.request.as_ref().map_or_else(|_| Vec::new(), |request| summary.note(request));
+                notices = item
+                    .request
+                    .as_ref()
+                    .map_or_else(|_| Vec::new(), |request| summary.count_changes(request));
             }
             Answer::Duplicate => summary.duplicate += 1,
             Answer::Refused(refusal) => {

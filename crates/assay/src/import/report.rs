@@ -25,7 +25,7 @@ pub struct Summary {
     /// Accepted with fewer messages, because there were too many.
     #[serde(default)]
     pub shortened: u64,
-    /// Messages dropped from these.
+    /// Messages left out of these.
     #[serde(default)]
     pub messages_left_out: u64,
     /// Other notices about accepted conversations.
@@ -44,8 +44,8 @@ impl fmt::Display for Summary {
 }
 
 impl Summary {
-    /// Counts the changes made by the conversion. Returns the notices for the user.
-    pub fn note(&mut self, request: &Request) -> Vec<String> {
+    /// Counts the changes that the conversion made to an accepted conversation. Returns the notices for the user.
+    pub fn count_changes(&mut self, request: &Request) -> Vec<String> {
         let mut notices = request.notices.clone();
         self.notices += notices.len() as u64;
         if request.left_out > 0 {
@@ -139,13 +139,13 @@ impl Refusals {
     fn file(&mut self) -> Result<&mut File> {
         let file = match self.file.take() {
             Some(file) => file,
-            None => self.begin().with_context(|| format!("cannot write {}", self.path.display()))?,
+            None => self.open_truncated().with_context(|| format!("cannot write {}", self.path.display()))?,
         };
         Ok(self.file.insert(file))
     }
 
-    /// Truncates lines after the checkpoint: they will be sent, and refused, again.
-    fn begin(&self) -> std::io::Result<File> {
+    /// Removes the lines after the checkpoint: their conversations are sent, and refused, again.
+    fn open_truncated(&self) -> std::io::Result<File> {
         let mut file = OpenOptions::new().create(true).truncate(false).write(true).open(&self.path)?;
         file.set_len(self.bytes)?;
         file.seek(SeekFrom::End(0))?;

@@ -37,7 +37,7 @@ impl DataFolder {
             .create(path)
             .with_context(|| format!("cannot make the data folder {}", path.display()))?;
         let path = fs::canonicalize(path)?;
-        // Also for an existing folder: it holds what customers wrote.
+        // Also for an existing folder: it holds texts of customers.
         fs::set_permissions(&path, fs::Permissions::from_mode(0o700))
             .with_context(|| format!("cannot make {} private", path.display()))?;
         let lock = OpenOptions::new().create(true).truncate(false).write(true).open(path.join("lock"))?;
@@ -53,15 +53,15 @@ impl DataFolder {
         }
     }
 
-    /// Opens the folder of a standalone that may be running, without the lock.
-    pub fn existing(path: &Path) -> Result<Self> {
+    /// Opens the folder of a standalone that may be running.
+    pub fn open_without_lock(path: &Path) -> Result<Self> {
         if !path.join("lock").is_file() {
             bail!("{} is no data folder of `assay standalone`", path.display());
         }
         Ok(Self { path: fs::canonicalize(path)?, _lock: None })
     }
 
-    /// Points every service at its file.
+    /// Sets the database of every service to its file in the folder.
     pub fn configure_databases(&self, settings: &mut Settings) {
         let url =
             |schema: &str| format!("sqlite:{}", self.path.join(format!("{schema}.sqlite")).display()).into();

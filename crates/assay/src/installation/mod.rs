@@ -22,7 +22,7 @@ pub struct ServiceOutbox {
 pub fn settings_of(location: &ServicesLocation) -> Result<Settings> {
     let mut settings = Settings::load()?;
     if let Some(folder) = &location.data_dir {
-        DataFolder::existing(folder)?.configure_databases(&mut settings);
+        DataFolder::open_without_lock(folder)?.configure_databases(&mut settings);
         settings.bus.url = "local:".into();
     }
     Ok(settings)

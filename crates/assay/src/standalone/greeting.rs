@@ -1,7 +1,7 @@
-//! Start-up output: the address, that of the console, and on the very first start an API key with an example request.
+//! Start-up output: the address, a sign-in link for the console, and on the first start an API key with an example request.
 //!
-//! An address that signs in is a credential for an hour. It is printed on the first start, when nobody could have made another, and
-//! later to terminals only: the output of a process without one is kept by whatever collects logs.
+//! A sign-in link is a credential for an hour. It is printed on the first start, when no user has one, and later to terminals
+//! only, because other output may be kept in logs.
 
 use std::io::{IsTerminal, Write, stdout};
 use std::net::SocketAddr;
@@ -9,23 +9,23 @@ use std::net::SocketAddr;
 use anyhow::Result;
 use assay_platform::auth::ApiKey;
 
-/// Whether standard output may be given an address that signs in.
-pub fn shows_credentials(is_first_start: bool) -> bool {
+/// Whether a sign-in link may be printed on standard output.
+pub fn may_print_sign_in_link(is_first_start: bool) -> bool {
     is_first_start || stdout().is_terminal()
 }
 
-/// Prints to standard output. Neither the console's address nor the key is shown again.
-pub fn print(address: SocketAddr, console: Option<&str>, first_key: Option<&ApiKey>) -> Result<()> {
+/// Prints to standard output. Neither the sign-in link nor the key is shown again.
+pub fn print(address: SocketAddr, sign_in_link: Option<&str>, first_key: Option<&ApiKey>) -> Result<()> {
     let mut output = stdout();
     writeln!(output, "assay listens on http://{address}")?;
-    if let Some(console) = console {
+    if let Some(link) = sign_in_link {
         writeln!(output)?;
         writeln!(
             output,
             "Console, for one sign-in within the hour (`assay console link` makes another address):"
         )?;
         writeln!(output)?;
-        writeln!(output, "  {console}")?;
+        writeln!(output, "  {link}")?;
     }
     if let Some(key) = first_key {
         let key = key.reveal();

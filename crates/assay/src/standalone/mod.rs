@@ -17,7 +17,7 @@ use assay_platform::web::serve_metrics;
 use url::Url;
 
 use crate::cli::StandaloneArguments;
-use crate::console_link::{base_address, sign_in_address};
+use crate::console_link::{create_console_link, gateway_address};
 use crate::installation::{DataFolder, ServiceOutbox, migrate_all, open_outboxes};
 use crate::open_files;
 use crate::roles;
@@ -46,14 +46,14 @@ pub async fn run(arguments: StandaloneArguments) -> Result<()> {
     let mut tasks = Tasks::new(Readiness::default());
     start_all(&settings, public, internal, &mut tasks)?;
     serve_metrics(&mut tasks, &mut telemetry)?;
-    // Last: the key is shown once, and a failed start must not use that up.
-    let first_key = first_key(&settings).await?;
-    let console = if greeting::shows_credentials(is_first_start) {
-        console_address(&settings, address).await?
+    // Last: the key is shown only once, so a start that fails must not create it.
+    let first_key = create_first_key(&settings).await?;
+    let sign_in_link = if greeting::may_print_sign_in_link(is_first_start) {
+        create_bootstrap_sign_in_link(&settings, address).await?
     } else {
         None
     };
-    greeting::print(address, console.as_deref(), first_key.as_ref())?;
+    greeting::print(address, sign_in_link.as_deref(), first_key.as_ref())?;
     let result = roles::run_until_stopped(tasks, &settings).await;
     telemetry.shutdown().await;
     result
@@ -139,14 +139,14 @@ fn start_all(
     roles::start_gateway(settings, public, tasks)
 }
 
-/// Whether nobody has a key yet, also not the bootstrap key.
+/// Whether no key exists yet, not even the bootstrap key.
 async fn is_first_start(settings: &Settings) -> Result<bool> {
     let database = Database::open(&settings.registry.database(), assay_agent_registry::SCHEMA)?;
     Ok(keys::list(&database, None).await?.is_empty())
 }
 
-/// On the very first start, without a key from the settings: an organization and a key for it.
-async fn first_key(settings: &Settings) -> Result<Option<ApiKey>> {
+/// Creates an organization with a key on the first start, unless the settings have a key.
+async fn create_first_key(settings: &Settings) -> Result<Option<ApiKey>> {
     if settings.bootstrap()?.is_some() {
         return Ok(None);
     }
@@ -164,9 +164,8 @@ async fn first_key(settings: &Settings) -> Result<Option<ApiKey>> {
     Ok(Some(keys::create(&database, new).await?.key))
 }
 
-/// The address that signs in to the console once, for the organization of the settings; `None` without the console or the
-/// organization.
-async fn console_address(settings: &Settings, address: SocketAddr) -> Result<Option<String>> {
+/// Creates a sign-in link for the organization of the settings; `None` without the console or the organization.
+async fn create_bootstrap_sign_in_link(settings: &Settings, address: SocketAddr) -> Result<Option<String>> {
     if settings.console_url()?.is_none() {
         return Ok(None);
     }
@@ -174,12 +173,12 @@ async fn console_address(settings: &Settings, address: SocketAddr) -> Result<Opt
     let organization =
         OrganizationName::parse(&settings.bootstrap_organization).context("bootstrap_organization")?;
     if let Some((key, _)) = settings.bootstrap()? {
-        // The role does it, too, but perhaps a moment later; doing it twice changes nothing.
+        // agent-registry does this, too, but perhaps a moment later; it is idempotent.
         keys::bootstrap(&database, &key, organization.clone()).await?;
     }
-    match sign_in_address(&database, organization, &base_address(settings, address)).await {
-        Ok(address) => Ok(Some(address)),
-        // There are keys, but none of this organization: `assay console link` names another.
+    match create_console_link(&database, organization, &gateway_address(settings, address)).await {
+        Ok(link) => Ok(Some(link)),
+        // Keys exist, but not for this organization: `assay console link --organization` names another.
         Err(CreateSignInLinkError::UnknownOrganization) => Ok(None),
         Err(error) => Err(error.into()),
     }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-mod circles;
+mod cycles;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,7 +22,7 @@ const ROLES: [&str; 8] = [
     "console",
 ];
 
-/// Roles that keep nothing.
+/// Roles without a store.
 const STATELESS: [&str; 2] = ["gateway", "console"];
 
 /// Workspace dependencies of each crate, without the prefix `assay-`.
@@ -99,7 +99,7 @@ fn sources() -> Vec<(String, String)> {
     found
 }
 
-/// Whether code (not comments) has a path that starts so: `diesel::`, but not `a_diesel::`. `std::` is optional.
+/// Whether code (not comments) has a path that begins with `path`: `diesel::`, not `a_diesel::`. `std::` before it is ignored.
 fn uses(source: &str, path: &str) -> bool {
     source.lines().map(str::trim_start).filter(|line| !line.starts_with("//")).any(|line| {
         line.match_indices(path).any(|(at, _)| {
@@ -129,12 +129,12 @@ fn libraries_are_used_in_their_modules_only() {
         ("env::var", &["/platform/src/settings/", "/testkit/"]),
     ];
     let sources = sources();
-    for (library, homes) in rules {
+    for (library, folders) in rules {
         let users = sources.iter().filter(|(_, source)| uses(source, library)).map(|(name, _)| name);
-        let (at_home, strays): (Vec<_>, Vec<_>) =
-            users.partition(|name| homes.iter().any(|home| name.contains(home)));
-        assert!(strays.is_empty(), "{library} in {strays:#?}");
-        assert!(!at_home.is_empty(), "nothing uses {library}: the rule cannot fail");
+        let (allowed, forbidden): (Vec<_>, Vec<_>) =
+            users.partition(|name| folders.iter().any(|folder| name.contains(folder)));
+        assert!(forbidden.is_empty(), "{library} in {forbidden:#?}");
+        assert!(!allowed.is_empty(), "nothing uses {library}: the rule cannot fail");
     }
 }
 
@@ -176,7 +176,7 @@ fn source_files_have_at_most_400_lines() {
         .filter(|(_, lines)| *lines > 400)
         .map(|(name, lines)| format!("{name}: {lines}"))
         .collect();
-    assert!(long.is_empty(), "two rooms each? {long:?}");
+    assert!(long.is_empty(), "split these files: {long:?}");
 }
 
 #[test]

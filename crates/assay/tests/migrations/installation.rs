@@ -13,7 +13,7 @@ use tempfile::TempDir;
 /// Time limit of every wait.
 pub const LIMIT: Duration = Duration::from_secs(60);
 
-/// A service with a schema of its own.
+/// A service with a schema.
 #[derive(Clone, Copy)]
 pub struct Service {
     pub owner: ServiceRole,
@@ -66,12 +66,12 @@ enum Storage {
 impl Installation {
     /// A schema for each service, in one database.
     pub fn on_postgres() -> Result<Self> {
-        Ok(Self { storage: Storage::Postgres(TestDatabase::create(&empty(), |_url| Ok(()))?) })
+        Ok(Self { storage: Storage::Postgres(TestDatabase::create(&empty_template(), |_url| Ok(()))?) })
     }
 
     /// The same on a given server.
     pub fn on_server(administrator_url: &str) -> Result<Self> {
-        let database = TestDatabase::create_on(administrator_url, &empty(), |_url| Ok(()))?;
+        let database = TestDatabase::create_on(administrator_url, &empty_template(), |_url| Ok(()))?;
         Ok(Self { storage: Storage::Postgres(database) })
     }
 
@@ -118,7 +118,7 @@ impl Installation {
     }
 
     /// Starts `assay migrate`.
-    pub fn migrate(&self) -> Result<Migrate> {
+    pub fn start_migrate(&self) -> Result<Migrate> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("ASSAY_"))
         {
@@ -136,12 +136,12 @@ impl Installation {
     }
 
     /// Runs `assay migrate`, which must succeed; returns its output.
-    pub fn migrated(&self) -> Result<String> {
-        self.migrate()?.finish()?.succeeded()
+    pub fn run_migrate(&self) -> Result<String> {
+        self.start_migrate()?.finish()?.succeeded()
     }
 }
 
-fn empty() -> Template {
+fn empty_template() -> Template {
     let template = Template::new("migrations", "roles and schemas");
     services().into_iter().fold(template, |template, service| template.owned_by(service.owner))
 }
@@ -158,20 +158,20 @@ pub struct Finished(Output);
 impl Migrate {
     /// Whether it has ended.
     pub fn has_ended(&mut self) -> Result<bool> {
-        let child = self.0.as_mut().context("it was taken")?;
+        let child = self.0.as_mut().context("`assay migrate` has already been awaited")?;
         Ok(child.try_wait()?.is_some())
     }
 
     /// SIGKILL.
     pub fn kill(mut self) -> Result<Finished> {
-        let child = self.0.as_mut().context("it was taken")?;
+        let child = self.0.as_mut().context("`assay migrate` has already been awaited")?;
         child.kill()?;
         self.finish()
     }
 
     pub fn finish(mut self) -> Result<Finished> {
         wait_for("the end of `assay migrate`", LIMIT, || Ok(self.has_ended()?.then_some(())))?;
-        let child = self.0.take().context("it was taken")?;
+        let child = self.0.take().context("`assay migrate` has already been awaited")?;
         Ok(Finished(child.wait_with_output()?))
     }
 }

@@ -9,7 +9,7 @@ use crate::installation::{Installation, LIMIT, Migrate, Service, services};
 #[test]
 fn killed_migration_is_completed_by_the_next_run_on_postgres() -> Result<()> {
     let undisturbed = Installation::on_postgres()?;
-    undisturbed.migrated()?;
+    undisturbed.run_migrate()?;
     for service in services() {
         let installation = Installation::on_postgres()?;
         // Kill each migration in turn.
@@ -17,7 +17,7 @@ fn killed_migration_is_completed_by_the_next_run_on_postgres() -> Result<()> {
             kill_next(&installation, service)?;
             installation.schema(service)?.apply_next()?;
         }
-        installation.migrated()?;
+        installation.run_migrate()?;
         ensure!(installation.dump()? == undisturbed.dump()?, "{}: not completed", service.owner.schema);
     }
     Ok(())
@@ -46,7 +46,7 @@ fn start_and_wait(
     installation: &Installation,
     mut blocked: BlockedMigrations,
 ) -> Result<(Migrate, BlockedMigrations)> {
-    let mut migrate = installation.migrate()?;
+    let mut migrate = installation.start_migrate()?;
     wait_for("a migration to wait at its end", LIMIT, || {
         ensure!(!migrate.has_ended()?, "assay migrate ended instead of waiting");
         Ok(blocked.has_waiting_migration()?.then_some(()))
@@ -57,20 +57,20 @@ fn start_and_wait(
 #[test]
 fn killed_migration_is_completed_by_the_next_run_on_sqlite() -> Result<()> {
     let undisturbed = Installation::on_sqlite()?;
-    undisturbed.migrated()?;
+    undisturbed.run_migrate()?;
     for service in services() {
         let count = Installation::on_sqlite()?.schema(service)?.pending()?.len();
         // SQLite cannot be blocked inside a transaction: kill some time after this many migrations.
         for applied in 0..=count {
             let installation = Installation::on_sqlite()?;
             let mut schema = installation.schema(service)?;
-            let mut migrate = installation.migrate()?;
+            let mut migrate = installation.start_migrate()?;
             wait_for("migrations to be applied", LIMIT, || {
                 Ok((schema.applied().is_ok_and(|done| done.len() >= applied) || migrate.has_ended()?)
                     .then_some(()))
             })?;
             migrate.kill()?;
-            installation.migrated()?;
+            installation.run_migrate()?;
             ensure!(installation.dump()? == undisturbed.dump()?, "{applied} of {}", service.owner.schema);
         }
     }
@@ -88,7 +88,7 @@ fn migration_is_completed_after_postgres_is_killed() -> Result<()> {
     let server = PrivatePostgres::start(&options)?;
     let mut installation = Installation::on_server(&server.url())?;
     let undisturbed = Installation::on_postgres()?;
-    undisturbed.migrated()?;
+    undisturbed.run_migrate()?;
     let [.., service] = services();
     let mut schema = installation.schema(service)?;
     schema.apply_next()?;
@@ -105,7 +105,7 @@ fn migration_is_completed_after_postgres_is_killed() -> Result<()> {
     installation.server_moved_to(&server.url())?;
     let mut schema = installation.schema(service)?;
     ensure!(schema.pending()?.first() == Some(&next) && schema.dump()? == before, "a part of {next} stayed");
-    installation.migrated()?;
+    installation.run_migrate()?;
     ensure!(installation.dump()? == undisturbed.dump()?, "not completed");
     Ok(())
 }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-/// Prefix of the comment that names the release since which a removed object is unused.
+/// Prefix of the comment that permits a removal: no release from the named one on uses the removed object.
 const CONTRACT: &str = "-- contract: unused since ";
 
 /// Problems of a migration that is applied while the previous release still runs. A file marked as the contraction of an
 /// earlier expansion has none.
-pub fn breaks_previous_release(sql: &str) -> Vec<String> {
+pub fn problems_for_previous_release(sql: &str) -> Vec<String> {
     if is_contraction(sql) {
         return Vec::new();
     }
@@ -28,7 +28,7 @@ fn is_contraction(sql: &str) -> bool {
     })
 }
 
-/// Upper-case, without comments and the bodies of functions, single spaces.
+/// The statements in upper case, without comments and function bodies, with single spaces.
 fn statements(sql: &str) -> Vec<String> {
     let without_comments: String =
         sql.lines().map(|line| line.split("--").next().unwrap_or_default()).collect::<Vec<_>>().join("\n");
@@ -120,7 +120,7 @@ fn additive_statements_are_allowed() {
         "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN DROP TABLE t; END $$;",
         "-- contract: unused since 1.4.0 (the readers went with 1.3.0)\nALTER TABLE t DROP COLUMN a;",
     ] {
-        assert_eq!(breaks_previous_release(sql), Vec::<String>::new(), "{sql}");
+        assert_eq!(problems_for_previous_release(sql), Vec::<String>::new(), "{sql}");
     }
 }
 
@@ -148,6 +148,6 @@ fn breaking_statements_are_found() {
         "-- contract: unused for long\nALTER TABLE t DROP COLUMN a;",
         "ALTER TABLE t DROP COLUMN a; -- contract: unused since 1.4.0",
     ] {
-        assert_eq!(breaks_previous_release(sql).len(), 1, "{sql}");
+        assert_eq!(problems_for_previous_release(sql).len(), 1, "{sql}");
     }
 }

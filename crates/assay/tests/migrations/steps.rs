@@ -31,12 +31,13 @@ fn walk(schema: &mut SchemaSteps) -> Result<()> {
     ensure!(levels.len() == order.len() + 1 && order.len() > 1, "{} levels of {order:?}", levels.len());
     for (level, name) in order.iter().enumerate().rev() {
         ensure!(schema.revert_last()?.as_ref() == Some(name), "{name} was not the last one");
-        same(&schema.dump()?, &levels[level]).with_context(|| format!("after {name} was reverted"))?;
+        ensure_same(&schema.dump()?, &levels[level]).with_context(|| format!("after {name} was reverted"))?;
     }
     ensure!(schema.revert_last()?.is_none() && schema.applied()?.is_empty(), "something is left");
     let again = apply_all(schema)?;
     for (level, name) in order.iter().enumerate() {
-        same(&again[level + 1], &levels[level + 1]).with_context(|| format!("{name}, applied again"))?;
+        ensure_same(&again[level + 1], &levels[level + 1])
+            .with_context(|| format!("{name}, applied again"))?;
     }
     Ok(())
 }
@@ -52,7 +53,7 @@ fn apply_all(schema: &mut SchemaSteps) -> Result<Vec<String>> {
     Ok(levels)
 }
 
-fn same(found: &str, expected: &str) -> Result<()> {
+fn ensure_same(found: &str, expected: &str) -> Result<()> {
     let lines = |dump: &str| dump.lines().map(str::to_owned).collect::<BTreeSet<_>>();
     let (has, should_have) = (lines(found), lines(expected));
     let more: Vec<_> = has.difference(&should_have).collect();

@@ -1,4 +1,4 @@
-//! Certificates, by the `openssl` command.
+//! Certificates, made by the `openssl` command.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 use tempfile::TempDir;
 
-/// What `openssl req` must find, instead of the machine's own settings.
+/// A minimal configuration of `openssl req`, in place of the machine's.
 const CONFIGURATION: &str = "[req]\ndistinguished_name = name\n[name]\n";
 
-/// An authority with its certificates, in a folder of its own.
+/// A certificate authority and its certificates, in a temporary folder.
 pub struct Authority {
     folder: TempDir,
 }
@@ -26,7 +26,7 @@ impl Authority {
         let folder = tempfile::tempdir()?;
         fs::write(folder.path().join("openssl.cnf"), CONFIGURATION)?;
         let this = Self { folder };
-        this.request("authority", &["-addext", "basicConstraints=critical,CA:TRUE"])?;
+        this.create_certificate("authority", &["-addext", "basicConstraints=critical,CA:TRUE"])?;
         Ok(this)
     }
 
@@ -41,14 +41,17 @@ impl Authority {
         let issuer = self.path("authority.crt");
         let key = self.path("authority.key");
         let arguments = ["-addext", &alternative, "-addext", "basicConstraints=critical,CA:FALSE"];
-        self.request(name, &[&arguments[..], &["-CA", text(&issuer)?, "-CAkey", text(&key)?]].concat())?;
+        self.create_certificate(
+            name,
+            &[&arguments[..], &["-CA", text(&issuer)?, "-CAkey", text(&key)?]].concat(),
+        )?;
         Ok(Certificate {
             certificate: self.path(&format!("{name}.crt")),
             key: self.path(&format!("{name}.key")),
         })
     }
 
-    fn request(&self, name: &str, arguments: &[&str]) -> Result<()> {
+    fn create_certificate(&self, name: &str, arguments: &[&str]) -> Result<()> {
         let output = Command::new("openssl")
             .args(["req", "-x509", "-nodes", "-days", "2", "-config", "openssl.cnf"])
             .args(["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"])
@@ -67,7 +70,7 @@ impl Authority {
     }
 }
 
-/// A path of ours, which is text.
+/// The path as text. The paths of these tests are UTF-8.
 pub fn text(path: &Path) -> Result<&str> {
     path.to_str().context("a path is not text")
 }

@@ -1,4 +1,4 @@
-//! What connections verify, by the parameters of the address.
+//! What a connection verifies, depending on the parameters of its address.
 
 use std::time::Duration;
 
@@ -20,31 +20,31 @@ struct Session {
     ssl: bool,
 }
 
-/// Whether the session that an address leads to is encrypted, as the server sees it; or why there is none.
-async fn session(url: &str) -> Result<Result<bool, String>> {
+/// Connects. Returns whether the server reports the session as encrypted, or why the connection failed.
+async fn is_encrypted(url: &str) -> Result<Result<bool, String>> {
     let settings = DatabaseSettings { database_url: url.to_owned().into(), database_pool_size: 1 };
     let Database::Postgres(postgres) = Database::open(&settings, "ingest")? else {
         bail!("another database")
     };
-    let asking = async {
+    let query_until_connected = async {
         loop {
             let query = sql_query("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()");
             let answer = postgres
                 .run(move |connection| query.get_result::<Session>(connection).map_err(DatabaseError::from));
             match answer.await {
                 Ok(session) => return Ok(Ok(session.ssl)),
-                // Without a cause the attempt is still under way.
+                // Without a cause the attempt is still in progress.
                 Err(error) if error.to_string().ends_with("waiting for connection") => {}
                 Err(DatabaseError::Unavailable(cause)) => return Ok(Err(cause)),
                 Err(error) => return Err(error.into()),
             }
         }
     };
-    tokio::time::timeout(LIMIT, asking).await.context("no answer")?
+    tokio::time::timeout(LIMIT, query_until_connected).await.context("no answer")?
 }
 
 async fn refusal(url: &str) -> Result<String> {
-    match session(url).await? {
+    match is_encrypted(url).await? {
         Ok(encrypted) => bail!("connected, encrypted: {encrypted}"),
         Err(cause) => Ok(cause),
     }
@@ -55,24 +55,24 @@ async fn server_that_demands_tls_is_used_over_tls() -> Result<()> {
     let server = TlsServer::start()?;
     let plain = refusal(&server.url(HOST, "sslmode=disable")).await?;
     assert!(plain.contains("no encryption"), "{plain}");
-    assert_eq!(session(&server.url(HOST, "sslmode=require")).await?, Ok(true));
+    assert_eq!(is_encrypted(&server.url(HOST, "sslmode=require")).await?, Ok(true));
     // Not verified: the name of the host is not in the certificate.
-    assert_eq!(session(&server.url(OTHER_HOST, "sslmode=require")).await?, Ok(true));
+    assert_eq!(is_encrypted(&server.url(OTHER_HOST, "sslmode=require")).await?, Ok(true));
     Ok(())
 }
 
 #[tokio::test]
 async fn address_without_a_mode_uses_tls_where_the_server_has_it() -> Result<()> {
     let server = TlsServer::start()?;
-    assert_eq!(session(&server.url(HOST, "application_name=test")).await?, Ok(true));
-    assert_eq!(session(services::postgres()?).await?, Ok(false));
+    assert_eq!(is_encrypted(&server.url(HOST, "application_name=test")).await?, Ok(true));
+    assert_eq!(is_encrypted(services::postgres()?).await?, Ok(false));
     Ok(())
 }
 
 #[tokio::test]
 async fn server_is_verified_by_the_authority_in_the_file() -> Result<()> {
     let server = TlsServer::start()?;
-    assert_eq!(session(&server.url(HOST, &server.verify_full()?)).await?, Ok(true));
+    assert_eq!(is_encrypted(&server.url(HOST, &server.verify_full()?)).await?, Ok(true));
     Ok(())
 }
 
@@ -96,7 +96,7 @@ async fn certificate_of_another_host_is_refused() -> Result<()> {
     assert!(cause.contains("does not match host name \"127.0.0.1\""), "{cause}");
     // `verify-ca` does not look at the name.
     let url = server.url(OTHER_HOST, &full.replace("verify-full", "verify-ca"));
-    assert_eq!(session(&url).await?, Ok(true));
+    assert_eq!(is_encrypted(&url).await?, Ok(true));
     Ok(())
 }
 
@@ -128,6 +128,6 @@ async fn client_certificate_is_presented() -> Result<()> {
     let client = server.authority().issue("client")?;
     let (certificate, key) = (text(&client.certificate)?, text(&client.key)?);
     let url = server.url(HOST, &format!("{full}&sslcert={certificate}&sslkey={key}"));
-    assert_eq!(session(&url).await?, Ok(true));
+    assert_eq!(is_encrypted(&url).await?, Ok(true));
     Ok(())
 }

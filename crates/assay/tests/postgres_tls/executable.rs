@@ -1,4 +1,4 @@
-//! What the executable says and does about certificates.
+//! Certificate errors of the executable, and recovery from them.
 
 use std::fs;
 use std::path::Path;

@@ -60,11 +60,11 @@ fn launcher(server: &TlsServer, folder: &Path) -> Result<Launcher> {
         .context("an address")?
         .1
         .replace("/postgres?", &format!("/{DATABASE}?"));
-    for role in databases() {
-        let url = format!("postgres://{}:{password}@{address}", role.owner.role);
-        settings.insert(role.setting.to_owned(), url);
+    for database in databases() {
+        let url = format!("postgres://{}:{password}@{address}", database.owner.role);
+        settings.insert(database.setting.to_owned(), url);
     }
-    let own = [
+    let others = [
         ("ASSAY_BUS__URL", services::rabbit()?.to_owned()),
         ("ASSAY_BUS__NAMESPACE", random_name("tls")?),
         ("ASSAY_OBJECTS__URL", format!("file://{}", folder.join("objects").display())),
@@ -72,7 +72,7 @@ fn launcher(server: &TlsServer, folder: &Path) -> Result<Launcher> {
         ("ASSAY_SECURITY__SIGNING_KEYS", format!("k1:{}", random_name("a-secret-of-this-stack-keys")?)),
         ("ASSAY_TELEMETRY__METRICS_LISTEN", String::new()),
     ];
-    settings.extend(own.map(|(name, value)| (name.to_owned(), value)));
+    settings.extend(others.map(|(name, value)| (name.to_owned(), value)));
     set_addresses(&mut settings)?;
     let program = env!("CARGO_BIN_EXE_assay").into();
     Ok(Launcher { program, folder: folder.to_owned(), logs: folder.to_owned(), settings })

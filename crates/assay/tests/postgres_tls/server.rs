@@ -69,12 +69,12 @@ impl TlsServer {
         &self.authority
     }
 
-    /// The administrator's address of the server under a name, with parameters.
+    /// The administrator's address, with this host and these parameters.
     pub fn url(&self, host: &str, parameters: &str) -> String {
         format!("{}?{parameters}", self.postgres.url().replace("@127.0.0.1:", &format!("@{host}:")))
     }
 
-    /// The parameters that verify everything, by the server's own authority.
+    /// The parameters that verify certificate and host by the server's own authority.
     pub fn verify_full(&self) -> Result<String> {
         verify_full(&self.authority.certificate())
     }
@@ -88,7 +88,7 @@ impl TlsServer {
     }
 }
 
-/// The parameters that verify everything, by the authority in a file.
+/// The parameters that verify certificate and host by the authority in a file.
 pub fn verify_full(file: &Path) -> Result<String> {
     Ok(format!("sslmode=verify-full&sslrootcert={}", text(file)?))
 }

@@ -64,7 +64,7 @@ pub(crate) async fn list_evaluations(
         FilterParameters,
         ("by" = Option<Vec<String>>, Query, description = "Dimension of a breakdown, at most two, the outer one first: `ai_tool`, `agent`, `involvement`, `language`, `source`, `resolution`, `resolved_by`, `basis`, `charge`, `charge_reason`, `handoff`, `band`, `flag`, `scorer` or `status`"),
         ("step" = Option<String>, Query, description = "Parts of a series: `day` or `week`; whole weeks together where a period with an open end would have more than 800"),
-        ("compare" = Option<String>, Query, description = "A period beside it: `previous`, of the same length, or the same dates a `year` before; needs `from` and `to`"),
+        ("compare" = Option<String>, Query, description = "Period to compare with: `previous`, of the same length, or the same dates a `year` before; needs `from` and `to`"),
     ),
     responses(
         (status = 200, description = "The summary", body = Summary, headers(("ETag" = String, description = "For `If-None-Match`"))),

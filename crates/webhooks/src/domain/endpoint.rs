@@ -39,7 +39,11 @@ impl Endpoint {
     #[must_use]
     pub fn changed(mut self, change: WebhookChange, now: Timestamp) -> Self {
         let WebhookChange { url, description, events, axis_low_score_below, enabled } = change;
-        self.url = url.unwrap_or(self.url);
+        if let Some(url) = url.filter(|url| *url != self.url) {
+            self.url = url;
+            // The failures were those of the previous URL.
+            self.failing_since = None;
+        }
         self.description = description.or(self.description).filter(|text| !text.is_empty());
         self.events = events.unwrap_or(self.events);
         self.low_score_below = axis_low_score_below.unwrap_or(self.low_score_below);

@@ -28,6 +28,7 @@ on_both_databases! { Fixture {
     message_without_payload_is_not_sent,
     late_response_of_previous_url_does_not_disable,
     given_up_messages_of_previous_url_do_not_count,
+    failures_of_previous_url_are_forgotten,
     unknown_event_names_do_not_block_messages,
 } }
 
@@ -256,6 +257,26 @@ async fn given_up_messages_of_previous_url_do_not_count(fixture: Fixture) -> Res
         assert!(fixture.record_attempt(claim, 500, RetryDecision::GivenUp, later(6 * day)).await?);
     }
     assert!(fixture.find(endpoint.id).await?.enabled);
+    Ok(())
+}
+
+async fn failures_of_previous_url_are_forgotten(fixture: Fixture) -> Result<()> {
+    let day = 24 * 60 * 60;
+    let endpoint = fixture.create().await?;
+    fixture.announce(6).await?;
+    for time in [NOW, later(4 * day), later(4 * day), later(4 * day)] {
+        let claim = fixture.claim_one(time).await?;
+        fixture.record_attempt(claim, 500, RetryDecision::GivenUp, time).await?;
+    }
+    let new_url = WebhookChange { url: Some("https://new.example.com/".into()), ..WebhookChange::default() };
+    fixture.store.change(fixture.organization_id, endpoint.id, new_url, later(5 * day)).await?;
+    assert_eq!(fixture.find(endpoint.id).await?.failing_since, None);
+    for _ in 0..2 {
+        let claim = fixture.claim_one(later(6 * day)).await?;
+        fixture.record_attempt(claim, 500, RetryDecision::GivenUp, later(6 * day)).await?;
+    }
+    let found = fixture.find(endpoint.id).await?;
+    assert_eq!((found.enabled, found.failing_since), (true, Some(later(6 * day))));
     Ok(())
 }
 

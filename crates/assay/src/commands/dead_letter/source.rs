@@ -35,7 +35,7 @@ pub enum DeadLetterSource {
     Queue {
         bus: Bus,
         queue: String,
-        /// Whether the operator named it: then it must exist.
+        /// Whether the operator named the queue; a named queue must exist.
         is_named: bool,
     },
     /// The dead events of a service.
@@ -71,7 +71,7 @@ impl DeadLetterSource {
             let outboxes = installation::open_outboxes(&settings).await?;
             return outbox_sources(outboxes, location.queue.as_deref());
         }
-        // A service, not a queue: events that the broker refused for themselves.
+        // A service, not a queue: its outbox has the events that the broker refused because of the event itself.
         if let Some(service) = location.queue.as_deref().filter(|queue| !queue.contains('.')) {
             let outboxes = installation::open_outboxes(&settings).await?;
             return outbox_sources(outboxes, Some(service));
@@ -187,7 +187,7 @@ fn outbox_sources(outboxes: Vec<ServiceOutbox>, named: Option<&str>) -> Result<V
     Ok(outboxes.into_iter().filter(is_selected).map(DeadLetterSource::Outbox).collect())
 }
 
-/// Handles the events that are dead now; one that dies again meanwhile is left for the next call.
+/// Handles as many events as are dead now; one that dies again meanwhile is left for the next call.
 async fn apply_to_all(outbox: &Outbox, action: DeadLetterAction) -> Result<Vec<String>> {
     let mut remaining = outbox.status().await?.dead;
     let mut affected = Vec::new();
@@ -239,7 +239,7 @@ fn summary_of_event(event: &DeadEvent) -> Summary {
     }
 }
 
-/// Foreign messages have no id: a digest of the content stands in.
+/// The event id, or a digest of the content for a foreign message, which has none.
 fn id_of(letter: &DeadLetter) -> String {
     letter.event_id.clone().unwrap_or_else(|| {
         let digest = Sha256::digest(&letter.payload);

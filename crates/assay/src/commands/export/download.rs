@@ -13,7 +13,7 @@ use super::sink::{Sink, WrittenFile};
 use super::wait::read;
 use crate::api::{Api, Problem, backoff, client_without_key, is_temporary};
 
-/// Consecutive attempts without progress.
+/// Maximum number of consecutive attempts without progress.
 const ATTEMPTS: u16 = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

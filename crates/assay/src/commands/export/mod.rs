@@ -35,7 +35,7 @@ pub async fn run(arguments: ExportArguments) -> Result<ExitCode> {
         return Err(WrongUsage::new(format!("--from {from} lies behind --to {to}: exchange them")).into());
     }
     let api = Api::new(&arguments.service, ATTEMPTS)?;
-    // Before the export is created: an existing file is the likeliest mistake.
+    // Before the export is created, so that a mistake such as an existing file has no effect.
     let out = arguments.out.clone().unwrap_or_else(|| default_name(&arguments));
     sink::ensure_writable(&out, arguments.force)?;
     let mut stop = StopSignals::listen()?;
@@ -110,7 +110,7 @@ async fn create(api: &Api, kind: ExportKind, filters: ExportFilters) -> Result<E
     api.json(&call).await
 }
 
-/// What the file may lack. `None` if it has everything, or the service is too old to say.
+/// A warning when rows may be missing. `None` for a complete file, or when an older service does not tell.
 fn incompleteness(export: &Export) -> Option<String> {
     if export.evaluations_complete != Some(false) {
         return None;

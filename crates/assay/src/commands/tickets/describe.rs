@@ -13,9 +13,9 @@ const MAX_QUOTES: usize = 3;
 
 pub fn ticket_text(ticket: &Ticket) -> String {
     let mut page = Page::default();
-    page.fact("Ticket", &format!("{} ({})", ticket.id, one_line(&ticket.external_id)));
-    page.fact("Subject", if ticket.subject.is_empty() { "none" } else { &ticket.subject });
-    page.fact("Imported", &ticket.created_at.to_string());
+    page.field("Ticket", &format!("{} ({})", ticket.id, one_line(&ticket.external_id)));
+    page.field("Subject", if ticket.subject.is_empty() { "none" } else { &ticket.subject });
+    page.field("Imported", &ticket.created_at.to_string());
     page.text
 }
 
@@ -23,15 +23,15 @@ pub fn evaluation_text(evaluation: &TicketEvaluation) -> String {
     let mut page = Page::default();
     match evaluation {
         TicketEvaluation::Done { id, created_at, evaluation, .. } => {
-            page.fact("Evaluation", &format!("{id}, {created_at}"));
+            page.field("Evaluation", &format!("{id}, {created_at}"));
             page.evaluation(evaluation);
         }
         TicketEvaluation::Unscored { status: UnscoredStatus::Pending, .. } => {
-            page.fact("Evaluation", "pending: it comes within seconds, ask again");
+            page.field("Evaluation", "pending: it comes within seconds, ask again");
         }
         TicketEvaluation::Unscored { status: UnscoredStatus::Failed, error_message, .. } => {
             let message = error_message.as_deref().unwrap_or("without an explanation");
-            page.fact("Evaluation", &format!("failed: {message}"));
+            page.field("Evaluation", &format!("failed: {message}"));
         }
     }
     page.text
@@ -43,14 +43,14 @@ struct Page {
 }
 
 impl Page {
-    /// The only way of untrusted texts to the terminal.
+    /// Removes control characters: all untrusted text must be written by this method.
     fn line(&mut self, indent: usize, text: &str) {
         self.text.push_str(&" ".repeat(indent));
         self.text.push_str(one_line(text).trim_end());
         self.text.push('\n');
     }
 
-    fn fact(&mut self, name: &str, value: &str) {
+    fn field(&mut self, name: &str, value: &str) {
         self.line(0, &format!("{name:12} {value}"));
     }
 
@@ -59,23 +59,23 @@ impl Page {
         self.text.push('\n');
         match &evaluation.axis {
             Some(axis) => self.axis(axis, &evaluation.evidence),
-            None => self.fact("AXIS", "not applicable: no AI message, or no customer message"),
+            None => self.field("AXIS", "not applicable: no AI message, or no customer message"),
         }
         self.text.push('\n');
         self.audit(evaluation);
         self.text.push('\n');
         let flags: Vec<&str> = evaluation.flags.iter().map(|flag| flag.as_str()).collect();
-        self.fact("Flags", if flags.is_empty() { "none".to_owned() } else { flags.join(", ") }.as_str());
+        self.field("Flags", if flags.is_empty() { "none".to_owned() } else { flags.join(", ") }.as_str());
         let scorer = &evaluation.scorer;
         let model = scorer.judge_model.as_deref().map(|model| format!(", {model}")).unwrap_or_default();
-        self.fact("Scorer", &format!("{} {}{model}", scorer.kind.as_str(), scorer.version));
+        self.field("Scorer", &format!("{} {}{model}", scorer.kind.as_str(), scorer.version));
     }
 
     fn transcript(&mut self, evaluation: &Evaluation) {
         let (timeline, counts) = (&evaluation.timeline, &evaluation.counts);
-        self.fact("Conversation", &format!("{} to {}", timeline.started_at, timeline.ended_at));
+        self.field("Conversation", &format!("{} to {}", timeline.started_at, timeline.ended_at));
         if let Some(seconds) = timeline.first_response_seconds {
-            self.fact("First answer", &format!("after {}", duration_text(seconds)));
+            self.field("First answer", &format!("after {}", duration_text(seconds)));
         }
         let items = [
             (counts.customer, "customer"),
@@ -90,7 +90,7 @@ impl Page {
             .filter(|(count, _)| *count > 0)
             .map(|(count, name)| format!("{count} {name}"))
             .collect();
-        self.fact("Messages", &items.join(", "));
+        self.field("Messages", &items.join(", "));
         let agents: Vec<String> = evaluation
             .ai_tools
             .iter()
@@ -102,11 +102,11 @@ impl Page {
             .collect();
         let involved = evaluation.ai_involvement.as_str();
         let agents = if agents.is_empty() { String::new() } else { format!(": {}", agents.join(", ")) };
-        self.fact("AI", &format!("{involved}{agents}"));
+        self.field("AI", &format!("{involved}{agents}"));
     }
 
     fn axis(&mut self, axis: &Axis, evidence: &[Evidence]) {
-        self.fact(
+        self.field(
             "AXIS",
             &format!("{} {}, {} without handoff", axis.score, axis.band.as_str(), axis.excluding_handoff),
         );
@@ -129,7 +129,7 @@ impl Page {
 
     fn audit(&mut self, evaluation: &Evaluation) {
         let resolution = &evaluation.resolution;
-        self.fact(
+        self.field(
             "Resolution",
             &format!(
                 "{} by {}, {}, confidence {:.2}",
@@ -143,15 +143,15 @@ impl Page {
         self.quotes(resolution.evidence.clone(), &evaluation.evidence);
         let reasons: Vec<&str> = evaluation.charge.reasons.iter().map(|reason| reason.as_str()).collect();
         let reasons = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join(", ")) };
-        self.fact("Charge", &format!("{}{reasons}", evaluation.charge.assessment.as_str()));
+        self.field("Charge", &format!("{}{reasons}", evaluation.charge.assessment.as_str()));
         let handoff = &evaluation.handoff;
         let by = handoff.requested_by.filter(|_| handoff.state != HandoffState::None);
         let by = by.map(|by| format!(", asked for by {}", by.as_str())).unwrap_or_default();
-        self.fact("Handoff", &format!("{}{by}", handoff.state.as_str()));
-        let mood = &evaluation.sentiment;
-        self.fact(
+        self.field("Handoff", &format!("{}{by}", handoff.state.as_str()));
+        let sentiment = &evaluation.sentiment;
+        self.field(
             "Sentiment",
-            &format!("{} at first, {} at the end", mood.start.as_str(), mood.end.as_str()),
+            &format!("{} at first, {} at the end", sentiment.start.as_str(), sentiment.end.as_str()),
         );
     }
 

@@ -3,8 +3,8 @@
 
 use std::borrow::Cow;
 
-/// Elements that stand on lines of their own.
-const BLOCKS: [&str; 20] = [
+/// Elements that begin and end a line.
+const BLOCKS: [&str; 24] = [
     "address",
     "article",
     "blockquote",
@@ -21,14 +21,15 @@ const BLOCKS: [&str; 20] = [
     "h5",
     "h6",
     "header",
+    "li",
+    "ol",
     "p",
     "pre",
     "section",
     "table",
+    "tr",
+    "ul",
 ];
-
-/// The same, for items of lists and tables.
-const LINES: [&str; 4] = ["li", "ol", "tr", "ul"];
 
 /// Elements whose content is not displayed.
 const HIDDEN: [&str; 4] = ["head", "script", "style", "title"];
@@ -103,7 +104,7 @@ pub fn text_of(html: &str) -> String {
                 text.begin_line();
                 text.add("- ");
             }
-            (name, _) if BLOCKS.contains(&name) || LINES.contains(&name) => text.begin_line(),
+            (name, _) if BLOCKS.contains(&name) => text.begin_line(),
             ("td" | "th", true) => text.add(" "),
             _ => {}
         }

@@ -6,8 +6,8 @@
 //!
 //! - `source` is the first message; a part with a text is a message of its author; a `note` is an internal comment.
 //! - A part without a text (assignment, close, snooze and so on) is a system event that says what happened.
-//! - `user`, `lead` and `contact` are customers, `admin` and `team` teammates. A `bot` is the AI agent that the user named;
-//!   one that Intercom says is not its AI agent (`from_ai_agent: false`) is a workflow, and so the system.
+//! - `user`, `lead` and `contact` are customers, `admin` and `team` teammates. A `bot` is the AI agent of `--ai-agent`;
+//!   with `from_ai_agent: false` it is a workflow, and therefore the system.
 //! - Texts are HTML, times are seconds.
 
 use assay_contracts::conversation::{AiTool, Author, Message, MessageKind};
@@ -211,8 +211,8 @@ fn author_of(person: &Person, ai: &AiAuthors) -> Result<(Author, Option<AiTool>)
     let agent = match person.kind.as_str() {
         _ if named.is_some() => named,
         "bot" if person.from_ai_agent == Some(false) && !is_intercom_ai => None,
-        "bot" => Some(ai.default_agent.as_ref().ok_or_else(|| unnamed_bot(id.as_deref()))?),
-        _ if is_intercom_ai => Some(ai.default_agent.as_ref().ok_or_else(|| unnamed_bot(id.as_deref()))?),
+        "bot" => Some(ai.default_agent.as_ref().ok_or_else(|| unmapped_bot(id.as_deref()))?),
+        _ if is_intercom_ai => Some(ai.default_agent.as_ref().ok_or_else(|| unmapped_bot(id.as_deref()))?),
         _ => None,
     };
     if let Some(agent) = agent {
@@ -229,7 +229,7 @@ fn author_of(person: &Person, ai: &AiAuthors) -> Result<(Author, Option<AiTool>)
     Ok((author, None))
 }
 
-fn unnamed_bot(id: Option<&str>) -> String {
+fn unmapped_bot(id: Option<&str>) -> String {
     let id = id.unwrap_or("ID");
     format!(
         "bot {id} wrote it: name the registered agent that it is, by --ai-agent or by --ai-author {id}=AGENT"

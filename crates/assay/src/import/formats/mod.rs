@@ -29,7 +29,7 @@ pub enum Format {
     Intercom(Mapping),
 }
 
-/// What the input does not say and the user has to.
+/// Facts that the input lacks and the user supplies.
 #[derive(Debug, Clone, Default)]
 pub struct Mapping {
     /// `source_account_id` of all requests.
@@ -129,7 +129,7 @@ impl Draft {
             return Err("it has no message with a text".to_owned());
         }
         messages.sort_by_key(|message| message.timestamp);
-        let (messages, left_out) = shortened(messages);
+        let (messages, left_out) = drop_middle(messages);
         let subject = subject.as_deref().map(str::trim).filter(|subject| !subject.is_empty());
         let body =
             Body { ticket_id: &ticket_id, source, source_account_id: account, subject, messages: &messages };
@@ -138,8 +138,8 @@ impl Draft {
     }
 }
 
-/// The messages to send, and the number dropped.
-fn shortened<T>(mut messages: Vec<T>) -> (Vec<T>, usize) {
+/// Drops the messages beyond the limit. Returns the others and the number dropped.
+fn drop_middle<T>(mut messages: Vec<T>) -> (Vec<T>, usize) {
     let left_out = messages.len().saturating_sub(MAX_MESSAGES);
     if left_out > 0 {
         messages.drain(FIRST_KEPT..messages.len() - LAST_KEPT);
@@ -192,11 +192,11 @@ mod tests {
     #[test]
     fn long_conversation_keeps_first_ten_and_last_forty() {
         for count in [0, 1, 50] {
-            assert_eq!(shortened((0..count).collect()), ((0..count).collect::<Vec<_>>(), 0));
+            assert_eq!(drop_middle((0..count).collect()), ((0..count).collect::<Vec<_>>(), 0));
         }
         for count in [51, 500] {
             let expected: Vec<_> = (0..10).chain(count - 40..count).collect();
-            assert_eq!(shortened((0..count).collect()), (expected, count - 50));
+            assert_eq!(drop_middle((0..count).collect()), (expected, count - 50));
         }
     }
 }

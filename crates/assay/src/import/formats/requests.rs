@@ -1,11 +1,11 @@
-//! Our own format: one request body per line, sent unchanged unless it has too many messages.
+//! Assay's own format: one request body per line, sent unchanged unless it has too many messages.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Converted, Request, shortened};
+use super::{Converted, Request, drop_middle};
 
 #[derive(Deserialize)]
 struct WithMessages<'a> {
@@ -22,7 +22,7 @@ pub fn convert(line: Vec<u8>) -> Converted {
 /// The shortened body and the number of dropped messages; `None` when nothing has to be dropped.
 fn shorten(line: &[u8]) -> Option<(Vec<u8>, usize)> {
     let WithMessages { messages } = serde_json::from_slice(line).ok()?;
-    let (messages, left_out) = shortened(messages);
+    let (messages, left_out) = drop_middle(messages);
     if left_out == 0 {
         return None;
     }

@@ -2,12 +2,12 @@
 //! Comments", "Users", "Side-Loading" and "Incremental Exports").
 //!
 //! One conversation is either what "Show Ticket" and "List Comments" (with `include=users`) answer, put into one object,
-//! `{"ticket": {…}, "comments": […], "users": […]}`, or a ticket that holds its `comments` itself. Several of them may come
-//! in an array, or as a page `{"tickets": […], "users": […]}`, whose `users` count for all of its tickets.
+//! `{"ticket": {…}, "comments": […], "users": […]}`, or a ticket with a member `comments`. Several of them may come in
+//! an array, or as a page `{"tickets": […], "users": […]}`, whose `users` apply to all of its tickets.
 //!
 //! - A comment with `public: false` is an internal comment, any other a message.
-//! - The author is an AI agent when the user said so; the customer when it is the ticket's requester, or a user whose `role`
-//!   is `end-user`; a teammate when the role is `agent` or `admin`; the system when the id is -1, as in Zendesk.
+//! - The author is an AI agent when `--ai-author` has its id; the customer when it is the ticket's requester, or a user whose
+//!   `role` is `end-user`; a teammate when the role is `agent` or `admin`; the system when the id is -1, as in Zendesk.
 //! - The text is `plain_body`, else `body`, else that of `html_body`.
 
 use std::cell::OnceCell;
@@ -81,8 +81,8 @@ pub fn convert(line: Vec<u8>, mapping: &Mapping) -> Vec<Converted> {
     // A page lists its users once for all of its tickets, so parse them once.
     let users: OnceCell<Result<Users, String>> = OnceCell::new();
     parse(line, "tickets", |item, page| {
-        let of_page = users.get_or_init(|| read_users(&page["users"])).as_ref().map_err(String::clone)?;
-        request_of(item, of_page, mapping)
+        let page_users = users.get_or_init(|| read_users(&page["users"])).as_ref().map_err(String::clone)?;
+        request_of(item, page_users, mapping)
     })
 }
 
@@ -94,7 +94,7 @@ fn read_users(users: &Value) -> Result<Users, String> {
     Ok(users.into_iter().map(|user| (user.id.text(), user)).collect())
 }
 
-fn request_of(mut item: Value, of_page: &Users, mapping: &Mapping) -> Result<Request, String> {
+fn request_of(mut item: Value, page_users: &Users, mapping: &Mapping) -> Result<Request, String> {
     if !item.is_object() {
         return Err("it is no JSON object".to_owned());
     }
@@ -112,7 +112,7 @@ fn request_of(mut item: Value, of_page: &Users, mapping: &Mapping) -> Result<Req
     let comments = comments.ok_or_else(|| {
         format!("ticket {} has no `comments`: add those of \"List Comments\" to it", ticket.id.text())
     })?;
-    let mut people = People::new(&ticket, of_page, &mapping.ai);
+    let mut people = People::new(&ticket, page_users, &mapping.ai);
     people.add(read::<Option<Vec<User>>>(&users, "users")?.unwrap_or_default());
     let mut draft = Draft {
         ticket_id: ticket.id.text(),
@@ -169,13 +169,13 @@ struct People<'a> {
     requester: Option<String>,
     /// Users embedded in the ticket.
     known: Users,
-    of_page: &'a Users,
+    page_users: &'a Users,
 }
 
 impl<'a> People<'a> {
-    fn new(ticket: &Ticket, of_page: &'a Users, ai: &'a AiAuthors) -> Self {
+    fn new(ticket: &Ticket, page_users: &'a Users, ai: &'a AiAuthors) -> Self {
         let requester = ticket.requester_id.as_ref().or(ticket.requester.as_ref().map(|user| &user.id));
-        let mut people = Self { ai, requester: requester.map(Id::text), known: Users::new(), of_page };
+        let mut people = Self { ai, requester: requester.map(Id::text), known: Users::new(), page_users };
         let named = [&ticket.requester, &ticket.submitter, &ticket.assignee];
         people.add(named.into_iter().flatten().cloned().collect());
         people
@@ -193,8 +193,8 @@ impl<'a> People<'a> {
 
     /// The ticket's entry, unless only the page's entry has a role.
     fn user(&self, id: &str) -> Option<&User> {
-        let (named, of_page) = (self.known.get(id), self.of_page.get(id));
-        named.filter(|user| user.role.is_some()).or(of_page).or(named)
+        let (from_ticket, from_page) = (self.known.get(id), self.page_users.get(id));
+        from_ticket.filter(|user| user.role.is_some()).or(from_page).or(from_ticket)
     }
 
     fn author(&self, id: &str) -> Result<Author, String> {

@@ -116,33 +116,34 @@ pub(super) fn change(
 ) -> Result<Option<Endpoint>, DatabaseError> {
     let Some(found) = find_for_update(connection, organization_id, id)? else { return Ok(None) };
     let (sets_enabled, sets_events) = (change.enabled.is_some(), change.events.is_some());
+    let previous_url = found.url.clone();
     let endpoint = found.changed(change, now);
-    // Written only when they change: the column may hold names of a later release, which `found` does not have.
+    // Written only when they change: the columns may hold names of a later release, which `found` does not have.
     let events = sets_events.then(|| {
         (
             endpoints::events.eq(event_names(&endpoint)),
             endpoints::wants_evaluations.eq(endpoint.wants_evaluations()),
         )
     });
+    let state = sets_enabled.then(|| {
+        (
+            endpoints::enabled.eq(endpoint.enabled),
+            endpoints::disabled_reason.eq(endpoint.disabled_reason.map(DisabledReason::as_str)),
+        )
+    });
+    let no_failures = (sets_enabled || endpoint.url != previous_url)
+        .then(|| (endpoints::failing_since.eq(None::<i64>), endpoints::given_up.eq(0)));
     diesel::update(endpoints::table.find(StoredId::of(id)))
         .set((
             endpoints::url.eq(&endpoint.url),
             endpoints::description.eq(&endpoint.description),
             events,
+            state,
+            no_failures,
             endpoints::low_score_tenths.eq(tenths(endpoint.low_score_below)),
             endpoints::updated_at.eq(endpoint.updated_at.as_millis()),
         ))
         .execute(connection)?;
-    if sets_enabled {
-        diesel::update(endpoints::table.find(StoredId::of(id)))
-            .set((
-                endpoints::enabled.eq(endpoint.enabled),
-                endpoints::disabled_reason.eq(endpoint.disabled_reason.map(DisabledReason::as_str)),
-                endpoints::failing_since.eq(None::<i64>),
-                endpoints::given_up.eq(0),
-            ))
-            .execute(connection)?;
-    }
     Ok(Some(endpoint))
 }
 

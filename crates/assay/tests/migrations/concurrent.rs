@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 
 use crate::installation::{Installation, services};
 
-const AT_ONCE: usize = 4;
+const RUNS: usize = 4;
 
 #[test]
 fn concurrent_runs_apply_migrations_once_on_postgres() -> Result<()> {
@@ -21,7 +21,7 @@ fn run_concurrently(installation: &Installation, undisturbed: &Installation) -> 
     for service in services() {
         names.extend(installation.schema(service)?.pending()?);
     }
-    let running = (0..AT_ONCE).map(|_| installation.migrate()).collect::<Result<Vec<_>>>()?;
+    let running = (0..RUNS).map(|_| installation.start_migrate()).collect::<Result<Vec<_>>>()?;
     let output =
         running.into_iter().map(|migrate| migrate.finish()?.succeeded()).collect::<Result<Vec<_>>>()?;
     let output = output.concat();
@@ -30,7 +30,7 @@ fn run_concurrently(installation: &Installation, undisturbed: &Installation) -> 
         let expected = names.iter().filter(|other| *other == name).count();
         ensure!(output.matches(name.as_str()).count() == expected, "{name} was not applied once: {output}");
     }
-    undisturbed.migrated()?;
+    undisturbed.run_migrate()?;
     ensure!(installation.dump()? == undisturbed.dump()?, "the schema differs from that of a single run");
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! No circles between the files of a crate: files and folders side by side import each other in one direction only. What a
-//! module and those below it import from each other is not counted.
+//! No import cycles between the files of a crate: sibling files and folders import each other in one direction only. Imports
+//! between a module and its descendants are allowed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -64,8 +64,8 @@ fn tokens(code: &str) -> Vec<&str> {
     tokens
 }
 
-/// Reads a path, also one with braces, from its first name on. Adds what it names, each with its name in this file. Returns
-/// the index behind it.
+/// Reads the path at `at`, also one with braces. Adds each imported path with its local name to `leaves`. Returns the index
+/// after the path.
 fn read_path(
     tokens: &[&str],
     mut at: usize,
@@ -99,7 +99,7 @@ fn read_path(
     if is_renamed { at + 2 } else { at }
 }
 
-/// The module that has what `path` in `from` names, through re-exports.
+/// The module that defines the target of `path` in the module `from`. Follows re-exports.
 fn resolve(
     modules: &BTreeMap<ModulePath, Module>,
     from: &ModulePath,
@@ -131,7 +131,7 @@ fn resolve(
 }
 
 #[test]
-fn modules_side_by_side_have_no_circles() {
+fn sibling_modules_have_no_import_cycles() {
     let mut crates: BTreeMap<String, BTreeMap<ModulePath, Module>> = BTreeMap::new();
     for (file, source) in sources() {
         let (name, inner) = file.trim_start_matches("crates/").split_once("/src/").unwrap();
@@ -144,15 +144,15 @@ fn modules_side_by_side_have_no_circles() {
         }
         crates.entry(name.to_owned()).or_default().insert(path, Module::parse(&file, &source));
     }
-    let mut circles = Vec::new();
+    let mut cycles = Vec::new();
     for modules in crates.values() {
-        circles.extend(imports_in_circles(modules));
+        cycles.extend(imports_in_cycles(modules));
     }
-    assert!(circles.is_empty(), "circles:\n{}", circles.join("\n"));
+    assert!(cycles.is_empty(), "import cycles:\n{}", cycles.join("\n"));
 }
 
-/// The imports between modules side by side that are in a circle, or lead from one to another.
-fn imports_in_circles(modules: &BTreeMap<ModulePath, Module>) -> Vec<String> {
+/// The imports between sibling modules that are in a cycle, or on a path between two cycles.
+fn imports_in_cycles(modules: &BTreeMap<ModulePath, Module>) -> Vec<String> {
     let mut edges: Vec<(ModulePath, ModulePath, String)> = Vec::new();
     for (path, module) in modules {
         for import in &module.imports {
@@ -176,16 +176,16 @@ fn imports_in_circles(modules: &BTreeMap<ModulePath, Module>) -> Vec<String> {
 }
 
 #[test]
-fn circles_are_found_through_braces_and_reexports() {
+fn cycles_are_found_through_braces_and_reexports() {
     let module = |file: &str, source: &str| {
         let path = file.split('/').filter(|part| *part != "mod").map(str::to_owned).collect();
         (path, Module::parse(file, source))
     };
-    let circles = imports_in_circles(&BTreeMap::from([
+    let cycles = imports_in_cycles(&BTreeMap::from([
         module("a/mod", "mod one;\nmod two;\npub(crate) use self::two::{Other as Two, more};"),
         module("a/one", "use std::fmt;\nuse super::{\n    Two,\n    unrelated,\n};\nuse crate::b;"),
         module("a/two", "// use crate::b::C;\nfn two() { super::one::call() }"),
         module("b", "#[cfg(test)]\nmod tests {\n    use crate::a::one;\n}"),
     ]));
-    assert_eq!(circles, ["a/one imports super::Two", "a/two imports super::one::call"]);
+    assert_eq!(cycles, ["a/one imports super::Two", "a/two imports super::one::call"]);
 }
