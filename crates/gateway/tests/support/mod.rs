@@ -113,11 +113,7 @@ impl Gateway {
 
     /// Asks for `unread` on connections that read nothing until a request for `path` is refused: returns them and its response.
     /// Takes as many connections as needed: each ends after `response_stall_seconds`.
-    pub async fn fill_slots(
-        &self,
-        unread: &str,
-        path: &str,
-    ) -> Result<(Vec<TcpStream>, reqwest::Response)> {
+    pub async fn fill_slots(&self, unread: &str, path: &str) -> Result<(Vec<TcpStream>, reqwest::Response)> {
         let mut connections = Vec::new();
         let deadline = Instant::now() + Duration::from_secs(30);
         loop {
