@@ -32,7 +32,7 @@
     if (status) status.textContent = text;
   }
 
-  // Buttons that copy are of no use without scripts: they are shown here.
+  // Buttons that copy need scripts: they are hidden until they are shown here.
   function showCopyButtons(root) {
     if (!navigator.clipboard) return;
     for (const button of all("[data-copy], [data-copy-text]", root)) {
@@ -59,7 +59,7 @@
     }
   }
 
-  // Partial updates: the address is the state, focus stays, and a status says what changed.
+  // Partial updates: the focus stays, and the status line says what changed.
   let focused = null;
   document.addEventListener("htmx:beforeSwap", () => { focused = document.activeElement?.id || null; });
   document.addEventListener("htmx:afterSwap", () => enhance(one("#result") ?? document));
@@ -73,7 +73,7 @@
     }
     say(result.dataset.status);
   });
-  // A refused filter is a page like any other.
+  // htmx discards errors, but the page of a refused filter (400) is shown.
   for (const step of ["htmx:beforeOnLoad", "htmx:beforeSwap"]) {
     document.addEventListener(step, (event) => {
       if (event.detail.xhr.status !== 400) return;
@@ -84,7 +84,7 @@
   document.addEventListener("htmx:sendError", () => say("Assay cannot be reached"));
   document.addEventListener("htmx:responseError", () => say("That did not work; try again"));
 
-  // Keyboard. Never while typing, never with a modifier.
+  // Keyboard shortcuts: ignored while typing, and with modifier keys.
   function isTyping(target) {
     return target.closest?.("input, textarea, select, [contenteditable], dialog") != null;
   }
@@ -172,9 +172,10 @@
     }
   });
 
+  // Names of the bands, at their middles.
   const bands = { 1.75: "poor", 3: "mixed", 4: "good", 4.75: "excellent" };
 
-  // Trends: the drawing of the server becomes one with a cursor over all charts; the values are those of the table.
+  // Replaces a drawing of the server by a chart, whose cursor all charts share; the values are those of the table.
   function drawTrend(section) {
     const plot = one(".plot", section);
     const rows = all("tbody tr[data-at]", section);

@@ -12,6 +12,6 @@ pub struct Config {
     pub listen: SocketAddr,
     /// Timeout of calls to services, in milliseconds.
     pub service_deadline_milliseconds: u64,
-    /// Failed attempts to sign in that this process allows per minute.
+    /// Failed attempts to sign in with guessable keys that this process allows per minute.
     pub failed_sign_ins_per_minute: u32,
 }

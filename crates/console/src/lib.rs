@@ -1,5 +1,5 @@
-//! The console role: pages for people. It renders what the other services have, on behalf of the organization that a person
-//! is signed in to, and keeps nothing. It is reached through the gateway, under `/console`.
+//! The console role: pages for people. It renders data of the other services, on behalf of the organization that a person is
+//! signed in to, and stores nothing. The gateway passes requests under `/console` on to it.
 
 mod app;
 mod config;

@@ -28,19 +28,20 @@ impl SignInResult {
 }
 
 /// Counts an attempt to sign in.
-pub(crate) fn count_sign_in(by_link: bool, result: SignInResult) {
-    counter!("assay_console_sign_ins_total", "by" => by(by_link), "result" => result.as_str()).increment(1);
+pub(crate) fn count_sign_in(is_link: bool, result: SignInResult) {
+    counter!("assay_console_sign_ins_total", "by" => credential(is_link), "result" => result.as_str())
+        .increment(1);
 }
 
-fn by(by_link: bool) -> &'static str {
-    if by_link { "address" } else { "key" }
+fn credential(is_link: bool) -> &'static str {
+    if is_link { "address" } else { "key" }
 }
 
-/// Describes the metrics. Counters start at zero, so that the first increment is visible as one.
+/// Describes the metrics. Counters start at zero, so that the first increment is visible as an increase.
 pub(crate) fn describe() {
     for result in SignInResult::ALL {
-        for by_link in [true, false] {
-            counter!("assay_console_sign_ins_total", "by" => by(by_link), "result" => result.as_str())
+        for is_link in [true, false] {
+            counter!("assay_console_sign_ins_total", "by" => credential(is_link), "result" => result.as_str())
                 .increment(0);
         }
     }

@@ -76,8 +76,8 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     Ok(())
 }
 
-/// Registers a readiness check per service. Without agent-registry sign-in is not possible; without another service some pages
-/// say so.
+/// Registers a readiness check and a circuit breaker per service. Without agent-registry nobody can sign in: the console is
+/// not ready. Without another service some pages fail: it is degraded.
 fn watch_services(services: &Services, tasks: &mut Tasks) {
     let all = [&services.registry, &services.ingest, &services.scoring, &services.export];
     for service in all.into_iter().chain(&services.webhooks) {

@@ -13,7 +13,7 @@ use assay_platform::auth::ServiceClaims;
 use super::services::{Services, get};
 
 /// A page of the list.
-pub(crate) async fn list(
+pub(crate) async fn list_evaluations(
     services: &Services,
     claims: &ServiceClaims,
     query: &[(&'static str, String)],
@@ -31,8 +31,8 @@ pub(crate) async fn summarize(
     get(&services.export, claims, &with_query("/internal/v1/evaluations/summary", &query.to_pairs())).await
 }
 
-/// What became of the imports of a summary's period, as the public API says it. `None` where more than the date is filtered.
-pub(crate) async fn coverage(
+/// The imports of a summary's period by status, as in the public API. `None` when a filter other than the date is set.
+pub(crate) async fn read_coverage(
     services: &Services,
     claims: &ServiceClaims,
     filters: &EvaluationFilters,
@@ -43,8 +43,8 @@ pub(crate) async fn coverage(
     Ok(Some(coverage.with_pending(pending)))
 }
 
-/// The place of a conversation in the result that one came from.
-pub(crate) async fn neighbours(
+/// The position of a conversation in a result, with the previous and the next one.
+pub(crate) async fn find_neighbours(
     services: &Services,
     claims: &ServiceClaims,
     id: TicketId,
@@ -54,8 +54,8 @@ pub(crate) async fn neighbours(
     get(&services.export, claims, &path).await
 }
 
-/// What there is of a transcript.
-pub(crate) enum FoundTranscript {
+/// The outcome of looking up a transcript.
+pub(crate) enum TranscriptLookup {
     Kept(Box<TicketTranscript>),
     /// Removed at the end of its retention period; the evaluation is kept.
     Expired,
@@ -64,37 +64,37 @@ pub(crate) enum FoundTranscript {
 }
 
 /// The transcript of a conversation.
-pub(crate) async fn transcript(
+pub(crate) async fn find_transcript(
     services: &Services,
     claims: &ServiceClaims,
     id: TicketId,
-) -> Result<FoundTranscript, ClientError> {
+) -> Result<TranscriptLookup, ClientError> {
     let path = format!("/internal/v1/tickets/{id}/transcript");
     match get(&services.ingest, claims, &path).await {
-        Ok(transcript) => Ok(FoundTranscript::Kept(Box::new(transcript))),
-        Err(error) => match not_found(&error).map(ProblemCode::as_str) {
-            Some("transcript-expired") => Ok(FoundTranscript::Expired),
-            Some("ticket-not-found") => Ok(FoundTranscript::Unknown),
+        Ok(transcript) => Ok(TranscriptLookup::Kept(Box::new(transcript))),
+        Err(error) => match not_found_code(&error).map(ProblemCode::as_str) {
+            Some("transcript-expired") => Ok(TranscriptLookup::Expired),
+            Some("ticket-not-found") => Ok(TranscriptLookup::Unknown),
             _ => Err(error),
         },
     }
 }
 
 /// The evaluation of a conversation; `None` when there is none, or none yet.
-pub(crate) async fn evaluation(
+pub(crate) async fn find_evaluation(
     services: &Services,
     claims: &ServiceClaims,
     id: TicketId,
 ) -> Result<Option<TicketEvaluation>, ClientError> {
     match get(&services.scoring, claims, &format!("/internal/v1/tickets/{id}/evaluation")).await {
         Ok(evaluation) => Ok(Some(evaluation)),
-        Err(error) if not_found(&error) == Some(ProblemCode::TicketNotFound) => Ok(None),
+        Err(error) if not_found_code(&error) == Some(ProblemCode::TicketNotFound) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// The code of a 404.
-fn not_found(error: &ClientError) -> Option<ProblemCode> {
+/// The problem code of a 404.
+fn not_found_code(error: &ClientError) -> Option<ProblemCode> {
     match error {
         ClientError::Refused { status: 404, problem: Some(problem), .. } => Some(problem.code),
         _ => None,

@@ -48,7 +48,7 @@ pub(crate) async fn create_export(
     send(&services.export, claims, Method::POST, EXPORTS, new).await
 }
 
-/// Addresses of files begin with the public base address.
+/// Sends the public base URL, too: the addresses of files begin with it.
 async fn get_with_base<T: DeserializeOwned>(
     services: &Services,
     claims: &ServiceClaims,

@@ -9,7 +9,7 @@ use assay_contracts::ids::ApiKeyId;
 use assay_platform::auth::ServiceClaims;
 use reqwest::Method;
 
-use super::services::{Services, get, order, send};
+use super::services::{Services, get, send, send_without_body};
 
 const KEYS: &str = "/internal/v1/keys";
 
@@ -33,7 +33,7 @@ pub(crate) async fn revoke_key(
     claims: &ServiceClaims,
     id: ApiKeyId,
 ) -> Result<(), ClientError> {
-    order(&services.registry, claims, Method::DELETE, &format!("{KEYS}/{id}")).await
+    send_without_body(&services.registry, claims, Method::DELETE, &format!("{KEYS}/{id}")).await
 }
 
 pub(crate) async fn list_agents(

@@ -1,4 +1,4 @@
-//! What pages read and change, at the services.
+//! The use cases of the pages: calls of the services that store the data.
 
 mod evaluations;
 mod exports;
@@ -8,7 +8,8 @@ mod sign_in;
 mod webhooks;
 
 pub(crate) use self::evaluations::{
-    FoundTranscript, coverage, evaluation, list, neighbours, summarize, transcript,
+    TranscriptLookup, find_evaluation, find_neighbours, find_transcript, list_evaluations, read_coverage,
+    summarize,
 };
 pub(crate) use self::exports::{create_export, download_address, list_exports};
 pub(crate) use self::keys::{create_key, list_agents, list_keys, list_sessions, revoke_key};

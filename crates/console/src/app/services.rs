@@ -1,4 +1,4 @@
-//! The services that pages are made from.
+//! The clients of the services, and calls that they have in common.
 
 use assay_clients::{Call, ClientError, ServiceClient};
 use assay_contracts::ids::OrganizationId;
@@ -20,7 +20,7 @@ pub(crate) struct Services {
     pub(crate) webhooks: Option<ServiceClient>,
 }
 
-/// A person who is signed in may see and do everything of the organization but administer the installation.
+/// The claims of a signed-in person: all scopes except `admin`, which is for administering the installation.
 pub(crate) fn claims_of(organization_id: OrganizationId) -> ServiceClaims {
     let scopes = Scope::ALL.into_iter().filter(|scope| *scope != Scope::Admin);
     ServiceClaims::Tenant(Tenant { organization_id, scopes: Scopes::from_iter(scopes) })
@@ -35,7 +35,7 @@ pub(crate) async fn get<T: DeserializeOwned>(
     service.get_json(claims, path).await
 }
 
-/// Sends `body` and decodes the answer.
+/// Sends `body` and decodes the response.
 pub(crate) async fn send<T: DeserializeOwned>(
     service: &ServiceClient,
     claims: &ServiceClaims,
@@ -47,8 +47,8 @@ pub(crate) async fn send<T: DeserializeOwned>(
     service.call_json(claims, Call { method, path, headers: HeaderMap::new(), body: Some(body) }).await
 }
 
-/// Sends a request without a body whose answer does not matter.
-pub(crate) async fn order(
+/// Sends a request without a body and ignores the body of the response.
+pub(crate) async fn send_without_body(
     service: &ServiceClient,
     claims: &ServiceClaims,
     method: Method,

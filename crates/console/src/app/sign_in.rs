@@ -8,7 +8,7 @@ use assay_contracts::ids::SessionId;
 use assay_platform::auth::{ApiKey, RandomToken, ServiceClaims};
 use reqwest::Method;
 
-use super::services::{Services, order, send};
+use super::services::{Services, send, send_without_body};
 
 /// What a person signs in with.
 pub(crate) enum Credential {
@@ -16,24 +16,24 @@ pub(crate) enum Credential {
     Key(ApiKey),
 }
 
-/// Begins a session under a new token. Only hashes of credential and token leave the process.
+/// Begins a session under a new token. Only hashes of the credential and the token are sent.
 pub(crate) async fn begin_session(
     services: &Services,
     credential: &Credential,
     token: &RandomToken,
-    browser: &str,
+    user_agent: &str,
 ) -> Result<SignInOutcome, ClientError> {
     let credential = match credential {
         Credential::Link(link) => SignInCredential::LinkSha256(link.hash().to_string()),
         Credential::Key(key) => SignInCredential::KeySha256(key.hash().to_string()),
     };
     let body =
-        BeginSession { credential, token_sha256: token.hash().to_string(), browser: browser.to_owned() };
+        BeginSession { credential, token_sha256: token.hash().to_string(), browser: user_agent.to_owned() };
     let path = "/internal/v1/console/sessions";
     send(&services.registry, &ServiceClaims::Service, Method::POST, path, &body).await
 }
 
-/// The session of a token; `None` when it is not in force.
+/// The session of a token; `None` when there is none that is still valid.
 pub(crate) async fn find_session(
     services: &Services,
     token: &RandomToken,
@@ -51,5 +51,11 @@ pub(crate) async fn end_session(
     claims: &ServiceClaims,
     id: SessionId,
 ) -> Result<(), ClientError> {
-    order(&services.registry, claims, Method::DELETE, &format!("/internal/v1/console/sessions/{id}")).await
+    send_without_body(
+        &services.registry,
+        claims,
+        Method::DELETE,
+        &format!("/internal/v1/console/sessions/{id}"),
+    )
+    .await
 }

@@ -11,11 +11,11 @@ use assay_platform::auth::ServiceClaims;
 use reqwest::Method;
 use serde_json::Value;
 
-use super::services::{get, order, send};
+use super::services::{get, send, send_without_body};
 
 const WEBHOOKS: &str = "/internal/v1/webhooks";
 
-/// At most a hundred webhooks: an organization may have fewer.
+/// The newest hundred webhooks, more than an organization may have by default.
 pub(crate) async fn list_webhooks(
     webhooks: &ServiceClient,
     claims: &ServiceClaims,
@@ -55,7 +55,7 @@ pub(crate) async fn delete_webhook(
     claims: &ServiceClaims,
     id: WebhookId,
 ) -> Result<(), ClientError> {
-    order(webhooks, claims, Method::DELETE, &format!("{WEBHOOKS}/{id}")).await
+    send_without_body(webhooks, claims, Method::DELETE, &format!("{WEBHOOKS}/{id}")).await
 }
 
 pub(crate) async fn rotate_secret(
@@ -71,10 +71,10 @@ pub(crate) async fn send_test(
     claims: &ServiceClaims,
     id: WebhookId,
 ) -> Result<(), ClientError> {
-    order(webhooks, claims, Method::POST, &format!("{WEBHOOKS}/{id}/test")).await
+    send_without_body(webhooks, claims, Method::POST, &format!("{WEBHOOKS}/{id}/test")).await
 }
 
-/// A page of messages, newest first.
+/// A page of deliveries, newest first; pages call them messages.
 pub(crate) async fn list_deliveries(
     webhooks: &ServiceClient,
     claims: &ServiceClaims,
@@ -102,5 +102,11 @@ pub(crate) async fn replay_delivery(
     id: WebhookId,
     delivery: WebhookDeliveryId,
 ) -> Result<(), ClientError> {
-    order(webhooks, claims, Method::POST, &format!("{WEBHOOKS}/{id}/deliveries/{delivery}/replay")).await
+    send_without_body(
+        webhooks,
+        claims,
+        Method::POST,
+        &format!("{WEBHOOKS}/{id}/deliveries/{delivery}/replay"),
+    )
+    .await
 }

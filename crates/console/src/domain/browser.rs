@@ -1,6 +1,7 @@
-//! A short name of a browser for the list of sessions. What a browser says of itself proves nothing: it only helps people to
-//! recognize their own.
+//! A short name of a browser for the list of sessions. It is made from the `User-Agent` header, which proves nothing: it
+//! only helps people to recognize their own sessions.
 
+/// The first match counts: Edge and Opera also name Chrome, and Chrome names Safari.
 const BROWSERS: [(&str, &str); 7] = [
     ("Edg/", "Edge"),
     ("OPR/", "Opera"),
@@ -20,7 +21,7 @@ const SYSTEMS: [(&str, &str); 6] = [
     ("Linux", "Linux"),
 ];
 
-/// Browser and system; another client by what it says.
+/// Browser and operating system; for other clients the beginning of the header.
 pub(crate) fn browser_name(user_agent: &str) -> String {
     let find = |names: &[(&str, &'static str)]| {
         names.iter().find(|(part, _)| user_agent.contains(part)).map(|(_, name)| *name)

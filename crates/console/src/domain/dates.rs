@@ -11,7 +11,7 @@ const DAY_MILLIS: i64 = 86_400_000;
 /// A time on a page: `<time>` with the text in UTC, and UTC to the second in its title. It holds digits and letters only, so it
 /// needs no escaping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct When {
+pub(crate) struct PageTime {
     at: Timestamp,
     style: Style,
 }
@@ -24,13 +24,14 @@ enum Style {
     Long,
     /// 1 Mar 2026: a day in UTC, whatever the zone.
     Day,
-    /// As long, but 23:29 alone on the day of this moment.
+    /// 23:29 on the day of this start, otherwise 1 Mar 2026, 23:29.
     End(Timestamp),
 }
 
-const MACHINE: &str = "%Y-%m-%dT%H:%M:%SZ";
+/// The format of the attributes that the script reads.
+const ATTRIBUTE_FORMAT: &str = "%Y-%m-%dT%H:%M:%SZ";
 
-impl When {
+impl PageTime {
     pub(crate) fn short(at: Timestamp) -> Self {
         Self { at, style: Style::Short }
     }
@@ -43,13 +44,13 @@ impl When {
         Self { at, style: Style::Long }
     }
 
-    /// The end of a time that began then.
+    /// The end of a period that began at `from`.
     pub(crate) fn end(from: Timestamp, at: Timestamp) -> Self {
         Self { at, style: Style::End(from) }
     }
 }
 
-impl fmt::Display for When {
+impl fmt::Display for PageTime {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let at = utc(self.at);
         let (name, text) = match self.style {
@@ -59,11 +60,11 @@ impl fmt::Display for When {
             Style::End(from) if utc(from).date_naive() == at.date_naive() => ("end", at.format("%H:%M")),
             Style::End(_) => ("end", at.format("%-d %b %Y, %H:%M")),
         };
-        let (machine, title) = (at.format(MACHINE), at.format("%Y-%m-%d %H:%M:%S UTC"));
-        write!(formatter, "<time datetime=\"{machine}\" title=\"{title}\" data-style=\"{name}\"")?;
+        let (attribute, title) = (at.format(ATTRIBUTE_FORMAT), at.format("%Y-%m-%d %H:%M:%S UTC"));
+        write!(formatter, "<time datetime=\"{attribute}\" title=\"{title}\" data-style=\"{name}\"")?;
         if let Style::End(from) = self.style {
-            // In the viewer's zone the two may lie on other days.
-            write!(formatter, " data-from=\"{}\"", utc(from).format(MACHINE))?;
+            // The script compares both days in the viewer's zone.
+            write!(formatter, " data-from=\"{}\"", utc(from).format(ATTRIBUTE_FORMAT))?;
         }
         write!(formatter, ">{text}</time>")
     }
@@ -95,8 +96,8 @@ pub(crate) fn day_text(from: Timestamp, to: Timestamp) -> String {
     format!("{} – {}", first.format(&format!("%-d %B{year}")), last.format("%-d %B %Y"))
 }
 
-/// A duration in its two largest units: "3 h 10 min", "5 d 4 h", "20 s".
-pub(crate) fn duration(seconds: i64) -> String {
+/// A duration, in its two largest units: "3 h 10 min", "5 d 4 h", "20 s".
+pub(crate) fn format_duration(seconds: i64) -> String {
     let units = [("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)];
     let mut left = seconds.max(0);
     let mut parts = Vec::new();
@@ -121,7 +122,7 @@ pub(crate) fn start_of_day(at: Timestamp) -> Timestamp {
     Timestamp::saturating_from_millis(at.as_millis().div_euclid(DAY_MILLIS) * DAY_MILLIS)
 }
 
-/// The beginning of the day some days later or earlier.
+/// The beginning of a day, moved by a number of days.
 pub(crate) fn plus_days(day: Timestamp, days: i64) -> Timestamp {
     day.plus_millis(days * DAY_MILLIS)
 }
@@ -140,7 +141,7 @@ mod tests {
 
     #[test]
     fn time_has_its_zone_in_the_title() {
-        let text = When::short(at("2026-03-01T22:29:10Z")).to_string();
+        let text = PageTime::short(at("2026-03-01T22:29:10Z")).to_string();
         assert_eq!(
             text,
             "<time datetime=\"2026-03-01T22:29:10Z\" title=\"2026-03-01 22:29:10 UTC\" data-style=\"short\">1 Mar, 22:29</time>"
@@ -149,7 +150,7 @@ mod tests {
 
     #[test]
     fn end_on_the_day_of_the_beginning_is_a_time_alone() {
-        let end = |from, to| When::end(at(from), at(to)).to_string();
+        let end = |from, to| PageTime::end(at(from), at(to)).to_string();
         let same = end("2026-03-01T22:29:10Z", "2026-03-01T23:00:00Z");
         assert!(same.contains("data-from=\"2026-03-01T22:29:10Z\">23:00</time>"), "{same}");
         let next = end("2026-03-01T22:29:10Z", "2026-03-02T00:10:00Z");
@@ -167,7 +168,7 @@ mod tests {
 
     #[test]
     fn duration_has_its_two_largest_units() {
-        let texts = [0, 20, 60, 11_400, 446_400, 86_401].map(duration);
+        let texts = [0, 20, 60, 11_400, 446_400, 86_401].map(format_duration);
         assert_eq!(texts, ["0 s", "20 s", "1 min", "3 h 10 min", "5 d 4 h", "1 d"]);
     }
 

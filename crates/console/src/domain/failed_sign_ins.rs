@@ -1,5 +1,5 @@
-//! Bounds attempts to sign in with keys that could be guessed: a bootstrap key is a text that an operator chose. Sign-in links
-//! and generated keys have 256 random bits and need no bound.
+//! Limits failed attempts to sign in with keys that could be guessed: a bootstrap key is a text that an operator chose.
+//! Sign-in links and generated keys have 256 random bits and need no limit.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use assay_platform::runtime::LockExt as _;
 
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// Counts failed attempts of all clients per minute: a page cannot tell clients apart behind a proxy.
+/// Counts failed attempts of all clients per minute: behind a proxy the console cannot tell clients apart.
 pub(crate) struct FailedSignIns {
     per_minute: u32,
     window: Mutex<Window>,
@@ -24,11 +24,11 @@ impl FailedSignIns {
         Self { per_minute, window: Mutex::new(Window { began: Instant::now(), failed: 0 }) }
     }
 
-    /// Counts an attempt as failed before it is made, so that attempts side by side do not pass together.
+    /// Counts an attempt as failed before it is made, so that concurrent attempts cannot exceed the limit.
     ///
     /// # Errors
     /// The seconds until the next attempt is allowed.
-    pub(crate) fn count(&self, now: Instant) -> Result<(), u64> {
+    pub(crate) fn count_attempt(&self, now: Instant) -> Result<(), u64> {
         let mut window = self.window.locked();
         let age = now.saturating_duration_since(window.began);
         let Some(left) = WINDOW.checked_sub(age).filter(|left| !left.is_zero()) else {
@@ -42,8 +42,8 @@ impl FailedSignIns {
         Ok(())
     }
 
-    /// The attempt that was counted did not fail.
-    pub(crate) fn take_back(&self) {
+    /// Uncounts an attempt that did not fail.
+    pub(crate) fn uncount_attempt(&self) {
         let mut window = self.window.locked();
         window.failed = window.failed.saturating_sub(1);
     }
@@ -54,18 +54,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failed_sign_ins_are_bounded_per_minute() {
+    fn failed_sign_ins_are_limited_per_minute() {
         let limit = FailedSignIns::new(3);
         let start = Instant::now();
         for _ in 0..3 {
-            assert_eq!(limit.count(start), Ok(()));
+            assert_eq!(limit.count_attempt(start), Ok(()));
         }
-        assert!(limit.count(start).is_err_and(|seconds| seconds <= 61));
+        assert!(limit.count_attempt(start).is_err_and(|seconds| seconds <= 61));
         let later = start + WINDOW + Duration::from_secs(1);
         for _ in 0..3 {
-            assert_eq!(limit.count(later), Ok(()), "the count begins again");
+            assert_eq!(limit.count_attempt(later), Ok(()), "a new minute begins");
         }
-        assert!(limit.count(later).is_err());
+        assert!(limit.count_attempt(later).is_err());
     }
 
     #[test]
@@ -73,19 +73,20 @@ mod tests {
         let limit = FailedSignIns::new(1);
         let start = Instant::now();
         for _ in 0..3 {
-            assert_eq!(limit.count(start), Ok(()));
-            limit.take_back();
+            assert_eq!(limit.count_attempt(start), Ok(()));
+            limit.uncount_attempt();
         }
-        assert_eq!(limit.count(start), Ok(()));
-        assert!(limit.count(start).is_err());
+        assert_eq!(limit.count_attempt(start), Ok(()));
+        assert!(limit.count_attempt(start).is_err());
     }
 
     #[test]
-    fn attempts_side_by_side_share_the_bound() {
+    fn concurrent_attempts_share_the_limit() {
         let limit = FailedSignIns::new(5);
         let start = Instant::now();
         let passed: usize = std::thread::scope(|scope| {
-            let attempts: Vec<_> = (0..40).map(|_| scope.spawn(|| limit.count(start).is_ok())).collect();
+            let attempts: Vec<_> =
+                (0..40).map(|_| scope.spawn(|| limit.count_attempt(start).is_ok())).collect();
             attempts.into_iter().filter_map(|attempt| attempt.join().ok()).filter(|passed| *passed).count()
         });
         assert_eq!(passed, 5);

@@ -1,4 +1,4 @@
-//! Names of filters and of their values for people.
+//! Labels of filters and of their values.
 
 use assay_contracts::conversation::AiTool;
 use assay_contracts::evaluation::{
@@ -16,28 +16,28 @@ pub(crate) struct ClosedFilter {
     pub(crate) values: Vec<&'static str>,
 }
 
-fn closed<T: Named>(name: &'static str, label: &'static str) -> ClosedFilter {
+fn closed_filter<T: Named>(name: &'static str, label: &'static str) -> ClosedFilter {
     ClosedFilter { name, label, values: T::ALL.iter().map(|value| value.name()).collect() }
 }
 
 /// The filters with closed lists, in the order of the form.
 pub(crate) fn closed_filters() -> Vec<ClosedFilter> {
     vec![
-        closed::<ChargeAssessment>("charge", "Charge"),
-        closed::<ChargeReason>("charge_reason", "Reason of the charge"),
-        closed::<AxisBand>("band", "Band"),
-        closed::<ResolutionStatus>("resolution", "Resolution"),
-        closed::<ResolvedBy>("resolved_by", "Resolved by"),
-        closed::<ResolutionBasis>("basis", "Basis"),
-        closed::<HandoffState>("handoff", "Handoff"),
-        closed::<AiInvolvement>("involvement", "Involvement"),
-        closed::<Flag>("flag", "Flags"),
-        closed::<ScorerKind>("scorer", "Scorer"),
-        closed::<ResultStatus>("status", "Status"),
+        closed_filter::<ChargeAssessment>("charge", "Charge"),
+        closed_filter::<ChargeReason>("charge_reason", "Reason of the charge"),
+        closed_filter::<AxisBand>("band", "Band"),
+        closed_filter::<ResolutionStatus>("resolution", "Resolution"),
+        closed_filter::<ResolvedBy>("resolved_by", "Resolved by"),
+        closed_filter::<ResolutionBasis>("basis", "Basis"),
+        closed_filter::<HandoffState>("handoff", "Handoff"),
+        closed_filter::<AiInvolvement>("involvement", "Involvement"),
+        closed_filter::<Flag>("flag", "Flags"),
+        closed_filter::<ScorerKind>("scorer", "Scorer"),
+        closed_filter::<ResultStatus>("status", "Status"),
     ]
 }
 
-/// The scores that have a range and bands: first part of the parameters' names, and the label.
+/// The scores that have a range and bands: the prefix of their parameters, and the label.
 pub(crate) const SCORES: [(&str, &str); 4] = [
     ("axis", "AXIS"),
     ("resolution_accuracy", "Resolution accuracy"),
@@ -45,12 +45,12 @@ pub(crate) const SCORES: [(&str, &str); 4] = [
     ("handoff_smoothness", "Handoff smoothness"),
 ];
 
-/// The labels of AI tools, and that of none.
+/// The values of the filter `ai_tool`: all tools, and `none`.
 pub(crate) fn ai_tools() -> Vec<&'static str> {
     AiTool::ALL.iter().map(|tool| tool.as_str()).chain(["none"]).collect()
 }
 
-/// The name of a filter.
+/// The label of a filter.
 pub(crate) fn filter_label(name: &str) -> String {
     if let Some(filter) = closed_filters().into_iter().find(|filter| filter.name == name) {
         return filter.label.to_owned();
@@ -80,7 +80,7 @@ pub(crate) fn filter_label(name: &str) -> String {
     label.to_owned()
 }
 
-/// A value of a filter.
+/// The label of a value of a filter.
 pub(crate) fn value_label(name: &str, value: &str) -> String {
     match name {
         "ai_tool" => ai_tool_label(value),
@@ -92,9 +92,9 @@ pub(crate) fn value_label(name: &str, value: &str) -> String {
     }
 }
 
-/// The name of an AI tool.
-pub(crate) fn ai_tool_label(label: &str) -> String {
-    match label {
+/// The label of a value of the filter `ai_tool`.
+pub(crate) fn ai_tool_label(tool: &str) -> String {
+    match tool {
         "none" => "no tool named".to_owned(),
         "helpScout" => "Help Scout".to_owned(),
         "hubspot" => "HubSpot".to_owned(),
@@ -108,7 +108,7 @@ pub(crate) fn ai_tool_label(label: &str) -> String {
     }
 }
 
-/// The name of a language that the scorer knows; others by their codes.
+/// The name of a language; its code when no name is listed here.
 pub(crate) fn language_label(code: &str) -> String {
     let name = match code {
         "cs" => "Czech",
@@ -133,7 +133,7 @@ pub(crate) fn language_label(code: &str) -> String {
     name.to_owned()
 }
 
-/// What a reason of a charge's assessment means.
+/// The meaning of a charge reason.
 pub(crate) fn reason_meaning(reason: ChargeReason) -> &'static str {
     match reason {
         ChargeReason::HumanResolved => "a human solved it",
@@ -165,7 +165,7 @@ mod tests {
     use assay_contracts::evaluations::FILTER_NAMES;
 
     #[test]
-    fn every_filter_has_a_name() {
+    fn every_filter_has_a_label() {
         for name in FILTER_NAMES {
             let label = filter_label(name);
             assert!(label.chars().next().is_some_and(char::is_uppercase), "{name}: {label}");
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_read_as_words() {
+    fn values_are_shown_as_words() {
         assert_eq!(value_label("charge_reason", "HUMAN_RESOLVED"), "human resolved");
         assert_eq!(value_label("language", "de"), "German");
         assert_eq!(value_label("subject", "HUMAN_RESOLVED"), "HUMAN_RESOLVED");

@@ -1,6 +1,6 @@
-//! The state of the list of conversations, which is its URL and nothing else: filters, order, columns, and the place in the
-//! list. Days in the URL are days in UTC, both included (`from=2026-01-01&to=2026-03-31`); a moment that is not at the
-//! beginning of a day is written in epoch milliseconds, as in the API.
+//! The state of the list of conversations, which is kept in its URL alone: filters, order, columns, cursor and row. Days in
+//! the URL are days in UTC, both included (`from=2026-01-01&to=2026-03-31`); a moment that is not at the beginning of a day
+//! is written in epoch milliseconds, as in the API.
 
 use assay_contracts::evaluations::{EvaluationFilters, QueryReader, Sort, encode_query};
 use assay_contracts::time::Timestamp;
@@ -8,10 +8,10 @@ use assay_contracts::validation::FieldError;
 
 use super::dates::{day_of, parse_day, plus_days, start_of_day};
 
-/// Rows of a page.
-pub(crate) const ROWS: u32 = 25;
+/// Rows per page.
+pub(crate) const ROWS_PER_PAGE: u32 = 25;
 
-/// No list has so many rows.
+/// The highest row number that a URL may have; no list is as long.
 const MAX_ROW: u64 = 1_000_000_000_000;
 
 pub(crate) type Pairs = Vec<(String, String)>;
@@ -21,7 +21,7 @@ pub(crate) type Pairs = Vec<(String, String)>;
 pub(crate) struct Column {
     pub(crate) name: &'static str,
     pub(crate) label: &'static str,
-    /// The order that its head gives.
+    /// The sort key of the list when its heading is clicked; `None`: not sortable.
     pub(crate) sort: Option<&'static str>,
     is_default: bool,
 }
@@ -53,15 +53,15 @@ pub(crate) const COLUMNS: [Column; 14] = [
     column("source", "Source", None, false),
 ];
 
-/// Filters, order, columns and place.
+/// Filters, order, columns, cursor and row.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct ListState {
     pub(crate) filters: EvaluationFilters,
     pub(crate) sort: Sort,
-    /// Names of the chosen columns; empty: the usual ones.
+    /// Names of the chosen columns; empty: the default ones.
     pub(crate) columns: Vec<&'static str>,
     pub(crate) cursor: Option<String>,
-    /// Number of the first row on the page; of use only with a cursor.
+    /// Number of the first row on the page; ignored without a cursor.
     pub(crate) row: Option<u64>,
 }
 
@@ -71,7 +71,7 @@ impl ListState {
     /// # Errors
     /// Every fault, by the name of its parameter.
     pub(crate) fn parse(pairs: &[(String, String)]) -> Result<Self, Vec<FieldError>> {
-        let mut query = QueryReader::new(given(pairs));
+        let mut query = QueryReader::new(api_pairs(pairs));
         let filters = EvaluationFilters::read(&mut query);
         let sort = query.parsed("sort", "is not an order of this list", Sort::parse).unwrap_or_default();
         let columns = query.texts("column");
@@ -81,7 +81,7 @@ impl ListState {
         });
         let known = COLUMNS.iter().map(|column| column.name);
         let columns = known.filter(|name| columns.iter().any(|chosen| chosen == name)).collect();
-        query.finish(Self { filters, sort, columns, cursor, row }).map_err(in_words_of_the_page)
+        query.finish(Self { filters, sort, columns, cursor, row }).map_err(explain_days)
     }
 
     /// The pairs of the filters alone.
@@ -89,7 +89,7 @@ impl ListState {
         filter_pairs(&self.filters)
     }
 
-    /// All pairs but the place: the first page, and what a conversation's page carries on.
+    /// All pairs but cursor and row: for the first page, and for the pages of its conversations.
     pub(crate) fn page_pairs(&self) -> Pairs {
         let mut pairs = self.filter_pairs();
         if self.sort != Sort::default() {
@@ -104,7 +104,7 @@ impl ListState {
         list_address(&self.page_pairs())
     }
 
-    /// The address of the page after this one.
+    /// The address of the next page, whose first row is `row`.
     pub(crate) fn next_address(&self, cursor: &str, row: u64) -> String {
         let mut pairs = self.page_pairs();
         pairs.push(("cursor".to_owned(), cursor.to_owned()));
@@ -112,14 +112,14 @@ impl ListState {
         list_address(&pairs)
     }
 
-    /// The address without one value of a filter.
+    /// The address without one value of a filter, or with `None` without all of its values.
     pub(crate) fn address_without(&self, name: &str, value: Option<&str>) -> String {
         let is_kept = |pair: &(String, String)| pair.0 != name || value.is_some_and(|value| pair.1 != value);
         list_address(&self.page_pairs().into_iter().filter(is_kept).collect::<Pairs>())
     }
 
-    /// The address in the order of a column: the other direction when it is the order already, and else the lowest first, but
-    /// the newest.
+    /// The address with the list sorted by a key: in the other direction when it is sorted by that key already, otherwise
+    /// ascending, but descending for time and charge.
     pub(crate) fn address_sorted(&self, key: &str) -> String {
         let current = self.sort.to_string();
         let descending = format!("-{key}");
@@ -141,7 +141,7 @@ impl ListState {
     }
 }
 
-/// The pairs of filters, with days where they are whole.
+/// The pairs of filters; moments at the beginning of a day are written as days.
 pub(crate) fn filter_pairs(filters: &EvaluationFilters) -> Pairs {
     let is_day = |at: Timestamp| start_of_day(at) == at;
     let written = |(name, value): (&'static str, String)| {
@@ -155,25 +155,25 @@ pub(crate) fn filter_pairs(filters: &EvaluationFilters) -> Pairs {
     filters.to_pairs().into_iter().map(written).collect()
 }
 
-/// The pairs that a form or a link gave, without empty ones, and days as moments.
-fn given(pairs: &[(String, String)]) -> Pairs {
-    let mut given: Pairs = Vec::with_capacity(pairs.len());
+/// The pairs for the API: those of a form or a link without empty ones, and days as moments.
+fn api_pairs(pairs: &[(String, String)]) -> Pairs {
+    let mut api_pairs: Pairs = Vec::with_capacity(pairs.len());
     for (name, value) in pairs.iter().filter(|(_, value)| !value.trim().is_empty()) {
         let value = match (name.as_str(), parse_day(value)) {
             ("from", Some(day)) => day.as_millis().to_string(),
             ("to", Some(day)) => plus_days(day, 1).as_millis().to_string(),
             _ => value.trim().to_owned(),
         };
-        // A box that a form has twice is one value.
-        if !given.iter().any(|(known, other)| known == name && *other == value) {
-            given.push((name.clone(), value));
+        // A form may have two checkboxes for one value.
+        if !api_pairs.iter().any(|(known, other)| known == name && *other == value) {
+            api_pairs.push((name.clone(), value));
         }
     }
-    given
+    api_pairs
 }
 
-/// The API's days are milliseconds; those of the page are days.
-fn in_words_of_the_page(mut faults: Vec<FieldError>) -> Vec<FieldError> {
+/// The API asks for milliseconds where the page asks for days.
+fn explain_days(mut faults: Vec<FieldError>) -> Vec<FieldError> {
     for fault in &mut faults {
         let is_day = matches!(fault.pointer.as_str(), "from" | "to");
         if is_day && fault.detail.contains("milliseconds") {
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn one_value_of_a_filter_is_taken_away() {
+    fn one_value_of_a_filter_is_removed() {
         let state = ListState::parse(&pairs("charge=review&charge=disputed&language=de")).unwrap();
         assert_eq!(
             state.address_without("charge", Some("review")),

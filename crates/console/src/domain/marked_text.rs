@@ -1,5 +1,5 @@
-//! The text of a message with its quotes: what is a quote, what is left out of a text that is too long, and which characters
-//! would change how the text around them is read. Templates escape the texts; nothing here makes HTML.
+//! Prepares the text of a message for a page: marks its quotes, cuts a text that is too long, and names the characters that
+//! would change how the text around them is displayed. Templates escape the texts; nothing here makes HTML.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ pub(crate) enum Part {
         numbers: Vec<usize>,
         text: Vec<Run>,
     },
-    /// So many characters are left out, and these quotes with them.
+    /// The number of characters left out here, and the numbers of the quotes among them.
     Cut {
         characters: usize,
         numbers: Vec<usize>,
@@ -52,22 +52,22 @@ const CONTROLS: [(char, &str, &str); 15] = [
     ('\u{feff}', "BOM", "byte order mark"),
 ];
 
-/// Text around a quote that stays when the rest is cut, in bytes.
+/// Text on each side of a quote that is kept when a message is cut, in bytes.
 const CONTEXT_BYTES: usize = 160;
 
 /// The parts of a message; a text over `max_bytes` keeps its beginning and the surroundings of its quotes.
 pub(crate) fn parts(content: &str, quotes: &[Quote], max_bytes: usize) -> Vec<Part> {
     let marks = merge(content, quotes);
-    let kept = kept(content, &marks, max_bytes);
+    let kept = kept_ranges(content, &marks, max_bytes);
     let mut parts = Vec::new();
     let mut cut_from = 0;
-    let hidden = |cut: Range<usize>| {
+    let quotes_in = |cut: Range<usize>| {
         let is_inside = |mark: &Range<usize>| cut.start <= mark.start && mark.end <= cut.end;
         let inside = marks.iter().filter(|(_, mark)| is_inside(mark));
         inside.flat_map(|(numbers, _)| numbers.clone()).collect::<Vec<_>>()
     };
     for range in kept {
-        cut(&mut parts, &content[cut_from..range.start], hidden(cut_from..range.start));
+        push_cut(&mut parts, &content[cut_from..range.start], quotes_in(cut_from..range.start));
         cut_from = range.end;
         let mut at = range.start;
         for (numbers, mark) in &marks {
@@ -75,13 +75,13 @@ pub(crate) fn parts(content: &str, quotes: &[Quote], max_bytes: usize) -> Vec<Pa
             if start >= end {
                 continue;
             }
-            plain(&mut parts, &content[at..start]);
+            push_plain(&mut parts, &content[at..start]);
             parts.push(Part::Marked { numbers: numbers.clone(), text: runs(&content[start..end]) });
             at = end;
         }
-        plain(&mut parts, &content[at..range.end]);
+        push_plain(&mut parts, &content[at..range.end]);
     }
-    cut(&mut parts, &content[cut_from..], hidden(cut_from..content.len()));
+    push_cut(&mut parts, &content[cut_from..], quotes_in(cut_from..content.len()));
     parts
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn runs(text: &str) -> Vec<Run> {
     runs
 }
 
-/// The same for places without markup, such as attributes: "[RLO]".
+/// Text with its control characters named in brackets ("[RLO]"), for places without markup, such as attributes.
 pub(crate) fn plain_text(text: &str) -> String {
     let plain = runs(text).into_iter().map(|run| match run {
         Run::Text(text) => text,
@@ -114,7 +114,7 @@ pub(crate) fn plain_text(text: &str) -> String {
     plain.collect()
 }
 
-/// JSON whose strings have the escapes of such characters in their place.
+/// JSON with the control characters of its strings written as escapes.
 pub(crate) fn escaped_json(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for character in json.chars() {
@@ -134,8 +134,8 @@ fn control(character: char) -> Option<Run> {
     is_other.then_some(Run::Control { label: "CTRL", name: "control character" })
 }
 
-/// Quotes that overlap or touch nothing between them become one, with the numbers in order. A quote that is not within the text,
-/// or cuts a character, is widened to whole characters.
+/// Overlapping quotes become one mark, with the numbers in order. A quote is clipped to the text and widened to whole
+/// characters; an empty one is dropped.
 fn merge(content: &str, quotes: &[Quote]) -> Vec<(Vec<usize>, Range<usize>)> {
     let mut sorted: Vec<Quote> = quotes
         .iter()
@@ -161,20 +161,21 @@ fn merge(content: &str, quotes: &[Quote]) -> Vec<(Vec<usize>, Range<usize>)> {
 }
 
 fn whole_characters(content: &str, bytes: &Range<usize>) -> Range<usize> {
-    floor(content, bytes.start)..ceil(content, bytes.end)
+    floor_char_boundary(content, bytes.start)..ceil_char_boundary(content, bytes.end)
 }
 
-/// The ranges that stay of a text, in order and apart from each other.
-fn kept(content: &str, marks: &[(Vec<usize>, Range<usize>)], max_bytes: usize) -> Vec<Range<usize>> {
+/// The ranges of a text that are kept, in order and without overlap.
+fn kept_ranges(content: &str, marks: &[(Vec<usize>, Range<usize>)], max_bytes: usize) -> Vec<Range<usize>> {
     if content.len() <= max_bytes {
         return std::iter::once(0..content.len()).collect();
     }
-    let mut wanted: Vec<Range<usize>> = std::iter::once(0..floor(content, max_bytes / 2)).collect();
-    let mut left = max_bytes / 2;
+    let beginning = 0..floor_char_boundary(content, max_bytes / 2);
+    let mut wanted: Vec<Range<usize>> = std::iter::once(beginning).collect();
+    let mut remaining = max_bytes / 2;
     for (_, mark) in marks {
         let around = mark.start.saturating_sub(CONTEXT_BYTES)..mark.end.saturating_add(CONTEXT_BYTES);
-        let around = around.start..around.end.min(around.start + left);
-        left -= around.len().min(left);
+        let around = around.start..around.end.min(around.start + remaining);
+        remaining -= around.len().min(remaining);
         wanted.push(whole_characters(content, &around));
     }
     wanted.sort_by_key(|range| range.start);
@@ -188,19 +189,19 @@ fn kept(content: &str, marks: &[(Vec<usize>, Range<usize>)], max_bytes: usize) -
     kept
 }
 
-fn plain(parts: &mut Vec<Part>, text: &str) {
+fn push_plain(parts: &mut Vec<Part>, text: &str) {
     if !text.is_empty() {
         parts.push(Part::Plain(runs(text)));
     }
 }
 
-fn cut(parts: &mut Vec<Part>, text: &str, numbers: Vec<usize>) {
+fn push_cut(parts: &mut Vec<Part>, text: &str, numbers: Vec<usize>) {
     if !text.is_empty() {
         parts.push(Part::Cut { characters: text.chars().count(), numbers });
     }
 }
 
-fn floor(text: &str, at: usize) -> usize {
+fn floor_char_boundary(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {
         at -= 1;
@@ -208,7 +209,7 @@ fn floor(text: &str, at: usize) -> usize {
     at
 }
 
-fn ceil(text: &str, at: usize) -> usize {
+fn ceil_char_boundary(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {
         at += 1;
@@ -216,18 +217,18 @@ fn ceil(text: &str, at: usize) -> usize {
     at
 }
 
-/// How much of each text may be shown so that all together stay within `budget`: short ones whole, the long ones an equal
-/// share.
-pub(crate) fn shares(lengths: &[usize], budget: usize) -> usize {
+/// The limit for each text, in bytes, with which all texts together stay within `budget`: short texts stay whole, long ones
+/// get equal shares.
+pub(crate) fn max_bytes_per_text(lengths: &[usize], budget: usize) -> usize {
     let mut sorted = lengths.to_vec();
     sorted.sort_unstable();
-    let mut left = budget;
+    let mut remaining = budget;
     for (at, length) in sorted.iter().enumerate() {
-        let share = left / (sorted.len() - at);
+        let share = remaining / (sorted.len() - at);
         if *length > share {
             return share;
         }
-        left -= length;
+        remaining -= length;
     }
     usize::MAX
 }
@@ -304,15 +305,15 @@ mod tests {
 
     #[test]
     fn short_texts_stay_whole_and_long_ones_share() {
-        assert_eq!(shares(&[10, 20, 30], 100), usize::MAX);
-        assert_eq!(shares(&[10, 80_000, 80_000], 60_010), 30_000);
-        assert_eq!(shares(&[80_000; 50], 60_000), 1_200);
-        assert_eq!(shares(&[], 10), usize::MAX);
+        assert_eq!(max_bytes_per_text(&[10, 20, 30], 100), usize::MAX);
+        assert_eq!(max_bytes_per_text(&[10, 80_000, 80_000], 60_010), 30_000);
+        assert_eq!(max_bytes_per_text(&[80_000; 50], 60_000), 1_200);
+        assert_eq!(max_bytes_per_text(&[], 10), usize::MAX);
     }
 
     proptest! {
         #[test]
-        fn parts_hold_the_whole_text_whatever_the_quotes(
+        fn parts_cover_the_whole_text(
             content in "\\PC{0,60}",
             quotes in proptest::collection::vec((0_usize..80, 0_usize..80), 0..6),
             max in 0_usize..80,

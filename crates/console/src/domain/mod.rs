@@ -13,18 +13,20 @@ mod scale;
 mod words;
 
 pub(crate) use self::browser::browser_name;
-pub(crate) use self::dates::{When, day_of, day_text, duration, parse_day, plus_days};
+pub(crate) use self::dates::{PageTime, day_of, day_text, format_duration, parse_day, plus_days};
 pub(crate) use self::failed_sign_ins::FailedSignIns;
 pub(crate) use self::filter_words::{
     SCORES, ai_tool_label, ai_tools, closed_filters, filter_label, language_label, reason_meaning,
     resolution_words, value_label,
 };
 pub(crate) use self::list_state::{
-    COLUMNS, Column, ListState, Pairs, ROWS, filter_pairs, list_address, with_query,
+    COLUMNS, Column, ListState, Pairs, ROWS_PER_PAGE, filter_pairs, list_address, with_query,
 };
-pub(crate) use self::marked_text::{Part, Quote, Run, escaped_json, parts, plain_text, runs, shares};
-pub(crate) use self::numbers::{change, count, share, signed};
-pub(crate) use self::period::{PERIODS, Period, beside};
-pub(crate) use self::request_rules::{cookie_value, is_local_path, is_own_form};
-pub(crate) use self::scale::{Trend, TrendPoint, floor_of, score_percent, trend};
+pub(crate) use self::marked_text::{
+    Part, Quote, Run, escaped_json, max_bytes_per_text, parts, plain_text, runs,
+};
+pub(crate) use self::numbers::{format_change, format_count, format_share, format_signed};
+pub(crate) use self::period::{PERIODS, Period, comparison_of};
+pub(crate) use self::request_rules::{cookie_value, is_same_origin, may_redirect_to};
+pub(crate) use self::scale::{Trend, TrendPoint, axis_floor, draw_trend, score_percent};
 pub(crate) use self::words::{sentence, words};

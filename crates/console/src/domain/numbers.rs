@@ -1,7 +1,7 @@
-//! Numbers as people read them.
+//! Numbers as pages show them.
 
-/// A count with thin groups of three: 1,284.
-pub(crate) fn count(number: u64) -> String {
+/// A count in groups of three digits: 1,284.
+pub(crate) fn format_count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
@@ -13,21 +13,21 @@ pub(crate) fn count(number: u64) -> String {
     text
 }
 
-/// A part of a whole: 27.2 %; a dash without a whole.
-pub(crate) fn share(part: u64, whole: u64) -> String {
+/// A part of a whole in percent: 27.2 %; a dash when the whole is zero.
+pub(crate) fn format_share(part: u64, whole: u64) -> String {
     if whole == 0 { "–".to_owned() } else { format!("{:.1} %", percent(part, whole)) }
 }
 
-/// The change of a share in percentage points: +2.8.
-pub(crate) fn change(part: u64, whole: u64, part_before: u64, whole_before: u64) -> String {
+/// The change of a share in percentage points: +2.8; a dash when a whole is zero.
+pub(crate) fn format_change(part: u64, whole: u64, part_before: u64, whole_before: u64) -> String {
     if whole == 0 || whole_before == 0 {
         return "–".to_owned();
     }
-    signed(percent(part, whole) - percent(part_before, whole_before), 1)
+    format_signed(percent(part, whole) - percent(part_before, whole_before), 1)
 }
 
-/// A number with its sign, the minus as a real one: −0.49.
-pub(crate) fn signed(number: f64, places: usize) -> String {
+/// A number with its sign, which is U+2212 for minus: −0.49; ± when it is rounded to zero.
+pub(crate) fn format_signed(number: f64, places: usize) -> String {
     let text = format!("{:.places$}", number.abs());
     let is_zero = text.chars().all(|character| character == '0' || character == '.');
     match number {
@@ -46,11 +46,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_grouped_signed_and_shares_have_one_place() {
-        assert_eq!([0, 999, 1_284, 12_345_678].map(count), ["0", "999", "1,284", "12,345,678"]);
-        assert_eq!(share(214, 1_284), "16.7 %");
-        assert_eq!(share(1, 0), "–");
-        assert_eq!([signed(-0.491, 2), signed(0.34, 2), signed(-0.001, 2)], ["−0.49", "+0.34", "±0.00"]);
-        assert_eq!(change(1, 2, 1, 4), "+25.0");
+    fn numbers_are_formatted_for_people() {
+        assert_eq!([0, 999, 1_284, 12_345_678].map(format_count), ["0", "999", "1,284", "12,345,678"]);
+        assert_eq!(format_share(214, 1_284), "16.7 %");
+        assert_eq!(format_share(1, 0), "–");
+        assert_eq!(
+            [-0.491, 0.34, -0.001].map(|number| format_signed(number, 2)),
+            ["−0.49", "+0.34", "±0.00"]
+        );
+        assert_eq!(format_change(1, 2, 1, 4), "+25.0");
     }
 }

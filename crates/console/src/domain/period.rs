@@ -12,10 +12,10 @@ pub(crate) const PERIODS: [(&str, &str, i64); 4] =
 /// Everything, from the first conversation to the last.
 pub(crate) const ALL: &str = "all";
 
-/// What the overview is about.
+/// The period of the overview.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Period {
-    /// A name of [`PERIODS`], [`ALL`], or `None` for days of one's own.
+    /// A name of [`PERIODS`], [`ALL`], or `None` for chosen days.
     pub(crate) name: Option<&'static str>,
     /// Half-open; `None`: everything.
     pub(crate) days: Option<(Timestamp, Timestamp)>,
@@ -25,7 +25,7 @@ pub(crate) struct Period {
 pub(crate) type Fault = (&'static str, &'static str);
 
 impl Period {
-    /// The last days of a name, with today.
+    /// The named period: its number of days, of which today is the last.
     pub(crate) fn named(name: &str, now: Timestamp) -> Option<Self> {
         if name == ALL {
             return Some(Self { name: Some(ALL), days: None });
@@ -48,14 +48,14 @@ impl Period {
         Ok(Self { name: None, days: Some((from, plus_days(last, 1))) })
     }
 
-    /// Days of the period, if it has an end.
-    pub(crate) fn length(&self) -> Option<i64> {
+    /// The length in days; `None`: everything.
+    pub(crate) fn length_in_days(&self) -> Option<i64> {
         self.days.map(|(from, to)| to.millis_since(from) / 86_400_000)
     }
 }
 
-/// The period beside it, by its name in the URL; `nothing` is none.
-pub(crate) fn beside(name: &str) -> Option<Comparison> {
+/// The comparison by its name in the URL (`beside`): a year before, `nothing`, or else the period before.
+pub(crate) fn comparison_of(name: &str) -> Option<Comparison> {
     match name {
         "year" => Some(Comparison::Year),
         "nothing" => None,
@@ -80,9 +80,9 @@ mod tests {
     }
 
     #[test]
-    fn own_days_are_both_included() {
+    fn first_and_last_day_are_included() {
         let period = Period::of_days("2026-01-01", "2026-01-31").unwrap();
-        assert_eq!(period.length(), Some(31));
+        assert_eq!(period.length_in_days(), Some(31));
         assert_eq!(Period::of_days("2026-01-01", "").unwrap_err().0, "to");
         assert_eq!(Period::of_days("2026-02-01", "2026-01-01").unwrap_err().0, "from");
     }

@@ -1,4 +1,4 @@
-//! Rules about requests of browsers: cookies, where a form came from, and where a page may lead back to.
+//! Rules about requests of browsers: cookies, the origin of a form, and the targets of redirects.
 
 /// The value of a cookie in the `Cookie` headers; `None` when there are several of this name.
 pub(crate) fn cookie_value<'h>(headers: impl Iterator<Item = &'h str>, name: &str) -> Option<&'h str> {
@@ -9,9 +9,9 @@ pub(crate) fn cookie_value<'h>(headers: impl Iterator<Item = &'h str>, name: &st
     values.next().filter(|_| values.next().is_none())
 }
 
-/// Whether a form was sent by one of our own pages, as far as the browser says: `Sec-Fetch-Site`, or else `Origin`, whose
-/// host must be ours. Other clients than browsers send neither; they need the form's token all the same.
-pub(crate) fn is_own_form(sec_fetch_site: Option<&str>, origin: Option<&str>, own_host: &str) -> bool {
+/// Whether a page of this host sent a form, according to the browser: by `Sec-Fetch-Site`, or without it by the host of
+/// `Origin`. Clients that are not browsers send neither; they still need the form's token.
+pub(crate) fn is_same_origin(sec_fetch_site: Option<&str>, origin: Option<&str>, own_host: &str) -> bool {
     if let Some(site) = sec_fetch_site {
         return site == "same-origin";
     }
@@ -21,12 +21,12 @@ pub(crate) fn is_own_form(sec_fetch_site: Option<&str>, origin: Option<&str>, ow
     })
 }
 
-/// Pages that a person is not led back to: they change something, or begin a session.
-const NO_WAY_BACK: [&str; 3] = ["/console/sign-in", "/console/sign-out", "/console/theme"];
+/// Pages to which no page redirects: they change something, or begin a session.
+const NO_REDIRECT_TARGETS: [&str; 3] = ["/console/sign-in", "/console/sign-out", "/console/theme"];
 
-/// Whether a page may redirect there: a page of the console on this host. Our own paths have no other characters than these, so
-/// none of them means something else once it is decoded or resolved.
-pub(crate) fn is_local_path(address: &str) -> bool {
+/// Whether a page may redirect to an address: to a page of the console on this host. A path may have only the characters of
+/// the console's own paths, so that decoding or resolving it does not change it.
+pub(crate) fn may_redirect_to(address: &str) -> bool {
     let (path, query) = address.split_once('?').unwrap_or((address, ""));
     let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_/".contains(character);
     let is_under =
@@ -34,7 +34,7 @@ pub(crate) fn is_local_path(address: &str) -> bool {
     is_under("/console")
         && path.chars().all(is_plain)
         && !path.contains("//")
-        && !NO_WAY_BACK.into_iter().any(is_under)
+        && !NO_REDIRECT_TARGETS.into_iter().any(is_under)
         && !query.contains(['\\', '#'])
         && !query.chars().any(char::is_control)
 }
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cookie_is_found_among_others_and_repeated_ones_are_refused() {
+    fn cookie_is_found_unless_it_is_repeated() {
         let value = |header: &'static str| cookie_value([header].into_iter(), "a");
         assert_eq!(value("a=1"), Some("1"));
         assert_eq!(value("b=2; a=1; c"), Some("1"));
@@ -55,11 +55,11 @@ mod tests {
     #[test]
     fn form_of_another_site_is_refused() {
         let host = "assay.example:8443";
-        assert!(is_own_form(Some("same-origin"), None, host));
-        assert!(is_own_form(None, Some("https://ASSAY.example:8443"), host));
-        assert!(is_own_form(None, None, host));
+        assert!(is_same_origin(Some("same-origin"), None, host));
+        assert!(is_same_origin(None, Some("https://ASSAY.example:8443"), host));
+        assert!(is_same_origin(None, None, host));
         for site in ["cross-site", "same-site", "none", ""] {
-            assert!(!is_own_form(Some(site), Some("https://assay.example:8443"), host), "{site}");
+            assert!(!is_same_origin(Some(site), Some("https://assay.example:8443"), host), "{site}");
         }
         for origin in [
             "null",
@@ -67,12 +67,12 @@ mod tests {
             "https://assay.example",
             "https://evil.example/assay.example:8443",
         ] {
-            assert!(!is_own_form(None, Some(origin), host), "{origin}");
+            assert!(!is_same_origin(None, Some(origin), host), "{origin}");
         }
     }
 
     #[test]
-    fn page_leads_back_to_paths_of_the_console_only() {
+    fn redirects_lead_to_pages_of_the_console_only() {
         for path in [
             "/console",
             "/console/keys",
@@ -80,7 +80,7 @@ mod tests {
             "/console/conversations?subject=a%20b",
             "/console/sign-ins",
         ] {
-            assert!(is_local_path(path), "{path}");
+            assert!(may_redirect_to(path), "{path}");
         }
         for path in [
             "",
@@ -101,7 +101,7 @@ mod tests {
             "/console/sign-out",
             "/console/theme?to=dark&back=/console/theme",
         ] {
-            assert!(!is_local_path(path), "{path:?}");
+            assert!(!may_redirect_to(path), "{path:?}");
         }
     }
 }

@@ -1,14 +1,15 @@
-//! Where things stand in figures: on the scale of scores, and in trend charts. Numbers only; templates draw them.
+//! Coordinates in figures: on the scale of scores, and in trend charts. Templates draw the figures.
 
 use assay_contracts::time::Timestamp;
 
 use super::dates::utc;
 
-/// The place of a score on the scale from 1 to 5, in percent.
+/// The position of a score on the scale from 1 to 5, in percent.
 pub(crate) fn score_percent(score: f64) -> f64 {
     (score.clamp(1.0, 5.0) - 1.0) / 4.0 * 100.0
 }
 
+// Edges of the plot area of a trend chart.
 const LEFT: f64 = 26.0;
 const RIGHT: f64 = 252.0;
 const TOP: f64 = 10.0;
@@ -17,46 +18,48 @@ const BOTTOM: f64 = 142.0;
 /// A point of a trend: the beginning of its part of the period, and its mean, if anything was scored.
 pub(crate) type TrendPoint = (Timestamp, Option<f64>);
 
-/// The drawing of one trend, in a box of 310 by 164.
+/// The coordinates of a trend chart, which is 310 by 164.
 pub(crate) struct Trend {
-    /// Lines across, with the number beside them.
+    /// Horizontal lines: label, y.
     pub(crate) lines: Vec<(String, String)>,
-    /// Names of bands, with their height.
+    /// Names of bands: name, y.
     pub(crate) bands: Vec<(&'static str, String)>,
-    /// Days under the axis: place, anchor, text.
+    /// Days under the axis: x, text anchor, text.
     pub(crate) days: Vec<(String, &'static str, String)>,
-    /// The lines of this period; more than one where parts have no value.
+    /// The polylines of this period; more than one when a part of it has no value.
     pub(crate) now: Vec<String>,
+    /// Those of the compared period.
     pub(crate) then: Vec<String>,
-    /// The last value.
+    /// The last value: x, y.
     pub(crate) dot: Option<(String, String)>,
 }
 
-/// The lowest value of the axis of all charts side by side: it is cut only at the border of a band below which nothing lies.
-pub(crate) fn floor_of(values: impl Iterator<Item = f64>) -> f64 {
+/// The lowest value of the axis that all charts share: the lower border of the band `mixed`, or 1 when a value is below it.
+pub(crate) fn axis_floor(values: impl Iterator<Item = f64>) -> f64 {
     let lowest = values.fold(5.0, f64::min);
     if lowest >= 2.5 { 2.5 } else { 1.0 }
 }
 
-/// Draws a trend beside that of the period before.
-pub(crate) fn trend(now: &[TrendPoint], then: &[TrendPoint], floor: f64) -> Trend {
+/// The trend of a period and that of the compared period, from the value `floor` up.
+pub(crate) fn draw_trend(now: &[TrendPoint], then: &[TrendPoint], floor: f64) -> Trend {
     let y = |value: f64| BOTTOM - (value.clamp(floor, 5.0) - floor) / (5.0 - floor) * (BOTTOM - TOP);
-    let x = |at: usize, of: usize| {
-        if of < 2 { (LEFT + RIGHT) / 2.0 } else { LEFT + at as f64 / (of - 1) as f64 * (RIGHT - LEFT) }
+    let places = now.len().max(then.len());
+    let x = |at: usize| match places {
+        0 | 1 => (LEFT + RIGHT) / 2.0,
+        _ => LEFT + at as f64 / (places - 1) as f64 * (RIGHT - LEFT),
     };
-    let of = now.len().max(then.len());
     let borders = [floor, 2.5, 3.5, 4.5, 5.0];
     let mut lines: Vec<f64> = borders.into_iter().filter(|border| *border >= floor).collect();
     lines.dedup();
     let bands = [("excellent", 4.5, 5.0), ("good", 3.5, 4.5), ("mixed", 2.5, 3.5), ("poor", 1.0, 2.5)];
     let in_view = bands.into_iter().filter(|(_, from, _)| *from >= floor);
-    let line = |points: &[TrendPoint]| lines_of(points, |at, value| (x(at, of), y(value)));
+    let line = |points: &[TrendPoint]| polylines(points, |at, value| (x(at), y(value)));
     let last = now.iter().rposition(|(_, value)| value.is_some());
-    let dot = last.and_then(|at| now[at].1.map(|value| (point(x(at, of)), point(y(value)))));
+    let dot = last.and_then(|at| now[at].1.map(|value| (coordinate(x(at)), coordinate(y(value)))));
     Trend {
-        lines: lines.into_iter().map(|border| (number(border), point(y(border)))).collect(),
-        bands: in_view.map(|(name, from, to)| (name, point(y((from + to) / 2.0) + 4.0))).collect(),
-        days: days(now, |at| x(at, of)),
+        lines: lines.into_iter().map(|border| (number(border), coordinate(y(border)))).collect(),
+        bands: in_view.map(|(name, from, to)| (name, coordinate(y((from + to) / 2.0) + 4.0))).collect(),
+        days: days(now, x),
         now: line(now),
         then: line(then),
         dot,
@@ -78,18 +81,18 @@ fn days(points: &[TrendPoint], x: impl Fn(usize) -> f64) -> Vec<(String, &'stati
     };
     places
         .into_iter()
-        .map(|at| (point(x(at)), anchor(at), utc(points[at].0).format("%-d %b").to_string()))
+        .map(|at| (coordinate(x(at)), anchor(at), utc(points[at].0).format("%-d %b").to_string()))
         .collect()
 }
 
 /// Polylines, interrupted where there is no value. A single value between two gaps is a line of two equal points.
-fn lines_of(points: &[TrendPoint], place: impl Fn(usize, f64) -> (f64, f64)) -> Vec<String> {
+fn polylines(points: &[TrendPoint], place: impl Fn(usize, f64) -> (f64, f64)) -> Vec<String> {
     let mut lines: Vec<Vec<String>> = vec![Vec::new()];
     for (at, (_, value)) in points.iter().enumerate() {
         match (value, lines.last_mut()) {
             (Some(value), Some(line)) => {
                 let (x, y) = place(at, *value);
-                line.push(format!("{},{}", point(x), point(y)));
+                line.push(format!("{},{}", coordinate(x), coordinate(y)));
             }
             _ => lines.push(Vec::new()),
         }
@@ -104,7 +107,7 @@ fn lines_of(points: &[TrendPoint], place: impl Fn(usize, f64) -> (f64, f64)) -> 
     drawn
 }
 
-fn point(value: f64) -> String {
+fn coordinate(value: f64) -> String {
     format!("{value:.1}")
 }
 
@@ -123,13 +126,13 @@ mod tests {
 
     #[test]
     fn axis_is_cut_only_where_nothing_lies_below() {
-        assert_eq!(floor_of([3.4, 2.5].into_iter()), 2.5);
-        assert_eq!(floor_of([3.4, 2.49].into_iter()), 1.0);
+        assert_eq!(axis_floor([3.4, 2.5].into_iter()), 2.5);
+        assert_eq!(axis_floor([3.4, 2.49].into_iter()), 1.0);
     }
 
     #[test]
     fn line_is_interrupted_where_nothing_was_scored() {
-        let drawn = trend(&points(&[Some(3.0), Some(4.0), None, Some(5.0)]), &[], 1.0);
+        let drawn = draw_trend(&points(&[Some(3.0), Some(4.0), None, Some(5.0)]), &[], 1.0);
         assert_eq!(drawn.now.len(), 2);
         assert_eq!(drawn.now[0].split(' ').count(), 2);
         assert_eq!(drawn.dot, Some(("252.0".to_owned(), "10.0".to_owned())));
@@ -137,7 +140,7 @@ mod tests {
 
     #[test]
     fn empty_trend_has_axes_and_no_lines() {
-        let drawn = trend(&[], &[], 2.5);
+        let drawn = draw_trend(&[], &[], 2.5);
         assert!(drawn.now.is_empty() && drawn.dot.is_none() && drawn.days.is_empty());
         assert_eq!(
             drawn.lines.iter().map(|(text, _)| text.as_str()).collect::<Vec<_>>(),
@@ -146,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn score_stands_on_the_scale() {
+    fn score_is_placed_on_the_scale() {
         assert_eq!([1.0, 3.0, 5.0].map(score_percent), [0.0, 50.0, 100.0]);
     }
 }

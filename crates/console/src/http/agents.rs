@@ -11,7 +11,7 @@ use super::respond::page;
 use super::shell::Shell;
 use super::viewer::Viewer;
 use crate::app::list_agents;
-use crate::domain::When;
+use crate::domain::PageTime;
 
 #[derive(Template)]
 #[template(path = "agents.html")]
@@ -24,7 +24,7 @@ struct Row {
     id: String,
     external_id: String,
     name: String,
-    created: When,
+    created: PageTime,
 }
 
 pub(crate) async fn list(request: HttpRequest, console: Data<Console>) -> Result<HttpResponse, PageError> {
@@ -33,7 +33,7 @@ pub(crate) async fn list(request: HttpRequest, console: Data<Console>) -> Result
         id: agent.id.to_string(),
         external_id: agent.external_id,
         name: agent.name,
-        created: When::long(agent.created_at),
+        created: PageTime::long(agent.created_at),
     });
     let template = AgentsPage {
         agents: agents.collect(),

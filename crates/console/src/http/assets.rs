@@ -1,4 +1,4 @@
-//! Files of the pages, in the executable: each under a name with its hash, so that browsers may keep it for ever.
+//! Static files, embedded in the executable. The name of each contains its hash, so that browsers may cache it for ever.
 
 use std::io::Write;
 
@@ -46,7 +46,7 @@ impl Assets {
     pub(crate) fn load() -> Self {
         let mut files = Vec::new();
         let mut add = |name: &str, content_type, bytes: &'static [u8]| {
-            let hash = hex_prefix(bytes);
+            let hash = short_hash(bytes);
             let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
             let name = format!("{stem}.{hash}.{extension}");
             let address = format!("/console/assets/{name}");
@@ -74,8 +74,8 @@ impl Assets {
     }
 }
 
-/// A file by its name. Another version has other names: a page of it that is still open gets its files from its cache or not at
-/// all, and a reload brings the names of now.
+/// Sends a file. Another release has other names: its pages that are still open have their files in the browser's cache, or lack
+/// them until they are reloaded.
 pub(crate) async fn send_file(
     request: HttpRequest,
     console: Data<Console>,
@@ -93,7 +93,7 @@ pub(crate) async fn send_file(
     Ok(response.body(file.plain.clone()))
 }
 
-/// Whether the client takes gzip: named, and not with a quality of zero.
+/// Whether the client accepts gzip: it names it, and not with a quality of zero.
 pub(crate) fn accepts_gzip(request: &HttpRequest) -> bool {
     let headers = request.headers().get_all(ACCEPT_ENCODING).filter_map(|value| value.to_str().ok());
     headers.flat_map(|header| header.split(',')).any(|coding| {
@@ -110,7 +110,7 @@ pub(crate) fn gzip(bytes: &[u8], level: Compression) -> Option<Bytes> {
     written.map(Bytes::from).ok()
 }
 
-fn hex_prefix(bytes: &[u8]) -> String {
+fn short_hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn own_files_keep_their_sizes() {
+    fn files_stay_within_their_size_limits() {
         let assets = Assets::load();
         let size = |end: &str| {
             assets

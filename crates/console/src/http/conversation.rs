@@ -1,4 +1,4 @@
-//! One conversation: the transcript as the customer saw it, and the verdict beside it.
+//! One conversation: its transcript, and the verdict beside it.
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -17,8 +17,10 @@ use super::shell::Shell;
 use super::transcript::{Item, Quotes, items};
 use super::verdict::{Verdict, verdict};
 use super::viewer::{PublicAddress, Viewer};
-use crate::app::{FoundTranscript, evaluation, list_agents, neighbours, transcript};
-use crate::domain::{ListState, Pairs, Run, When, ai_tool_label, count, language_label, runs, with_query};
+use crate::app::{TranscriptLookup, find_evaluation, find_neighbours, find_transcript, list_agents};
+use crate::domain::{
+    ListState, PageTime, Pairs, Run, ai_tool_label, format_count, language_label, runs, with_query,
+};
 
 #[derive(Template)]
 #[template(path = "conversation.html")]
@@ -29,7 +31,7 @@ struct ConversationPage {
     subject: Vec<Run>,
     external_id: Vec<Run>,
     agents: String,
-    started: Option<(When, When)>,
+    time_range: Option<(PageTime, PageTime)>,
     language: String,
     involvement: &'static str,
     items: Vec<Item>,
@@ -41,17 +43,19 @@ struct ConversationPage {
     place: Place,
 }
 
-/// The place in the result that one came from.
+/// The place of the conversation in the result of the list.
 #[derive(Default)]
 struct Place {
+    /// Address of the list.
     list: String,
+    /// The filter in words.
     filter: String,
     previous: Option<String>,
     next: Option<String>,
     position: String,
 }
 
-struct Found {
+struct FoundConversation {
     transcript: Option<Box<TicketTranscript>>,
     evaluation: Option<TicketEvaluation>,
 }
@@ -117,21 +121,21 @@ pub(crate) async fn json(
 
 /// Transcript and evaluation. The evaluation of a deleted conversation is removed a moment later than the transcript, so the
 /// transcript decides.
-async fn find(console: &Console, viewer: &Viewer, id: TicketId) -> Result<Found, PageError> {
+async fn find(console: &Console, viewer: &Viewer, id: TicketId) -> Result<FoundConversation, PageError> {
     let (transcript, evaluation) = futures_util::future::try_join(
-        transcript(&console.services, &viewer.claims, id),
-        evaluation(&console.services, &viewer.claims, id),
+        find_transcript(&console.services, &viewer.claims, id),
+        find_evaluation(&console.services, &viewer.claims, id),
     )
     .await?;
     let transcript = match transcript {
-        FoundTranscript::Kept(transcript) => Some(transcript),
-        FoundTranscript::Expired => None,
-        FoundTranscript::Unknown => return Err(PageError::NotFound),
+        TranscriptLookup::Kept(transcript) => Some(transcript),
+        TranscriptLookup::Expired => None,
+        TranscriptLookup::Unknown => return Err(PageError::NotFound),
     };
-    Ok(Found { transcript, evaluation })
+    Ok(FoundConversation { transcript, evaluation })
 }
 
-/// Without the service that knows the result the page is shown all the same.
+/// The place in the result of the query. When export, which knows the result, is unavailable, the page is shown without it.
 async fn place(request: &HttpRequest, console: &Console, viewer: &Viewer, id: TicketId) -> Place {
     let pairs: Pairs = url::form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect();
     let Ok(state) = ListState::parse(&pairs) else {
@@ -139,10 +143,11 @@ async fn place(request: &HttpRequest, console: &Console, viewer: &Viewer, id: Ti
     };
     let mut query = state.filters.to_pairs();
     query.push(("sort", state.sort.to_string()));
-    let found = neighbours(&console.services, &viewer.claims, id, &query);
-    let names_agents = !state.filters.agent.is_empty();
-    let agents =
-        async { if names_agents { list_agents(&console.services, &viewer.claims).await.ok() } else { None } };
+    let found = find_neighbours(&console.services, &viewer.claims, id, &query);
+    let filters_by_agent = !state.filters.agent.is_empty();
+    let agents = async {
+        if filters_by_agent { list_agents(&console.services, &viewer.claims).await.ok() } else { None }
+    };
     let (found, agents) = futures_util::future::join(found, agents).await;
     let address = |id: TicketId| with_query(&format!("/console/conversations/{id}"), &state.page_pairs());
     let mut place = Place {
@@ -163,23 +168,24 @@ async fn place(request: &HttpRequest, console: &Console, viewer: &Viewer, id: Ti
 
 fn position(found: &Neighbours, is_filtered: bool) -> String {
     let total = match found.total.exact {
-        true => count(found.total.count),
-        false => format!("more than {}", count(found.total.count)),
+        true => format_count(found.total.count),
+        false => format!("more than {}", format_count(found.total.count)),
     };
     let result = if is_filtered { " in this filter" } else { "" };
     match (found.included, found.position) {
         (false, _) => "Not in this filter".to_owned(),
-        (true, Some(position)) => format!("{} of {total}{result}", count(position)),
+        (true, Some(position)) => format!("{} of {total}{result}", format_count(position)),
         (true, None) => format!("One of {total}{result}"),
     }
 }
 
+/// The page; `whole` is the index of a message that is shown without cuts.
 fn view(
     request: &HttpRequest,
     console: &Console,
     viewer: &Viewer,
     id: TicketId,
-    found: Found,
+    found: FoundConversation,
     place: Place,
     whole: Option<usize>,
 ) -> ConversationPage {
@@ -212,7 +218,8 @@ fn view(
         subject: runs(subject),
         external_id: runs(external_id),
         agents: agents(transcript, done),
-        started: transcript.map(|of| (When::long(of.started_at), When::end(of.started_at, of.ended_at))),
+        time_range: transcript
+            .map(|of| (PageTime::long(of.started_at), PageTime::end(of.started_at, of.ended_at))),
         language: done.map(|evaluation| language_label(&evaluation.language)).unwrap_or_default(),
         involvement: done.map(|evaluation| involvement(evaluation.ai_involvement)).unwrap_or_default(),
         items: items(messages, done, &quotes, whole),
@@ -224,7 +231,7 @@ fn view(
     }
 }
 
-/// A title is one line without characters that would turn it around.
+/// The title of the page: one line without control characters, which could reorder its text.
 fn title(subject: &str) -> String {
     let text = runs(subject).into_iter().filter_map(|run| match run {
         Run::Text(text) => Some(text),

@@ -16,23 +16,25 @@ use super::list_rows::{Row, row};
 use super::respond::{page, redirect};
 use super::shell::Shell;
 use super::viewer::Viewer;
-use crate::app::{list, list_agents};
-use crate::domain::{COLUMNS, Column, ListState, Pairs, ROWS, count};
+use crate::app::{list_agents, list_evaluations};
+use crate::domain::{COLUMNS, Column, ListState, Pairs, ROWS_PER_PAGE, format_count};
 
 #[derive(Template)]
 #[template(path = "conversations.html")]
 struct ConversationsPage {
     shell: Shell,
     state: ListState,
-    /// "214 conversations match", or what is wrong.
+    /// "214 conversations match the filter", or what is wrong.
     summary: String,
     chips: Vec<Chip>,
     form: FilterForm,
     faults: Faults,
-    /// Filters and order without the search, for the search field's form.
-    beside_search: Pairs,
-    beside_columns: Pairs,
+    /// Hidden fields of the search form: the state of the list without the search.
+    search_hidden: Pairs,
+    /// Hidden fields of the form of columns: the state of the list without the columns.
+    columns_hidden: Pairs,
     heads: Vec<Head>,
+    /// All columns, and whether they are shown.
     choices: Vec<(&'static Column, bool)>,
     rows: Vec<Row>,
     first_row: u64,
@@ -45,8 +47,9 @@ struct ConversationsPage {
 /// The head of a column.
 struct Head {
     column: &'static Column,
-    /// Where a click leads, and the direction now.
+    /// The address that a click leads to; `None`: not sortable.
     sort: Option<String>,
+    /// The direction when the list is sorted by this column.
     direction: Option<&'static str>,
 }
 
@@ -69,7 +72,7 @@ pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result
     let viewer = Viewer::of(&request, &console).await?;
     let pairs: Pairs = url::form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect();
     if pairs.iter().any(|(_, value)| value.trim().is_empty()) {
-        // A form sends its empty fields, too; the address of a page is the shortest.
+        // A form sends its empty fields, too: redirect to the address without them.
         if let Ok(state) = ListState::parse(&pairs) {
             return Ok(redirect(&state.address()));
         }
@@ -85,7 +88,7 @@ pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result
     let agents = agents?;
     let found = match found {
         Ok(found) => found,
-        // What only the service knows to be wrong, such as a cursor of another list.
+        // Faults that only the service detects, such as a cursor of another list.
         Err(ClientError::Refused { status: 400, problem: Some(problem), .. }) => {
             faults = Faults::new(problem.errors);
             if faults.is_empty() {
@@ -103,9 +106,9 @@ pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result
 async fn read(console: &Console, viewer: &Viewer, state: &ListState) -> Result<EvaluationPage, ClientError> {
     let mut query = state.filters.to_pairs();
     query.push(("sort", state.sort.to_string()));
-    query.push(("limit", ROWS.to_string()));
+    query.push(("limit", ROWS_PER_PAGE.to_string()));
     query.extend(state.cursor.clone().map(|cursor| ("cursor", cursor)));
-    list(&console.services, &viewer.claims, &query).await
+    list_evaluations(&console.services, &viewer.claims, &query).await
 }
 
 fn view(
@@ -124,8 +127,8 @@ fn view(
         None => (Vec::new(), String::new(), None, "The filter cannot be read".to_owned()),
         Some(found) => {
             let total = match found.total.exact {
-                true => count(found.total.count),
-                false => format!("more than {}", count(found.total.count)),
+                true => format_count(found.total.count),
+                false => format!("more than {}", format_count(found.total.count)),
             };
             let noun = if found.total.count == 1 { "conversation" } else { "conversations" };
             let verb = match (is_filtered, found.total.count) {
@@ -146,8 +149,8 @@ fn view(
         summary,
         chips: if faults.is_empty() { chips(&state, agents) } else { Vec::new() },
         form: FilterForm::new(&shown, agents),
-        beside_search: without(state.page_pairs(), "search"),
-        beside_columns: without(state.page_pairs(), "column"),
+        search_hidden: without(state.page_pairs(), "search"),
+        columns_hidden: without(state.page_pairs(), "column"),
         heads: state.shown_columns().map(|column| head(column, &state)).collect(),
         choices: COLUMNS.iter().map(|column| (column, state.shows(column))).collect(),
         export: crate::domain::with_query("/console/exports", &state.filter_pairs()),

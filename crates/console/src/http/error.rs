@@ -1,5 +1,5 @@
-//! What can go wrong with a page, and the page that says so. The middleware [`super::respond::finish`] renders it, because only
-//! the request knows the theme.
+//! Errors of pages. The middleware [`super::respond::finish`] renders the page of an error, because theme and session are those
+//! of the request.
 
 use std::fmt;
 
@@ -14,15 +14,15 @@ use assay_platform::web::WebError;
 pub(crate) enum PageError {
     /// There is no session, or it has ended.
     SignedOut,
-    /// There is no such page, or the organization has no such thing.
+    /// There is no such page, or the organization has no such record.
     NotFound,
-    /// The address has another method.
+    /// The address does not support the method.
     MethodNotAllowed,
     /// The form was not sent by a page of this session.
     ForeignForm,
     /// A request that our own pages do not make.
     Invalid(String),
-    /// It conflicts with the state of things, for instance with a limit.
+    /// It conflicts with stored data, for instance with a limit.
     Conflict(String),
     /// A service cannot be reached.
     Unavailable,
@@ -72,8 +72,8 @@ impl PageError {
 }
 
 impl PageError {
-    /// The page in place of an answer that is no page of a handler: of a route, of an extractor. `None` for a caller that is not
-    /// the gateway.
+    /// The page error for any error of actix-web: of a handler, of routing or of an extractor. `None`, and so no page, for a
+    /// caller that is not the gateway.
     pub(crate) fn of(error: &actix_web::Error) -> Option<Self> {
         if let Some(error) = error.as_error::<Self>() {
             return Some(error.clone());
@@ -99,13 +99,13 @@ impl ResponseError for PageError {
         self.status()
     }
 
-    /// Without the page, see the head of this file.
+    /// The status alone: the middleware adds the page.
     fn error_response(&self) -> HttpResponse {
         HttpResponse::new(self.status())
     }
 }
 
-/// A failed call to a service. What a person could correct is shown by the handler, beside its field.
+/// A failed call to a service. Faults that a person can correct are shown by the handlers, beside the fields.
 impl From<ClientError> for PageError {
     fn from(error: ClientError) -> Self {
         if error.is_transient() {

@@ -1,4 +1,4 @@
-//! Exports: the list, a new one with the filter that one came with, and downloads.
+//! Exports: the list, the form for a new one with the filter of the URL, and downloads.
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::LOCATION;
@@ -13,12 +13,12 @@ use assay_contracts::ids::ExportId;
 use super::Console;
 use super::error::PageError;
 use super::filter_form::{Chip, chips, filter_line};
-use super::form::{Faults, own_form};
+use super::form::{Faults, read_session_form};
 use super::respond::{page, redirect};
 use super::shell::Shell;
 use super::viewer::{PublicAddress, Viewer};
 use crate::app::{create_export, download_address, list_agents, list_exports};
-use crate::domain::{ListState, Pairs, When, list_address, with_query};
+use crate::domain::{ListState, PageTime, Pairs, list_address, with_query};
 
 #[derive(Template)]
 #[template(path = "exports.html")]
@@ -30,18 +30,21 @@ struct ExportsPage {
     /// The filter of a new export.
     chips: Vec<Chip>,
     hidden: Pairs,
+    /// Address of the list of these conversations.
     list: String,
+    /// Value, label, meaning, and whether it is chosen.
     kinds: [(&'static str, &'static str, &'static str, bool); 2],
     faults: Faults,
-    done: bool,
+    is_created: bool,
 }
 
 struct Row {
     id: String,
     kind: &'static str,
     filter: String,
-    rows: String,
-    created: When,
+    /// Address of the list of its conversations.
+    list: String,
+    created: PageTime,
     status: &'static str,
     is_complete: bool,
     is_running: bool,
@@ -60,7 +63,7 @@ pub(crate) async fn create(
     console: Data<Console>,
 ) -> Result<HttpResponse, PageError> {
     let viewer = Viewer::of(&request, &console).await?;
-    let pairs = own_form(&request, payload, &viewer).await?.pairs();
+    let pairs = read_session_form(&request, payload, &viewer).await?.pairs();
     let (kind, filters): (Pairs, Pairs) = pairs.into_iter().partition(|pair| pair.0 == "kind");
     let name = kind.first().map_or("", |pair| pair.1.as_str());
     let Some(kind) = ExportKind::from_name(name) else {
@@ -86,7 +89,7 @@ pub(crate) async fn create(
     }
 }
 
-/// Leads to the file, under an address that is signed now.
+/// Redirects to the file, under an address that is signed now.
 pub(crate) async fn download(
     request: HttpRequest,
     console: Data<Console>,
@@ -110,8 +113,8 @@ async fn show(
     kind: &str,
     faults: Option<Faults>,
 ) -> Result<HttpResponse, PageError> {
-    let own = |name: &str| query.iter().find(|pair| pair.0 == name).map(|pair| pair.1.clone());
-    let (cursor, done) = (own("cursor"), own("done").is_some());
+    let value_of = |name: &str| query.iter().find(|pair| pair.0 == name).map(|pair| pair.1.clone());
+    let (cursor, is_created) = (value_of("cursor"), value_of("done").is_some());
     let filters: Pairs =
         query.iter().filter(|pair| !matches!(pair.0.as_str(), "cursor" | "done")).cloned().collect();
     let base = PublicAddress::of(request).base;
@@ -149,7 +152,7 @@ async fn show(
             ),
         ],
         faults,
-        done,
+        is_created,
     };
     page(request, status, &template)
 }
@@ -164,8 +167,8 @@ fn row(export: &Export, agents: &[Agent]) -> Row {
             ExportKind::ResolutionAudit => "Audit",
         },
         filter: if filter.is_empty() { "all conversations".to_owned() } else { filter },
-        rows: list_address(&state.filter_pairs()),
-        created: When::long(export.created_at),
+        list: list_address(&state.filter_pairs()),
+        created: PageTime::long(export.created_at),
         status: status_word(export.status),
         is_complete: export.status == ExportStatus::Complete,
         is_running: matches!(export.status, ExportStatus::Pending | ExportStatus::Running),

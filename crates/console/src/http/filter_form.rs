@@ -10,49 +10,56 @@ use crate::domain::{
 pub(crate) struct Chip {
     pub(crate) label: String,
     pub(crate) value: String,
-    /// The list without it.
+    /// The address of the list without it.
     pub(crate) without: String,
 }
 
 /// The chips of a list: one for each filter; the period is one.
 pub(crate) fn chips(state: &ListState, agents: &[Agent]) -> Vec<Chip> {
     let mut chips: Vec<Chip> = Vec::new();
-    for (label, value) in filter_texts(state, agents) {
-        let without = match label.as_str() {
-            "Time" => {
+    for text in filter_texts(state, agents) {
+        let without = match text.name.as_str() {
+            "from" => {
                 let is_kept = |pair: &(String, String)| pair.0 != "from" && pair.0 != "to";
                 list_address(&state.page_pairs().into_iter().filter(is_kept).collect::<Pairs>())
             }
-            _ => state.address_without(&value.1, None),
+            name => state.address_without(name, None),
         };
-        chips.push(Chip { label, value: value.0, without });
+        chips.push(Chip { label: text.label, value: text.values, without });
     }
     chips
 }
 
-/// Label, values in words and parameter of each filter.
-fn filter_texts(state: &ListState, agents: &[Agent]) -> Vec<(String, (String, String))> {
-    let mut texts: Vec<(String, (String, String))> = Vec::new();
-    if let Some(period) = period_text(state) {
-        texts.push(("Time".to_owned(), (period, "from".to_owned())));
+/// A filter in words.
+struct FilterText {
+    /// Name of the parameter; `from` for the period.
+    name: String,
+    label: String,
+    values: String,
+}
+
+fn filter_texts(state: &ListState, agents: &[Agent]) -> Vec<FilterText> {
+    let mut texts: Vec<FilterText> = Vec::new();
+    if let Some(values) = period_text(state) {
+        texts.push(FilterText { name: "from".to_owned(), label: "Time".to_owned(), values });
     }
     for (name, value) in state.filter_pairs() {
         if name == "from" || name == "to" {
             continue;
         }
         let value = value_text(&name, &value, agents);
-        match texts.iter_mut().find(|(_, (_, known))| *known == name) {
-            Some((_, (values, _))) => *values = format!("{values} or {value}"),
-            None => texts.push((filter_label(&name), (value, name))),
+        match texts.iter_mut().find(|text| text.name == name) {
+            Some(text) => text.values = format!("{} or {value}", text.values),
+            None => texts.push(FilterText { label: filter_label(&name), name, values: value }),
         }
     }
     texts
 }
 
-/// The filter in one line, for the way back from a conversation; empty without a filter.
+/// The filter in one line, without labels; empty without a filter.
 pub(crate) fn filter_line(state: &ListState, agents: &[Agent]) -> String {
     let texts = filter_texts(state, agents);
-    texts.into_iter().map(|(_, (value, _))| value).collect::<Vec<_>>().join(", ")
+    texts.into_iter().map(|text| text.values).collect::<Vec<_>>().join(", ")
 }
 
 fn period_text(state: &ListState) -> Option<String> {
@@ -83,8 +90,8 @@ pub(crate) struct Choice {
     pub(crate) is_chosen: bool,
 }
 
-/// A group of choices.
-pub(crate) struct Choices {
+/// The choices of one filter.
+pub(crate) struct ChoiceGroup {
     pub(crate) name: &'static str,
     pub(crate) label: &'static str,
     pub(crate) choices: Vec<Choice>,
@@ -110,12 +117,12 @@ pub(crate) struct FilterForm {
     pub(crate) days: Vec<Field>,
     pub(crate) texts: Vec<Field>,
     pub(crate) ranges: Vec<Range>,
-    pub(crate) groups: Vec<Choices>,
-    /// What the form has no field for, and must not lose.
+    pub(crate) groups: Vec<ChoiceGroup>,
+    /// Pairs that no field of the form carries, kept in hidden fields.
     pub(crate) hidden: Pairs,
 }
 
-/// Most agents in the form; more are reached from the page of agents.
+/// Maximum number of agents in the form; the page of agents has links for all.
 const MAX_AGENTS: usize = 30;
 
 impl FilterForm {
@@ -131,19 +138,19 @@ impl FilterForm {
             label: value_text(name, value, agents),
             value: value.to_owned(),
         };
-        let mut groups: Vec<Choices> = closed_filters()
+        let mut groups: Vec<ChoiceGroup> = closed_filters()
             .into_iter()
-            .map(|filter| Choices {
+            .map(|filter| ChoiceGroup {
                 choices: filter.values.iter().map(|value| choice(filter.name, value)).collect(),
                 name: filter.name,
                 label: filter.label,
             })
             .collect();
         let tools = ai_tools().into_iter().map(|tool| choice("ai_tool", tool)).collect();
-        groups.push(Choices { name: "ai_tool", label: "AI tool", choices: tools });
+        groups.push(ChoiceGroup { name: "ai_tool", label: "AI tool", choices: tools });
         let listed = agents.iter().take(MAX_AGENTS).map(|agent| choice("agent", &agent.id.to_string()));
         let listed: Vec<Choice> = listed.chain([choice("agent", "none")]).collect();
-        groups.push(Choices { name: "agent", label: "Agent", choices: listed });
+        groups.push(ChoiceGroup { name: "agent", label: "Agent", choices: listed });
         let ranges: Vec<Range> = SCORES
             .into_iter()
             .map(|(score, label)| (format!("{score}_min"), format!("{score}_max"), label))
@@ -157,25 +164,25 @@ impl FilterForm {
             groups,
             hidden: Vec::new(),
         };
-        form.hidden = pairs.iter().filter(|pair| !form.has(pair)).cloned().collect();
+        form.hidden = pairs.iter().filter(|pair| form.must_hide(pair)).cloned().collect();
         form
     }
 
-    /// Whether a field of the form carries the pair.
-    fn has(&self, (name, value): &(String, String)) -> bool {
+    /// Whether the pair needs a hidden field: no other field carries it. Cursor and row are dropped, because the list changes.
+    fn must_hide(&self, (name, value): &(String, String)) -> bool {
         let is_in = |field: &Field| field.name == *name && field.value == *value;
-        let chosen = |group: &Choices| {
+        let is_chosen_in = |group: &ChoiceGroup| {
             group.name == name
                 && group.choices.iter().any(|choice| choice.is_chosen && choice.value == *value)
         };
-        self.days.iter().any(is_in)
+        let has_field = self.days.iter().any(is_in)
             || self.texts.iter().any(is_in)
             || self.ranges.iter().any(|range| is_in(&range.min) || is_in(&range.max))
-            || self.groups.iter().any(chosen)
-            || matches!(name.as_str(), "cursor" | "row")
+            || self.groups.iter().any(is_chosen_in);
+        !has_field && !matches!(name.as_str(), "cursor" | "row")
     }
 
-    /// Whether a date can be shown in a date field; another text would be lost there.
+    /// Whether a date field can show the value; it would lose any other text.
     pub(crate) fn is_day(value: &str) -> bool {
         value.is_empty() || parse_day(value).is_some()
     }

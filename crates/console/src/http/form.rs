@@ -9,7 +9,7 @@ use assay_platform::web::{BodyLimits, read_form};
 
 use super::error::PageError;
 use super::viewer::{PublicAddress, Viewer};
-use crate::domain::is_own_form;
+use crate::domain::is_same_origin;
 
 const LIMITS: BodyLimits = BodyLimits { max_bytes: 64 * 1024, deadline: Duration::from_secs(10) };
 
@@ -31,7 +31,7 @@ impl Fields {
         self.all(name).any(|given| given == value)
     }
 
-    /// The fields without those of the form itself.
+    /// The fields without the form's token.
     pub(crate) fn pairs(self) -> Vec<(String, String)> {
         self.0.into_iter().filter(|(name, _)| name != "csrf").collect()
     }
@@ -40,24 +40,27 @@ impl Fields {
 /// The fields of a form of this session.
 ///
 /// # Errors
-/// [`PageError::ForeignForm`] when another site sent it, or it has not the session's token.
-pub(crate) async fn own_form(
+/// [`PageError::ForeignForm`] when another site sent it, or it does not have the session's token.
+pub(crate) async fn read_session_form(
     request: &HttpRequest,
     payload: Payload,
     viewer: &Viewer,
 ) -> Result<Fields, PageError> {
-    let fields = fields(request, payload).await?;
+    let fields = read_same_origin_form(request, payload).await?;
     if viewer.has_form_token(fields.get("csrf")) { Ok(fields) } else { Err(PageError::ForeignForm) }
 }
 
-/// The fields of a form of this site; the caller checks the token.
+/// The fields of a form of this host; the caller checks the token.
 ///
 /// # Errors
 /// [`PageError::ForeignForm`] when another site sent it.
-pub(crate) async fn fields(request: &HttpRequest, payload: Payload) -> Result<Fields, PageError> {
+pub(crate) async fn read_same_origin_form(
+    request: &HttpRequest,
+    payload: Payload,
+) -> Result<Fields, PageError> {
     let header = |name: &str| request.headers().get(name).map(|value| value.to_str().unwrap_or_default());
     let host = PublicAddress::of(request).host;
-    if !is_own_form(header("sec-fetch-site"), header("origin"), &host) {
+    if !is_same_origin(header("sec-fetch-site"), header("origin"), &host) {
         return Err(PageError::ForeignForm);
     }
     let body = read_form(request, payload, LIMITS).await?;

@@ -1,4 +1,4 @@
-//! The keys of the keyboard, as a page: the script shows the same list in a dialog.
+//! The page of the keyboard shortcuts; the script shows the same list in a dialog.
 
 use actix_web::http::StatusCode;
 use actix_web::web::Data;

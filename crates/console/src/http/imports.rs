@@ -13,16 +13,17 @@ use super::list_rows::{Row, row};
 use super::respond::page;
 use super::shell::Shell;
 use super::viewer::Viewer;
-use crate::app::{coverage, list, summarize};
-use crate::domain::{ListState, count, list_address};
+use crate::app::{list_evaluations, read_coverage, summarize};
+use crate::domain::{ListState, format_count, list_address};
 
 #[derive(Template)]
 #[template(path = "imports.html")]
 struct ImportsPage {
     shell: Shell,
-    /// Name, number, meaning, rows.
+    /// Name, number, meaning, and the address of the rows.
     counts: Vec<(&'static str, String, &'static str, Option<String>)>,
     imported: String,
+    /// Name, number, and the address of the rows.
     sources: Vec<(String, String, String)>,
     failed: Vec<Row>,
     is_empty: bool,
@@ -34,35 +35,45 @@ pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result
     let failed = [("status", "failed".to_owned()), ("limit", "10".to_owned())];
     let (summary, failed) = futures_util::future::try_join(
         summarize(&console.services, &viewer.claims, &query),
-        list(&console.services, &viewer.claims, &failed),
+        list_evaluations(&console.services, &viewer.claims, &failed),
     )
     .await?;
-    let coverage = coverage(&console.services, &viewer.claims, &query.filters, &summary).await?;
+    let coverage = read_coverage(&console.services, &viewer.claims, &query.filters, &summary).await?;
     let pending = coverage.map_or(0, |coverage| coverage.pending);
     let totals = &summary.totals;
-    let rows = |status: &'static str, number: u64| {
+    let rows_address = |status: &'static str, number: u64| {
         let pairs = [("status".to_owned(), status.to_owned())];
         (number > 0).then(|| list_address(&pairs))
     };
     let sources = summary.breakdown.iter().flat_map(|breakdown| &breakdown.groups).map(|group| {
         let value = group.value.clone().unwrap_or_default();
         let address = list_address(&[("source".to_owned(), value.clone())]);
-        (value, count(group.measures.count), address)
+        (value, format_count(group.measures.count), address)
     });
     let state = ListState { filters: EvaluationFilters::default(), ..ListState::default() };
     let template = ImportsPage {
         counts: vec![
-            ("Scored", count(totals.scored), "with AXIS and audit", rows("scored", totals.scored)),
+            (
+                "Scored",
+                format_count(totals.scored),
+                "with AXIS and audit",
+                rows_address("scored", totals.scored),
+            ),
             (
                 "Not applicable",
-                count(totals.not_applicable),
+                format_count(totals.not_applicable),
                 "no message of an AI agent, or none of the customer",
-                rows("not_applicable", totals.not_applicable),
+                rows_address("not_applicable", totals.not_applicable),
             ),
-            ("Pending", count(pending), "accepted, and evaluated in seconds", None),
-            ("Failed", count(totals.failed), "could not be evaluated", rows("failed", totals.failed)),
+            ("Pending", format_count(pending), "accepted, and evaluated in seconds", None),
+            (
+                "Failed",
+                format_count(totals.failed),
+                "could not be evaluated",
+                rows_address("failed", totals.failed),
+            ),
         ],
-        imported: count(totals.count + pending),
+        imported: format_count(totals.count + pending),
         is_empty: totals.count + pending == 0,
         sources: sources.collect(),
         failed: failed.data.iter().map(|item| row(item, &state)).collect(),

@@ -14,12 +14,12 @@ use assay_platform::web::query_pairs;
 
 use super::Console;
 use super::error::PageError;
-use super::form::{Faults, Fields, own_form};
+use super::form::{Faults, Fields, read_session_form};
 use super::respond::{page, redirect};
 use super::shell::Shell;
 use super::viewer::Viewer;
 use crate::app::{create_key, list_keys, list_sessions, revoke_key};
-use crate::domain::{When, browser_name, parse_day, plus_days};
+use crate::domain::{PageTime, browser_name, parse_day, plus_days};
 
 #[derive(Template)]
 #[template(path = "keys.html")]
@@ -30,19 +30,19 @@ struct KeysPage {
     scopes: Vec<ScopeChoice>,
     typed: Fields,
     faults: Faults,
-    /// The key that was just made: shown once.
+    /// The key that was just created: shown once.
     created: Option<String>,
-    done: Option<&'static str>,
+    notice: Option<&'static str>,
 }
 
 struct KeyRow {
     id: String,
     name: String,
     scopes: String,
-    created: When,
-    last_used: Option<When>,
+    created: PageTime,
+    last_used: Option<PageTime>,
     state: &'static str,
-    ends: Option<When>,
+    ends: Option<PageTime>,
     is_active: bool,
 }
 
@@ -50,10 +50,11 @@ struct SessionRow {
     id: String,
     browser: String,
     user_agent: String,
+    /// The credential that began it, in words.
     with: String,
-    began: When,
-    last_used: When,
-    ends: When,
+    began: PageTime,
+    last_used: PageTime,
+    ends: PageTime,
     is_own: bool,
 }
 
@@ -65,12 +66,12 @@ struct ScopeChoice {
 
 pub(crate) async fn list(request: HttpRequest, console: Data<Console>) -> Result<HttpResponse, PageError> {
     let viewer = Viewer::of(&request, &console).await?;
-    let done = match query_pairs(&request, &["done"])?.get("done").map(String::as_str) {
+    let notice = match query_pairs(&request, &["done"])?.get("done").map(String::as_str) {
         Some("revoked") => Some("The key is revoked. Gateways may accept it for half a minute more."),
         Some("session-ended") => Some("The session has ended."),
         _ => None,
     };
-    show(&request, &console, &viewer, StatusCode::OK, |page| page.done = done).await
+    show(&request, &console, &viewer, StatusCode::OK, |page| page.notice = notice).await
 }
 
 pub(crate) async fn create(
@@ -79,7 +80,7 @@ pub(crate) async fn create(
     console: Data<Console>,
 ) -> Result<HttpResponse, PageError> {
     let viewer = Viewer::of(&request, &console).await?;
-    let fields = own_form(&request, payload, &viewer).await?;
+    let fields = read_session_form(&request, payload, &viewer).await?;
     let (faults, created) = match new_key(&fields) {
         Err(faults) => (faults, None),
         Ok(new) => match create_key(&console.services, &viewer.claims, &new).await {
@@ -108,7 +109,7 @@ pub(crate) async fn revoke(
     id: Path<String>,
 ) -> Result<HttpResponse, PageError> {
     let viewer = Viewer::of(&request, &console).await?;
-    own_form(&request, payload, &viewer).await?;
+    read_session_form(&request, payload, &viewer).await?;
     let id: ApiKeyId = id.parse().map_err(|_| PageError::NotFound)?;
     revoke_key(&console.services, &viewer.claims, id).await?;
     Ok(redirect("/console/keys?done=revoked"))
@@ -120,7 +121,7 @@ fn new_key(fields: &Fields) -> Result<NewKeyRequest, Faults> {
     if name.is_empty() {
         faults.add("name", "Say what the key is for.");
     }
-    // A session cannot administer, so it makes no key that can.
+    // A session does not have the scope `admin`, so it cannot create a key that has it.
     let known = |name: &str| Scope::ALL.into_iter().find(|scope| scope.as_str() == name);
     let scopes: Option<Scopes> =
         fields.all("scope").map(|name| known(name).filter(|scope| *scope != Scope::Admin)).collect();
@@ -164,15 +165,16 @@ async fn show(
         typed: Fields::default(),
         faults: Faults::default(),
         created: None,
-        done: None,
+        notice: None,
     };
     fill(&mut template);
-    let is_first = template.typed.get("csrf").is_empty();
+    // A form that was sent has a token.
+    let is_new_form = template.typed.get("csrf").is_empty();
     let default = Scopes::default_for_keys();
     let choices = Scope::ALL.into_iter().filter(|scope| *scope != Scope::Admin).map(|scope| ScopeChoice {
         name: scope.as_str(),
         allows: allows(scope),
-        is_checked: if is_first {
+        is_checked: if is_new_form {
             default.allows(scope)
         } else {
             template.typed.has("scope", scope.as_str())
@@ -207,10 +209,10 @@ fn key_row(key: KeyEntry, now: Timestamp) -> KeyRow {
         id: key.id.to_string(),
         name: key.name,
         scopes: key.scopes.to_string().replace(' ', ", "),
-        created: When::long(key.created_at),
-        last_used: key.last_used_at.map(When::long),
+        created: PageTime::long(key.created_at),
+        last_used: key.last_used_at.map(PageTime::long),
         state,
-        ends: ends.map(When::long),
+        ends: ends.map(PageTime::long),
         is_active: matches!(state, "until" | "active"),
     }
 }
@@ -224,8 +226,8 @@ fn session_row(entry: SessionEntry, viewer: &Viewer) -> SessionRow {
         with: entry
             .key_name
             .map_or_else(|| "a one-time address".to_owned(), |name| format!("the key {name}")),
-        began: When::long(entry.created_at),
-        last_used: When::long(entry.last_used_at),
-        ends: When::long(entry.expires_at),
+        began: PageTime::long(entry.created_at),
+        last_used: PageTime::long(entry.last_used_at),
+        ends: PageTime::long(entry.expires_at),
     }
 }

@@ -3,14 +3,14 @@
 use assay_contracts::evaluations::{EvaluationItem, ItemEvaluation, ItemScores, ResultStatus};
 
 use crate::domain::{
-    ListState, Run, When, ai_tool_label, language_label, resolution_words, runs, with_query, words,
+    ListState, PageTime, Run, ai_tool_label, language_label, resolution_words, runs, with_query, words,
 };
 
 /// One conversation.
 pub(crate) struct Row {
     pub(crate) id: String,
     pub(crate) address: String,
-    pub(crate) time: When,
+    pub(crate) time: PageTime,
     pub(crate) subject: Vec<Run>,
     pub(crate) external_id: Vec<Run>,
     pub(crate) tool: String,
@@ -36,7 +36,7 @@ pub(crate) fn row(item: &EvaluationItem, state: &ListState) -> Row {
     Row {
         address: with_query(&format!("/console/conversations/{id}"), &state.page_pairs()),
         id,
-        time: When::short(ticket.started_at),
+        time: PageTime::short(ticket.started_at),
         subject: runs(subject),
         external_id: runs(&ticket.external_id),
         tool: tool(evaluation),

@@ -1,4 +1,4 @@
-//! The pages and their routes. Every request comes from the gateway, with a token made for console.
+//! The pages and their routes. Every request comes from the gateway, with a service token for the audience `console`.
 
 mod agents;
 mod assets;
@@ -40,7 +40,7 @@ pub(crate) struct Console {
     pub(crate) failed_sign_ins: FailedSignIns,
 }
 
-/// A page that can be asked for with GET and HEAD.
+/// A page: GET and HEAD.
 macro_rules! page {
     ($path:literal, $handler:path) => {
         resource($path, vec![("GET", get().to($handler)), ("HEAD", head().to($handler))])
@@ -57,7 +57,7 @@ macro_rules! form_page {
     };
 }
 
-/// A form without a page of its own.
+/// The target of a form on another page.
 macro_rules! form {
     ($path:literal, $form:path) => {
         resource($path, vec![("POST", post().to($form))])
@@ -70,7 +70,7 @@ pub(crate) fn configure(app: &mut ServiceConfig, console: Data<Console>, auth: S
             .wrap(from_fn(service_auth_middleware))
             .wrap(from_fn(respond::finish))
             .service(page!("/assets/{name}", assets::send_file))
-            .service(form_page!("/sign-in", sign_in::form, sign_in::sign_in))
+            .service(form_page!("/sign-in", sign_in::show_form, sign_in::sign_in))
             .service(form!("/sign-out", sign_in::sign_out))
             .service(form!("/sessions/{id}/end", sign_in::end))
             .service(page!("/theme", theme::choose))

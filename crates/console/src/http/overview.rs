@@ -1,4 +1,4 @@
-//! The overview of a period beside the one before. Every number that rows add up to is a link to them.
+//! The overview of a period, compared with an earlier one. Every count of conversations is a link to their list.
 
 use actix_web::http::StatusCode;
 use actix_web::web::Data;
@@ -20,7 +20,8 @@ use super::shell::Shell;
 use super::viewer::Viewer;
 use crate::app::{self, Services, summarize};
 use crate::domain::{
-    PERIODS, Pairs, Period, beside, count, day_of, day_text, filter_pairs, list_address, with_query,
+    PERIODS, Pairs, Period, comparison_of, day_of, day_text, filter_pairs, format_count, list_address,
+    with_query,
 };
 
 #[derive(Template)]
@@ -28,18 +29,21 @@ use crate::domain::{
 struct OverviewPage {
     shell: Shell,
     title: String,
-    beside: Option<String>,
+    /// The days of the compared period.
+    compared_period: Option<String>,
     periods: Vec<Link>,
     breakdowns: Vec<Link>,
     distributions: Vec<Link>,
     from: String,
     to: String,
-    beside_name: String,
+    comparison_name: String,
     faults: Faults,
     coverage: Option<CoverageLine>,
     is_empty: bool,
+    /// Whether the organization has no evaluation at all.
     is_new: bool,
-    parts_are: &'static str,
+    /// "days" or "weeks": the parts of the trends.
+    step_name: &'static str,
     charts: Vec<MeanChart>,
     distribution_of: &'static str,
     scored: String,
@@ -67,30 +71,34 @@ struct Link {
 /// Imported = scored + not applicable + pending + failed.
 struct CoverageLine {
     imported: String,
-    /// Absent while some are pending: there are no rows of those.
+    /// Address of all rows; absent while imports are pending, because the list does not have these.
     all: Option<String>,
+    /// Number, name, and the address of the rows.
     parts: Vec<(String, &'static str, Option<String>)>,
 }
 
-/// The choices of the page, as its URL has them.
-struct Choices {
+/// What the URL selects.
+struct Selection {
     period: Period,
-    beside: String,
-    by: &'static (&'static str, &'static str, &'static [Dimension]),
-    of: &'static (&'static str, &'static str),
+    /// Name of the comparison.
+    comparison: String,
+    breakdown: &'static BreakdownChoice,
+    distribution: &'static (&'static str, &'static str),
     /// The parts of the trends.
     step: Step,
 }
 
-type Breakdown = (&'static str, &'static str, &'static [Dimension]);
+/// Name in the URL, label, dimensions.
+type BreakdownChoice = (&'static str, &'static str, &'static [Dimension]);
 
-const BREAKDOWNS: [Breakdown; 4] = [
+const BREAKDOWNS: [BreakdownChoice; 4] = [
     ("tool", "AI tool, agent", &[Dimension::AiTool, Dimension::Agent]),
     ("agent", "Agent", &[Dimension::Agent]),
     ("involvement", "Involvement", &[Dimension::Involvement]),
     ("language", "Language", &[Dimension::Language]),
 ];
 
+/// Name in the URL, label.
 const DISTRIBUTIONS: [(&str, &str); 4] = [
     ("axis", "AXIS"),
     ("resolution_accuracy", "RA"),
@@ -98,45 +106,45 @@ const DISTRIBUTIONS: [(&str, &str); 4] = [
     ("handoff_smoothness", "HS"),
 ];
 
-/// Above this many days the parts of a series are weeks.
-const MAX_DAYS: i64 = 31;
+/// Maximum number of points of a trend by days; longer periods have weeks.
+const MAX_DAILY_POINTS: i64 = 31;
 
 pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result<HttpResponse, PageError> {
     let viewer = Viewer::of(&request, &console).await?;
     let query: Pairs = url::form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect();
-    let (mut choices, is_default, faults) = read_choices(&query);
+    let (mut selection, is_default, faults) = read_selection(&query);
     let services = &console.services;
-    let mut summary = summarize(services, &viewer.claims, &query_of(&choices)).await?;
-    if is_default && is_nothing(&summary) {
-        // A first look at conversations of last year should not be an empty page.
-        choices.period = Period { name: Some("all"), days: None };
-        choices.step = step_of(&choices.period);
-        summary = summarize(services, &viewer.claims, &query_of(&choices)).await?;
+    let mut summary = summarize(services, &viewer.claims, &query_of(&selection)).await?;
+    if is_default && has_no_imports(&summary) {
+        // Nothing was imported in the default period: show everything rather than an empty page.
+        selection.period = Period { name: Some("all"), days: None };
+        selection.step = step_of(&selection.period);
+        summary = summarize(services, &viewer.claims, &query_of(&selection)).await?;
     }
-    if choices.period.days.is_none() && is_short(&summary) {
-        // Weeks of some days would be one point.
-        let query = SummaryQuery { step: Some(Step::Day), ..query_of(&choices) };
+    if selection.period.days.is_none() && fits_daily_points(&summary) {
+        // By weeks there would be only a few points.
+        let query = SummaryQuery { step: Some(Step::Day), ..query_of(&selection) };
         summary = summarize(services, &viewer.claims, &query).await?;
-        choices.step = Step::Day;
+        selection.step = Step::Day;
     }
-    let coverage = coverage(services, &viewer, &choices, &summary).await?;
+    let coverage = coverage(services, &viewer, &selection, &summary).await?;
     let status = if faults.is_empty() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
     let mut shell = Shell::new(&request, &console, &viewer, "/console", "Overview");
     shell.has_charts = summary.totals.scored > 0;
-    page(&request, status, &view(shell, &query, &choices, faults, &summary, coverage))
+    page(&request, status, &view(shell, &query, &selection, faults, &summary, coverage))
 }
 
-/// Whether everything lies within some weeks.
-fn is_short(summary: &Summary) -> bool {
+/// Whether the period of the summary is short enough for points by days.
+fn fits_daily_points(summary: &Summary) -> bool {
     let days = summary.period.to.millis_since(summary.period.from) / 86_400_000;
-    summary.totals.count > 0 && days <= MAX_DAYS
+    summary.totals.count > 0 && days <= MAX_DAILY_POINTS
 }
 
-fn is_nothing(summary: &Summary) -> bool {
+fn has_no_imports(summary: &Summary) -> bool {
     summary.totals.count == 0 && summary.coverage.is_none_or(|coverage| coverage.imported == 0)
 }
 
-fn read_choices(query: &[(String, String)]) -> (Choices, bool, Faults) {
+fn read_selection(query: &[(String, String)]) -> (Selection, bool, Faults) {
     let get = |name: &str| query.iter().find(|pair| pair.0 == name).map_or("", |pair| pair.1.trim());
     let mut faults = Faults::default();
     let (period, is_default) = match (get("period"), get("from"), get("to")) {
@@ -158,18 +166,18 @@ fn read_choices(query: &[(String, String)]) -> (Choices, bool, Faults) {
     };
     let fallback = || Period::named("28d", now()).unwrap_or(Period { name: Some("all"), days: None });
     let period = period.unwrap_or_else(fallback);
-    let choices = Choices {
+    let selection = Selection {
         step: step_of(&period),
         period,
-        beside: get("beside").to_owned(),
-        by: BREAKDOWNS.iter().find(|(name, ..)| *name == get("by")).unwrap_or(&BREAKDOWNS[0]),
-        of: DISTRIBUTIONS.iter().find(|(name, _)| *name == get("of")).unwrap_or(&DISTRIBUTIONS[0]),
+        comparison: get("beside").to_owned(),
+        breakdown: BREAKDOWNS.iter().find(|(name, ..)| *name == get("by")).unwrap_or(&BREAKDOWNS[0]),
+        distribution: DISTRIBUTIONS.iter().find(|(name, _)| *name == get("of")).unwrap_or(&DISTRIBUTIONS[0]),
     };
-    (choices, is_default, faults)
+    (selection, is_default, faults)
 }
 
 fn step_of(period: &Period) -> Step {
-    if period.length().is_some_and(|days| days <= MAX_DAYS) { Step::Day } else { Step::Week }
+    if period.length_in_days().is_some_and(|days| days <= MAX_DAILY_POINTS) { Step::Day } else { Step::Week }
 }
 
 fn filters_of(period: &Period) -> EvaluationFilters {
@@ -177,42 +185,46 @@ fn filters_of(period: &Period) -> EvaluationFilters {
     EvaluationFilters { from, to, ..EvaluationFilters::default() }
 }
 
-fn query_of(choices: &Choices) -> SummaryQuery {
+fn query_of(selection: &Selection) -> SummaryQuery {
     SummaryQuery {
-        filters: filters_of(&choices.period),
-        by: choices.by.2.to_vec(),
-        step: Some(choices.step),
-        compare: choices.period.days.and_then(|_| beside(&choices.beside)),
+        filters: filters_of(&selection.period),
+        by: selection.breakdown.2.to_vec(),
+        step: Some(selection.step),
+        compare: selection.period.days.and_then(|_| comparison_of(&selection.comparison)),
     }
 }
 
-/// What became of the imports. Those that wait are known to ingest alone.
+/// The imports by status. The pending ones are counted with ingest, the others are in the summary.
 async fn coverage(
     services: &Services,
     viewer: &Viewer,
-    choices: &Choices,
+    selection: &Selection,
     summary: &Summary,
 ) -> Result<Option<CoverageLine>, PageError> {
     let Some(coverage) =
-        app::coverage(services, &viewer.claims, &filters_of(&choices.period), summary).await?
+        app::read_coverage(services, &viewer.claims, &filters_of(&selection.period), summary).await?
     else {
         return Ok(None);
     };
-    let base = filter_pairs(&filters_of(&choices.period));
-    let rows = |status: &str| {
+    let base = filter_pairs(&filters_of(&selection.period));
+    let rows_address = |status: &str| {
         let mut pairs = base.clone();
         pairs.push(("status".to_owned(), status.to_owned()));
         Some(list_address(&pairs))
     };
     let Coverage { imported, scored, not_applicable, failed, pending } = coverage;
     Ok(Some(CoverageLine {
-        imported: count(imported),
+        imported: format_count(imported),
         all: (pending == 0 && imported > 0).then(|| list_address(&base)),
         parts: vec![
-            (count(scored), "scored", rows("scored").filter(|_| scored > 0)),
-            (count(not_applicable), "not applicable", rows("not_applicable").filter(|_| not_applicable > 0)),
-            (count(pending), "pending", None),
-            (count(failed), "failed", rows("failed").filter(|_| failed > 0)),
+            (format_count(scored), "scored", rows_address("scored").filter(|_| scored > 0)),
+            (
+                format_count(not_applicable),
+                "not applicable",
+                rows_address("not_applicable").filter(|_| not_applicable > 0),
+            ),
+            (format_count(pending), "pending", None),
+            (format_count(failed), "failed", rows_address("failed").filter(|_| failed > 0)),
         ],
     }))
 }
@@ -220,13 +232,13 @@ async fn coverage(
 fn view(
     shell: Shell,
     query: &[(String, String)],
-    choices: &Choices,
+    selection: &Selection,
     faults: Faults,
     summary: &Summary,
     coverage: Option<CoverageLine>,
 ) -> OverviewPage {
-    let base = filter_pairs(&filters_of(&choices.period));
-    let period = choices.period.days.unwrap_or((summary.period.from, summary.period.to));
+    let base = filter_pairs(&filters_of(&selection.period));
+    let period = selection.period.days.unwrap_or((summary.period.from, summary.period.to));
     let typed = |name: &str, otherwise: String| {
         let found = query.iter().find(|pair| pair.0 == name).map(|pair| pair.1.clone());
         found.filter(|_| !faults.is_empty()).unwrap_or(otherwise)
@@ -243,10 +255,10 @@ fn view(
             .cloned()
             .collect();
         pairs.push(("period".to_owned(), name.to_owned()));
-        let is_current = choices.period.name == Some(name);
+        let is_current = selection.period.name == Some(name);
         Link { label, address: with_query("/console", &pairs), is_current }
     };
-    let rows = |more: &[(&str, &str)]| {
+    let rows_address = |more: &[(&str, &str)]| {
         let more = more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         list_address(&base.iter().cloned().chain(more).collect::<Pairs>())
     };
@@ -255,12 +267,12 @@ fn view(
     let charge_total = charge_counts.supported + charge_counts.review + charge_counts.disputed;
     let is_empty = summary.totals.count == 0;
     OverviewPage {
-        title: if is_empty && choices.period.days.is_none() {
+        title: if is_empty && selection.period.days.is_none() {
             "Overview".to_owned()
         } else {
             day_text(period.0, period.1)
         },
-        beside: compared.map(|compared| day_text(compared.period.from, compared.period.to)),
+        compared_period: compared.map(|compared| day_text(compared.period.from, compared.period.to)),
         periods: PERIODS
             .into_iter()
             .map(|(name, label, _)| period_link(name, label))
@@ -271,7 +283,7 @@ fn view(
             .map(|(name, label, _)| Link {
                 label,
                 address: with("by", name) + "#h-by",
-                is_current: *name == choices.by.0,
+                is_current: *name == selection.breakdown.0,
             })
             .collect(),
         distributions: DISTRIBUTIONS
@@ -279,28 +291,28 @@ fn view(
             .map(|(name, label)| Link {
                 label,
                 address: with("of", name) + "#h-distribution",
-                is_current: *name == choices.of.0,
+                is_current: *name == selection.distribution.0,
             })
             .collect(),
         from: typed("from", day_of(period.0)),
         to: typed("to", day_of(period.1.plus_millis(-1))),
-        beside_name: choices.beside.clone(),
-        is_new: is_empty && choices.period.days.is_none(),
+        comparison_name: selection.comparison.clone(),
+        is_new: is_empty && selection.period.days.is_none(),
         is_empty,
-        parts_are: if choices.step == Step::Day { "days" } else { "weeks" },
+        step_name: if selection.step == Step::Day { "days" } else { "weeks" },
         charts: charts(summary, &base),
-        distribution_of: choices.of.1,
-        scored: count(summary.totals.scored),
-        scored_rows: (summary.totals.scored > 0).then(|| rows(&[("status", "scored")])),
-        bars: bars(summary, choices.of.0, &base),
+        distribution_of: selection.distribution.1,
+        scored: format_count(summary.totals.scored),
+        scored_rows: (summary.totals.scored > 0).then(|| rows_address(&[("status", "scored")])),
+        bars: bars(summary, selection.distribution.0, &base),
         bands: band_cells(summary, &base),
-        charge_total: count(charge_total),
+        charge_total: format_count(charge_total),
         charge_rows: (charge_total > 0)
-            .then(|| rows(&["supported", "review", "disputed"].map(|charge| ("charge", charge)))),
+            .then(|| rows_address(&["supported", "review", "disputed"].map(|charge| ("charge", charge)))),
         charge_bar: charge_bar(charge_counts),
         charges: charge_rows(summary, &base),
         reasons: reasons(summary, &base),
-        by: choices.by.1,
+        by: selection.breakdown.1,
         groups: groups(summary, &base),
         all: (!is_empty).then(|| GroupRow::all(summary, &base)),
         is_truncated: summary.breakdown.as_ref().is_some_and(|breakdown| breakdown.truncated),

@@ -1,4 +1,4 @@
-//! The figures of the overview: charts, bars, tables, with the links to the rows that make their numbers.
+//! The figures of the overview: charts, bars and tables, with links to the conversations that they count.
 
 use assay_contracts::evaluation::AxisBand;
 use assay_contracts::evaluations::{
@@ -6,12 +6,12 @@ use assay_contracts::evaluations::{
 };
 
 use crate::domain::{
-    Pairs, Trend, TrendPoint, When, change, count, filter_pairs, floor_of, list_address, reason_meaning,
-    score_percent, share, signed, trend, value_label,
+    PageTime, Pairs, Trend, TrendPoint, axis_floor, draw_trend, filter_pairs, format_change, format_count,
+    format_share, format_signed, list_address, reason_meaning, score_percent, value_label,
 };
 
-/// The list with some more filters.
-fn rows(base: &[(String, String)], more: &[(&str, &str)]) -> String {
+/// The address of the list with more filters.
+fn rows_address(base: &[(String, String)], more: &[(&str, &str)]) -> String {
     let more = more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     list_address(&base.iter().cloned().chain(more).collect::<Pairs>())
 }
@@ -40,14 +40,16 @@ pub(crate) struct MeanChart {
     pub(crate) floor: String,
 }
 
+/// A row of the table of a chart.
 pub(crate) struct PointRow {
-    pub(crate) from: When,
+    pub(crate) from: PageTime,
     pub(crate) millis: i64,
     pub(crate) now: String,
     pub(crate) address: String,
     pub(crate) then: String,
 }
 
+/// Id on the page, name, short name, and the value.
 type Mean = (&'static str, &'static str, &'static str, fn(&Means) -> f64);
 
 const MEANS: [Mean; 4] = [
@@ -61,7 +63,7 @@ fn points(series: &[SeriesPoint], of: fn(&Means) -> f64) -> Vec<TrendPoint> {
     series.iter().map(|point| (point.period.from, point.measures.means.as_ref().map(of))).collect()
 }
 
-/// The four charts, on one axis.
+/// The four charts, all with the same axis.
 pub(crate) fn charts(summary: &Summary, base: &[(String, String)]) -> Vec<MeanChart> {
     let Some(means) = &summary.totals.means else { return Vec::new() };
     let series = summary.series.as_deref().unwrap_or_default();
@@ -71,7 +73,7 @@ pub(crate) fn charts(summary: &Summary, base: &[(String, String)]) -> Vec<MeanCh
         let values = series.iter().chain(before).filter_map(|point| point.measures.means.as_ref());
         values.map(of).collect::<Vec<_>>()
     });
-    let floor = floor_of(all);
+    let floor = axis_floor(all);
     MEANS
         .iter()
         .map(|(id, title, short, of)| {
@@ -84,11 +86,12 @@ pub(crate) fn charts(summary: &Summary, base: &[(String, String)]) -> Vec<MeanCh
                 short,
                 mean: format!("{mean:.2}"),
                 band: band_of(mean),
-                change: earlier.map(|earlier| format!("{} from {earlier:.2}", signed(mean - earlier, 2))),
-                address: rows(base, &[("status", "scored")]),
+                change: earlier
+                    .map(|earlier| format!("{} from {earlier:.2}", format_signed(mean - earlier, 2))),
+                address: rows_address(base, &[("status", "scored")]),
                 first_and_last: first_and_last(&now),
                 table: table(series, &now, &then),
-                trend: trend(&now, &then, floor),
+                trend: draw_trend(&now, &then, floor),
                 floor: format!("{floor}"),
             }
         })
@@ -118,10 +121,10 @@ fn table(series: &[SeriesPoint], now: &[TrendPoint], then: &[TrendPoint]) -> Vec
                 ..Default::default()
             };
             PointRow {
-                from: When::day(point.period.from),
+                from: PageTime::day(point.period.from),
                 millis: point.period.from.as_millis(),
                 now: text(now.get(at)),
-                address: rows(&filter_pairs(&filters), &[("status", "scored")]),
+                address: rows_address(&filter_pairs(&filters), &[("status", "scored")]),
                 then: text(then.get(at)),
             }
         })
@@ -158,9 +161,9 @@ pub(crate) fn bars(summary: &Summary, of: &str, base: &[(String, String)]) -> Ve
                 range: format!("{low}–{high}"),
                 band: AxisBand::of_score(step.min).as_str(),
                 width: format!("{:.1}", step.count as f64 / highest as f64 * 100.0),
-                count: count(step.count),
-                share: share(step.count, summary.totals.scored),
-                address: (step.count > 0).then(|| rows(base, &[(&min, &low), (&max, &high)])),
+                count: format_count(step.count),
+                share: format_share(step.count, summary.totals.scored),
+                address: (step.count > 0).then(|| rows_address(base, &[(&min, &low), (&max, &high)])),
             }
         })
         .collect()
@@ -172,7 +175,7 @@ pub(crate) struct BandCell {
     pub(crate) count: String,
     pub(crate) address: Option<String>,
     pub(crate) share: String,
-    pub(crate) points: Option<String>,
+    pub(crate) share_change: Option<String>,
 }
 
 /// The four bands of the conversations.
@@ -188,15 +191,16 @@ pub(crate) fn band_cells(summary: &Summary, base: &[(String, String)]) -> Vec<Ba
         .enumerate()
         .map(|(at, (band, number))| BandCell {
             band,
-            count: count(number),
-            address: (number > 0).then(|| rows(base, &[("band", band)])),
-            share: share(number, scored),
-            points: before.map(|(counts, scored_before)| change(number, scored, counts[at].1, scored_before)),
+            count: format_count(number),
+            address: (number > 0).then(|| rows_address(base, &[("band", band)])),
+            share: format_share(number, scored),
+            share_change: before
+                .map(|(counts, scored_before)| format_change(number, scored, counts[at].1, scored_before)),
         })
         .collect()
 }
 
-/// The bar of the three assessments: class, place, width and text where there is room for it.
+/// The segments of the bar of charges: name, position and width in percent, and a text if it fits.
 pub(crate) fn charge_bar(charges: &ChargeCounts) -> Vec<(&'static str, String, String, String)> {
     let parts =
         [("supported", charges.supported), ("review", charges.review), ("disputed", charges.disputed)];
@@ -219,7 +223,7 @@ pub(crate) struct ChargeRow {
     pub(crate) address: Option<String>,
     pub(crate) share: String,
     pub(crate) before: Option<String>,
-    pub(crate) points: Option<String>,
+    pub(crate) share_change: Option<String>,
 }
 
 /// The assessments of charges beside those of the period before.
@@ -234,11 +238,11 @@ pub(crate) fn charge_rows(summary: &Summary, base: &[(String, String)]) -> Vec<C
         .enumerate()
         .map(|(at, (name, number))| ChargeRow {
             name,
-            count: count(number),
-            address: (number > 0).then(|| rows(base, &[("charge", name)])),
-            share: share(number, sum(&now)),
-            before: before.map(|before| share(before[at].1, sum(&before))),
-            points: before.map(|before| change(number, sum(&now), before[at].1, sum(&before))),
+            count: format_count(number),
+            address: (number > 0).then(|| rows_address(base, &[("charge", name)])),
+            share: format_share(number, sum(&now)),
+            before: before.map(|before| format_share(before[at].1, sum(&before))),
+            share_change: before.map(|before| format_change(number, sum(&now), before[at].1, sum(&before))),
         })
         .collect()
 }
@@ -247,18 +251,18 @@ pub(crate) fn charge_rows(summary: &Summary, base: &[(String, String)]) -> Vec<C
 pub(crate) struct ReasonRow {
     pub(crate) code: &'static str,
     pub(crate) meaning: &'static str,
-    /// With any assessment, to be looked at, and disputed.
+    /// Charges to review, disputed ones, and those with any assessment.
     pub(crate) cells: [Cell; 3],
 }
 
-/// A number with the rows that make it.
+/// A count of conversations, and the address of their list unless it is zero.
 pub(crate) struct Cell {
     pub(crate) text: String,
     pub(crate) address: Option<String>,
 }
 
 fn cell(number: u64, address: impl FnOnce() -> String) -> Cell {
-    Cell { text: count(number), address: (number > 0).then(address) }
+    Cell { text: format_count(number), address: (number > 0).then(address) }
 }
 
 /// The reasons of charges, and how they were assessed.
@@ -267,14 +271,14 @@ pub(crate) fn reasons(summary: &Summary, base: &[(String, String)]) -> Vec<Reaso
     reasons
         .map(|found| {
             let code = found.reason.as_str();
-            let with = |charge| rows(base, &[("charge", charge), ("charge_reason", code)]);
+            let with = |charge| rows_address(base, &[("charge", charge), ("charge_reason", code)]);
             ReasonRow {
                 code,
                 meaning: reason_meaning(found.reason),
                 cells: [
                     cell(found.charges.review, || with("review")),
                     cell(found.charges.disputed, || with("disputed")),
-                    cell(found.count, || rows(base, &[("charge_reason", code)])),
+                    cell(found.count, || rows_address(base, &[("charge_reason", code)])),
                 ],
             }
         })
@@ -292,7 +296,9 @@ pub(crate) struct GroupRow {
     pub(crate) axis_width: String,
     pub(crate) scored_address: String,
     pub(crate) charges: [Cell; 3],
+    /// Share of the disputed charges.
     pub(crate) disputed: String,
+    /// See [`charge_bar`].
     pub(crate) bar: Vec<(&'static str, String, String, String)>,
 }
 
@@ -302,20 +308,21 @@ impl GroupRow {
         let mean =
             |of: fn(&Means) -> f64| means.map_or_else(|| "–".to_owned(), |means| format!("{:.2}", of(means)));
         let charges = &measures.charges;
-        let scored_address = rows(base, &[("status", "scored")]);
+        let scored_address = rows_address(base, &[("status", "scored")]);
         Self {
             name,
             is_inner,
             address: Some(list_address(base)),
             scored: cell(measures.scored, || scored_address.clone()),
             means: MEANS.map(|(_, _, _, of)| mean(of)),
+            // The drawing is 88 wide.
             axis_width: format!("{:.1}", means.map_or(0.0, |means| score_percent(means.axis) * 0.88)),
             charges: [
-                cell(charges.supported, || rows(base, &[("charge", "supported")])),
-                cell(charges.review, || rows(base, &[("charge", "review")])),
-                cell(charges.disputed, || rows(base, &[("charge", "disputed")])),
+                cell(charges.supported, || rows_address(base, &[("charge", "supported")])),
+                cell(charges.review, || rows_address(base, &[("charge", "review")])),
+                cell(charges.disputed, || rows_address(base, &[("charge", "disputed")])),
             ],
-            disputed: share(charges.disputed, charges.supported + charges.review + charges.disputed),
+            disputed: format_share(charges.disputed, charges.supported + charges.review + charges.disputed),
             bar: charge_bar(charges),
             scored_address,
         }
@@ -327,7 +334,7 @@ impl GroupRow {
     }
 }
 
-/// The rows of the breakdown: each outer group, then its inner ones unless there is one alone.
+/// The rows of the breakdown: each group of the first dimension, followed by its groups of the second one, if there is one.
 pub(crate) fn groups(summary: &Summary, base: &[(String, String)]) -> Vec<GroupRow> {
     let Some(breakdown) = &summary.breakdown else { return Vec::new() };
     let Some(outer) = breakdown.by.first() else { return Vec::new() };

@@ -36,7 +36,7 @@ pub(crate) fn page(
     let mut response = HttpResponse::build(status);
     response
         .insert_header((CONTENT_TYPE, "text/html; charset=utf-8"))
-        // Pages show customers' words: they stay neither in caches nor, after signing out, behind the back button.
+        // Pages hold customers' texts: no cache may keep them, nor may the back button show them after signing out.
         .insert_header((CACHE_CONTROL, "no-store"))
         .insert_header((VARY, "accept-encoding, cookie, hx-request"));
     if html.len() >= MIN_COMPRESSED
@@ -61,7 +61,7 @@ pub(crate) fn redirect(path: &str) -> HttpResponse {
 struct ErrorPage<'a> {
     shell: Shell,
     text: &'a str,
-    /// Finds the cause in the log, where there is one.
+    /// The id to search the log for; only for errors that are logged.
     request_id: Option<String>,
 }
 
@@ -85,11 +85,11 @@ pub(crate) async fn finish(
 
 async fn error_page(request: &HttpRequest, error: &PageError) -> Option<HttpResponse> {
     if matches!(error, PageError::SignedOut) {
-        return Some(to_sign_in(request));
+        return Some(redirect_to_sign_in(request));
     }
     let console = request.app_data::<Data<Console>>()?;
     let viewer = match error {
-        // The service that knows the session may be the one that does not answer.
+        // The unavailable service may be agent-registry, which knows the session.
         PageError::Unavailable => None,
         _ => Viewer::of(request, console).await.ok(),
     };
@@ -102,9 +102,9 @@ async fn error_page(request: &HttpRequest, error: &PageError) -> Option<HttpResp
     page(request, error.status(), &ErrorPage { shell, text: error.text(), request_id }).ok()
 }
 
-/// A part of a page cannot be replaced by the form that signs in, so the script is told to load that. It is not a 401: that is what
-/// the gateway gets when its own token is refused.
-fn to_sign_in(request: &HttpRequest) -> HttpResponse {
+/// Redirects to the sign-in form. htmx would put the form into a part of the page, so it is told to load it as a page. The
+/// status is not 401, because to the gateway that means that its own token was refused.
+fn redirect_to_sign_in(request: &HttpRequest) -> HttpResponse {
     let here = request.uri().path_and_query().map(|path| path.as_str()).unwrap_or_default();
     let back = match *request.method() {
         actix_web::http::Method::GET => here,

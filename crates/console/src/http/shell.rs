@@ -8,7 +8,7 @@ use super::assets::Addresses;
 use super::viewer::Viewer;
 use crate::domain::cookie_value;
 
-/// The cookie of the theme; without it the system decides.
+/// The cookie of the theme; without it the theme is that of the system.
 pub(crate) const THEME_COOKIE: &str = "assay-theme";
 
 /// The pages of the navigation.
@@ -56,7 +56,7 @@ impl Shell {
         }
     }
 
-    /// The frame of a page for anybody.
+    /// The frame of a page without a session.
     pub(crate) fn signed_out(request: &HttpRequest, console: &Console, title: impl Into<String>) -> Self {
         let here = request.uri().path_and_query().map(|path| path.as_str().to_owned()).unwrap_or_default();
         Self {
@@ -79,7 +79,7 @@ impl Shell {
         THEMES.into_iter().map(|theme| (theme, theme == self.theme))
     }
 
-    /// The query of the links that change the theme and come back.
+    /// The part of the query that leads back to this page, for the links that change the theme.
     pub(crate) fn back_query(&self) -> String {
         assay_contracts::evaluations::encode_query([("back", &self.here)])
     }

@@ -15,15 +15,15 @@ use assay_platform::web::query_pairs;
 
 use super::Console;
 use super::error::PageError;
-use super::form::{fields, own_form};
+use super::form::{read_same_origin_form, read_session_form};
 use super::respond::{page, redirect};
 use super::shell::Shell;
-use super::viewer::{FORM, PublicAddress, SESSION_COOKIE, Viewer, cookie};
+use super::viewer::{FORM_PURPOSE, PublicAddress, SESSION_COOKIE, Viewer, read_cookie};
 use crate::app::{Credential, begin_session, end_session};
-use crate::domain::is_local_path;
+use crate::domain::may_redirect_to;
 use crate::metrics::{SignInResult, count_sign_in};
 
-/// The cookie that the form's token is derived from: there is no session yet whose token it could be.
+/// The cookie from which the token of the form is derived, because there is no session yet.
 const FORM_COOKIE: &str = "assay-sign-in";
 const FORM_SECONDS: i64 = 60 * 60;
 
@@ -38,19 +38,19 @@ struct SignInPage {
     shell: Shell,
     form_token: String,
     back: String,
-    /// A sign-in link that perhaps no person opened: one has to confirm it.
+    /// The token of a sign-in link that a program may have opened: a person must confirm it.
     link: Option<String>,
     link_fault: Option<&'static str>,
     key_fault: Option<String>,
 }
 
-/// What a person signs in with; `None` when it cannot be one, which needs no look-up.
-enum Given {
+/// What a person signs in with, as it was sent; `None` when it is malformed and needs no look-up.
+enum SentCredential {
     Link(Option<RandomToken>),
     Key(Option<ApiKey>),
 }
 
-impl Given {
+impl SentCredential {
     fn link(text: &str) -> Self {
         Self::Link(RandomToken::parse(text))
     }
@@ -63,12 +63,12 @@ impl Given {
         matches!(self, Self::Link(_))
     }
 
-    /// Whether somebody without it could try texts until one is right.
+    /// Whether it could be found by trying: it is a key that an operator chose.
     fn is_guessable(&self) -> bool {
         matches!(self, Self::Key(Some(key)) if !key.is_generated())
     }
 
-    fn credential(self) -> Option<Credential> {
+    fn parsed(self) -> Option<Credential> {
         match self {
             Self::Link(link) => link.map(Credential::Link),
             Self::Key(key) => key.map(Credential::Key),
@@ -76,10 +76,13 @@ impl Given {
     }
 }
 
-/// The form; with `?token=` a sign-in link, which signs in at once when a person opened it.
-pub(crate) async fn form(request: HttpRequest, console: Data<Console>) -> Result<HttpResponse, PageError> {
+/// Shows the form. With `?token=` the address is a sign-in link, which signs in at once when a person opened it.
+pub(crate) async fn show_form(
+    request: HttpRequest,
+    console: Data<Console>,
+) -> Result<HttpResponse, PageError> {
     let query = query_pairs(&request, &["token", "back"])?;
-    let back = query.get("back").filter(|path| is_local_path(path)).cloned().unwrap_or_default();
+    let back = query.get("back").filter(|path| may_redirect_to(path)).cloned().unwrap_or_default();
     let Some(token) = query.get("token") else {
         if Viewer::of(&request, &console).await.is_ok() {
             return Ok(redirect("/console"));
@@ -90,21 +93,21 @@ pub(crate) async fn form(request: HttpRequest, console: Data<Console>) -> Result
         let link = token.clone();
         return show(&request, &console, StatusCode::OK, |page| page.link = Some(link));
     }
-    attempt(&request, &console, Given::link(token), "").await
+    attempt(&request, &console, SentCredential::link(token), "").await
 }
 
-/// The form was sent: a key, or a sign-in link that was confirmed.
+/// Signs in with the form: by a key, or by a sign-in link that a person confirmed.
 pub(crate) async fn sign_in(
     request: HttpRequest,
     payload: Payload,
     console: Data<Console>,
 ) -> Result<HttpResponse, PageError> {
-    let fields = fields(&request, payload).await?;
-    let is_own = |token: RandomToken| token.has_derived(FORM, fields.get("csrf"));
+    let fields = read_same_origin_form(&request, payload).await?;
+    let is_own = |token: RandomToken| token.has_derived(FORM_PURPOSE, fields.get("csrf"));
     if !form_cookie(&request).is_some_and(is_own) {
         return Err(PageError::ForeignForm);
     }
-    let back = Some(fields.get("back")).filter(|path| is_local_path(path)).unwrap_or_default();
+    let back = Some(fields.get("back")).filter(|path| may_redirect_to(path)).unwrap_or_default();
     let (link, key) = (fields.get("token"), fields.get("key").trim());
     if link.is_empty() && key.is_empty() {
         return show(&request, &console, StatusCode::BAD_REQUEST, |page| {
@@ -112,19 +115,19 @@ pub(crate) async fn sign_in(
             page.key_fault = Some(KEY_MISSING.to_owned());
         });
     }
-    let given = if link.is_empty() { Given::key(key) } else { Given::link(link) };
-    attempt(&request, &console, given, back).await
+    let sent = if link.is_empty() { SentCredential::key(key) } else { SentCredential::link(link) };
+    attempt(&request, &console, sent, back).await
 }
 
 /// Begins a session, or shows the form again with what is wrong.
 async fn attempt(
     request: &HttpRequest,
     console: &Console,
-    given: Given,
+    sent: SentCredential,
     back: &str,
 ) -> Result<HttpResponse, PageError> {
-    let (is_link, is_guessable) = (given.is_link(), given.is_guessable());
-    if is_guessable && let Err(seconds) = console.failed_sign_ins.count(Instant::now()) {
+    let (is_link, is_guessable) = (sent.is_link(), sent.is_guessable());
+    if is_guessable && let Err(seconds) = console.failed_sign_ins.count_attempt(Instant::now()) {
         count_sign_in(is_link, SignInResult::TooMany);
         let mut response = show(request, console, StatusCode::TOO_MANY_REQUESTS, |page| {
             page.back = back.to_owned();
@@ -134,13 +137,14 @@ async fn attempt(
         return Ok(response);
     }
     let token = random_token()?;
-    let browser = request.headers().get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let outcome = match given.credential() {
-        Some(credential) => begin_session(&console.services, &credential, &token, browser).await,
+    let user_agent =
+        request.headers().get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let outcome = match sent.parsed() {
+        Some(credential) => begin_session(&console.services, &credential, &token, user_agent).await,
         None => Ok(SignInOutcome::Refused),
     };
     if is_guessable && !matches!(outcome, Ok(SignInOutcome::Refused | SignInOutcome::ScopeMissing)) {
-        console.failed_sign_ins.take_back();
+        console.failed_sign_ins.uncount_attempt();
     }
     let (result, fault) = match outcome? {
         SignInOutcome::Begun(session) => {
@@ -166,13 +170,14 @@ async fn attempt(
 fn signed_in(request: &HttpRequest, session: &Session, token: &RandomToken, back: &str) -> HttpResponse {
     let seconds = session.expires_at.millis_since(now()) / 1_000;
     let mut response = redirect(if back.is_empty() { "/console" } else { back });
-    set_cookie(&mut response, &PublicAddress::of(request).cookie(SESSION_COOKIE, token.reveal(), seconds));
+    let cookie = PublicAddress::of(request).set_cookie(SESSION_COOKIE, token.reveal(), seconds);
+    add_cookie(&mut response, &cookie);
     response
 }
 
-/// Whether a person opened the address: typed it, or followed it in a terminal, as only the browser can say. Mail scanners must not
-/// use it up, and pages of others must not sign a person in unawares: these say another site, or nothing. Browsers say nothing, too,
-/// over plain HTTP beyond the own machine; a person confirms there.
+/// Whether a person opened the link outside of any page, by typing it or from a terminal: the browser then sends
+/// `Sec-Fetch-Site: none`. A mail scanner, which sends no such header, must not use the link up, and a page of another site
+/// must not sign a person in unnoticed. Over plain HTTP browsers send it to localhost only; elsewhere the person confirms.
 fn is_opened_by_a_person(request: &HttpRequest) -> bool {
     let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
     *request.method() == actix_web::http::Method::GET
@@ -180,9 +185,9 @@ fn is_opened_by_a_person(request: &HttpRequest) -> bool {
         && header("sec-fetch-site") == Some("none")
 }
 
-/// The token of the form of this browser; each of its tabs has the same.
+/// The random token in this browser's [`FORM_COOKIE`]; its tabs share it.
 fn form_cookie(request: &HttpRequest) -> Option<RandomToken> {
-    RandomToken::parse(cookie(request, FORM_COOKIE)?)
+    RandomToken::parse(read_cookie(request, FORM_COOKIE)?)
 }
 
 fn random_token() -> Result<RandomToken, PageError> {
@@ -200,9 +205,9 @@ fn show(
 ) -> Result<HttpResponse, PageError> {
     let token = form_cookie(request).map_or_else(random_token, Ok)?;
     let mut template = SignInPage {
-        // The address of this page may hold a token, and is no way back.
+        // The address of this page may contain a token: links to change the theme must not lead back to it.
         shell: Shell { here: "/console".to_owned(), ..Shell::signed_out(request, console, "Sign in") },
-        form_token: token.derive(FORM),
+        form_token: token.derive(FORM_PURPOSE),
         back: String::new(),
         link: None,
         link_fault: None,
@@ -210,7 +215,8 @@ fn show(
     };
     fill(&mut template);
     let mut response = page(request, status, &template)?;
-    set_cookie(&mut response, &PublicAddress::of(request).cookie(FORM_COOKIE, token.reveal(), FORM_SECONDS));
+    let cookie = PublicAddress::of(request).set_cookie(FORM_COOKIE, token.reveal(), FORM_SECONDS);
+    add_cookie(&mut response, &cookie);
     Ok(response)
 }
 
@@ -221,10 +227,10 @@ pub(crate) async fn sign_out(
     console: Data<Console>,
 ) -> Result<HttpResponse, PageError> {
     let viewer = Viewer::of(&request, &console).await?;
-    own_form(&request, payload, &viewer).await?;
+    read_session_form(&request, payload, &viewer).await?;
     end_session(&console.services, &viewer.claims, viewer.session.id).await?;
     let mut response = redirect("/console/sign-in");
-    set_cookie(&mut response, &PublicAddress::of(&request).cookie(SESSION_COOKIE, "", 0));
+    add_cookie(&mut response, &PublicAddress::of(&request).set_cookie(SESSION_COOKIE, "", 0));
     Ok(response)
 }
 
@@ -236,13 +242,13 @@ pub(crate) async fn end(
     id: Path<String>,
 ) -> Result<HttpResponse, PageError> {
     let viewer = Viewer::of(&request, &console).await?;
-    own_form(&request, payload, &viewer).await?;
+    read_session_form(&request, payload, &viewer).await?;
     let id: SessionId = id.parse().map_err(|_| PageError::NotFound)?;
     end_session(&console.services, &viewer.claims, id).await?;
     Ok(redirect("/console/keys?done=session-ended"))
 }
 
-fn set_cookie(response: &mut HttpResponse, cookie: &str) {
+fn add_cookie(response: &mut HttpResponse, cookie: &str) {
     if let Ok(value) = HeaderValue::from_str(cookie) {
         response.headers_mut().append(SET_COOKIE, value);
     }

@@ -8,7 +8,7 @@ use super::error::PageError;
 use super::respond::redirect;
 use super::shell::{THEME_COOKIE, THEMES};
 use super::viewer::PublicAddress;
-use crate::domain::is_local_path;
+use crate::domain::may_redirect_to;
 
 const YEAR_SECONDS: u32 = 365 * 24 * 60 * 60;
 
@@ -16,7 +16,7 @@ pub(crate) async fn choose(request: HttpRequest) -> Result<HttpResponse, PageErr
     let query = query_pairs(&request, &["to", "back"])?;
     let wanted = query.get("to").map(String::as_str);
     let theme = THEMES.into_iter().find(|theme| wanted == Some(*theme)).ok_or(PageError::NotFound)?;
-    let back = query.get("back").filter(|path| is_local_path(path)).map_or("/console", String::as_str);
+    let back = query.get("back").filter(|path| may_redirect_to(path)).map_or("/console", String::as_str);
     let secure = if PublicAddress::of(&request).is_secure { "; Secure" } else { "" };
     let cookie = format!(
         "{THEME_COOKIE}={theme}; Path=/console; HttpOnly; SameSite=Lax; Max-Age={YEAR_SECONDS}{secure}"

@@ -1,4 +1,4 @@
-//! The transcript of a conversation, with the quotes of the verdict marked and numbered in the order of reading.
+//! The transcript of a conversation, with the quotes of the verdict marked and numbered in the order of the text.
 
 use std::collections::BTreeMap;
 
@@ -6,27 +6,28 @@ use assay_contracts::conversation::{Author, Message, MessageKind};
 use assay_contracts::evaluation::{Evaluation, Evidence};
 
 use super::verdict::{Reason, reasons};
-use crate::domain::{Part, Quote, Run, When, parts, runs, shares};
+use crate::domain::{PageTime, Part, Quote, Run, max_bytes_per_text, parts, runs};
 
-/// All texts of a page together, in bytes: so that also one that cannot be compressed fits into 100 kB.
-const PAGE_BYTES: usize = 60_000;
+/// Maximum size of all texts of a page, in bytes: with these a page stays below 100 kB even if nothing can be compressed.
+const MAX_TEXT_BYTES: usize = 60_000;
 
-/// One item.
+/// One message.
 pub(crate) struct Item {
     pub(crate) number: usize,
     /// `customer`, `ai`, `human`, `comment` or `event`.
     pub(crate) kind: &'static str,
+    /// The kind of author in words; empty for an event.
     pub(crate) who: &'static str,
     pub(crate) name: Option<Vec<Run>>,
-    pub(crate) time: When,
+    pub(crate) time: PageTime,
     pub(crate) parts: Vec<Part>,
 }
 
-/// The number of each quote, and what points to it.
+/// The number of each quote on the page, and the reasons that point to it.
 pub(crate) struct Quotes {
-    /// By index in the evidence.
+    /// Numbers by index in the evidence.
     numbers: BTreeMap<usize, usize>,
-    /// By number: place and words of the reasons.
+    /// Anchors and texts of the reasons, by number of the quote.
     targets: BTreeMap<usize, Vec<(String, String)>>,
 }
 
@@ -56,12 +57,12 @@ impl Quotes {
         self.numbers.get(&index).copied()
     }
 
-    /// Where a quote leads: to its first reason.
+    /// The anchor that a quote links to: that of its first reason.
     pub(crate) fn target(&self, number: &usize) -> &str {
         self.targets.get(number).and_then(|targets| targets.first()).map_or("", |(anchor, _)| anchor)
     }
 
-    /// All reasons of a quote in words.
+    /// The texts of all reasons of a quote.
     pub(crate) fn title(&self, number: &usize) -> String {
         let targets = self.targets.get(number).map(Vec::as_slice).unwrap_or_default();
         targets.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("; ")
@@ -80,7 +81,7 @@ fn message_of(messages: &[Message], evidence: &Evidence) -> Option<usize> {
     })
 }
 
-/// The items of a transcript; `whole` names one that is shown without cuts.
+/// The items of a transcript; `whole` is the index of one that is shown without cuts.
 pub(crate) fn items(
     messages: &[Message],
     evaluation: Option<&Evaluation>,
@@ -88,18 +89,18 @@ pub(crate) fn items(
     whole: Option<usize>,
 ) -> Vec<Item> {
     let lengths: Vec<usize> = messages.iter().map(|message| message.content.len()).collect();
-    let share = shares(&lengths, PAGE_BYTES);
+    let limit = max_bytes_per_text(&lengths, MAX_TEXT_BYTES);
     let all = messages.iter().enumerate();
     all.map(|(at, message)| {
-        let marked =
-            evaluation.map(|evaluation| marked(at, messages, evaluation, quotes)).unwrap_or_default();
-        let max = if whole == Some(at) { usize::MAX } else { share };
-        item(at, message, &marked, max)
+        let quotes_here =
+            evaluation.map(|evaluation| quotes_in(at, messages, evaluation, quotes)).unwrap_or_default();
+        let max_bytes = if whole == Some(at) { usize::MAX } else { limit };
+        item(at, message, &quotes_here, max_bytes)
     })
     .collect()
 }
 
-fn marked(at: usize, messages: &[Message], evaluation: &Evaluation, quotes: &Quotes) -> Vec<Quote> {
+fn quotes_in(at: usize, messages: &[Message], evaluation: &Evaluation, quotes: &Quotes) -> Vec<Quote> {
     let evidence = evaluation.evidence.iter().enumerate();
     evidence
         .filter(|(_, evidence)| message_of(messages, evidence) == Some(at))
@@ -124,7 +125,7 @@ fn item(at: usize, message: &Message, quotes: &[Quote], max_bytes: usize) -> Ite
         kind,
         who,
         name: message.author.name().filter(|name| !name.trim().is_empty()).map(runs),
-        time: When::short(message.timestamp),
+        time: PageTime::short(message.timestamp),
         parts,
     }
 }

@@ -5,16 +5,17 @@ use assay_contracts::evaluation::{
 };
 
 use crate::domain::{
-    When, duration, reason_meaning, resolution_words, score_percent, sentence, signed, words,
+    PageTime, format_duration, format_signed, reason_meaning, resolution_words, score_percent, sentence,
+    words,
 };
 
-/// Everything on the right side.
+/// What the page shows beside the transcript.
 pub(crate) struct Verdict {
     pub(crate) axis: Option<AxisPart>,
     pub(crate) charge: ChargePart,
     pub(crate) resolution: ResolutionPart,
     pub(crate) parts: Vec<ScorePart>,
-    /// In HTML, because it holds a time; all of its words are ours.
+    /// HTML, because it contains a `<time>`; it contains no text from outside and needs no escaping.
     pub(crate) handoff: String,
     pub(crate) facts: Vec<(&'static str, String)>,
     pub(crate) scorer: Fingerprinted,
@@ -25,6 +26,7 @@ pub(crate) struct AxisPart {
     pub(crate) score: Score,
     pub(crate) band: &'static str,
     pub(crate) without_handoff: Score,
+    /// Position on the scale, in percent.
     pub(crate) place: String,
 }
 
@@ -62,7 +64,7 @@ pub(crate) struct SignalRow {
     pub(crate) quotes: Vec<usize>,
 }
 
-/// A text, and a hash that is shown by its beginning.
+/// A text, and a hash of which the page shows the beginning.
 pub(crate) struct Fingerprinted {
     pub(crate) text: String,
     pub(crate) sha256: String,
@@ -74,7 +76,7 @@ impl Fingerprinted {
     }
 }
 
-/// A reason that points to a quote: its place on the page and its words.
+/// A reason that points to quotes.
 pub(crate) struct Reason {
     pub(crate) anchor: String,
     pub(crate) text: String,
@@ -82,7 +84,7 @@ pub(crate) struct Reason {
     pub(crate) evidence: Vec<usize>,
 }
 
-/// The three parts with their ids on the page and short names.
+/// The three parts of AXIS: id on the page, short name, title, dimension.
 fn dimensions(axis: &Axis) -> [(&'static str, &'static str, &'static str, Dimension); 3] {
     let of = &axis.dimensions;
     let handoff = &of.handoff_smoothness;
@@ -121,7 +123,7 @@ pub(crate) fn reasons(evaluation: &Evaluation) -> Vec<Reason> {
     reasons
 }
 
-/// The verdict; `number_of` gives a quote's number on the page by its index in the evidence.
+/// The verdict; `number_of` maps the index of a quote in the evidence to its number on the page.
 pub(crate) fn verdict(evaluation: &Evaluation, number_of: &dyn Fn(usize) -> Option<usize>) -> Verdict {
     let numbers = |evidence: &[usize]| {
         let mut numbers: Vec<usize> = evidence.iter().filter_map(|index| number_of(*index)).collect();
@@ -144,7 +146,7 @@ pub(crate) fn verdict(evaluation: &Evaluation, number_of: &dyn Fn(usize) -> Opti
                 id: anchor(id, at, signal),
                 code: signal.code.clone(),
                 text: sentence(&signal.code),
-                effect: signed(signal.effect, 2),
+                effect: format_signed(signal.effect, 2),
                 quotes: numbers(&signal.evidence),
             })
             .collect(),
@@ -212,8 +214,11 @@ fn facts(evaluation: &Evaluation) -> Vec<(&'static str, String)> {
     let effort = &evaluation.effort;
     let sentiment = &evaluation.sentiment;
     vec![
-        ("First response", timeline.first_response_seconds.map_or_else(|| "none".to_owned(), duration)),
-        ("Duration", duration(timeline.duration_seconds)),
+        (
+            "First response",
+            timeline.first_response_seconds.map_or_else(|| "none".to_owned(), format_duration),
+        ),
+        ("Duration", format_duration(timeline.duration_seconds)),
         ("Messages", counted.join(", ")),
         (
             "Effort",
@@ -244,10 +249,10 @@ fn handoff(evaluation: &Evaluation) -> String {
         text = format!("{text}, asked for by the {}", words(by.as_str()));
     }
     if let Some(at) = handoff.at {
-        text = format!("{text}, {}", When::short(at));
+        text = format!("{text}, {}", PageTime::short(at));
     }
     if let Some((at, reply)) = handoff.at.zip(handoff.first_human_reply_at) {
-        text = format!("{text}; first human reply after {}", duration(reply.millis_since(at) / 1_000));
+        text = format!("{text}; first human reply after {}", format_duration(reply.millis_since(at) / 1_000));
     }
     text
 }

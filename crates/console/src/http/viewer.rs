@@ -1,4 +1,4 @@
-//! The person who looks: the session of the cookie.
+//! The person who is signed in, and the public address, both read from the request.
 
 use actix_web::HttpRequest;
 use actix_web::http::header::COOKIE;
@@ -11,8 +11,8 @@ use super::error::PageError;
 use crate::app::{claims_of, find_session};
 use crate::domain::cookie_value;
 
-/// The purpose of the token in forms.
-pub(crate) const FORM: &str = "form";
+/// The purpose that tokens of forms are derived for.
+pub(crate) const FORM_PURPOSE: &str = "form";
 
 /// Somebody who is signed in.
 pub(crate) struct Viewer {
@@ -35,16 +35,16 @@ impl Viewer {
 
     /// Token of the forms of this session, against forged requests.
     pub(crate) fn form_token(&self) -> String {
-        self.token.derive(FORM)
+        self.token.derive(FORM_PURPOSE)
     }
 
     /// Whether a form has that token.
     pub(crate) fn has_form_token(&self, value: &str) -> bool {
-        self.token.has_derived(FORM, value)
+        self.token.has_derived(FORM_PURPOSE, value)
     }
 }
 
-/// The address under which browsers see us, from the gateway.
+/// The address under which browsers reach the console, as the gateway sends it.
 pub(crate) struct PublicAddress {
     pub(crate) is_secure: bool,
     /// With the port.
@@ -61,13 +61,13 @@ impl PublicAddress {
         Self { is_secure: base.starts_with("https://"), host, base }
     }
 
-    /// The name of a cookie: browsers take one that begins with `__Host-` only over TLS, for this host and all paths.
+    /// The full name of a cookie: browsers accept one with `__Host-` only over TLS, for this host alone and all paths.
     pub(crate) fn cookie_name(&self, name: &str) -> String {
         if self.is_secure { format!("__Host-{name}") } else { name.to_owned() }
     }
 
-    /// A `Set-Cookie` that only requests of our own site carry and no script can read.
-    pub(crate) fn cookie(&self, name: &str, value: &str, max_age_seconds: i64) -> String {
+    /// A `Set-Cookie` header for a cookie that no script can read and no form of another site sends.
+    pub(crate) fn set_cookie(&self, name: &str, value: &str, max_age_seconds: i64) -> String {
         let (name, secure) = (self.cookie_name(name), if self.is_secure { "; Secure" } else { "" });
         format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={max_age_seconds}{secure}")
     }
@@ -77,11 +77,11 @@ impl PublicAddress {
 pub(crate) const SESSION_COOKIE: &str = "assay-session";
 
 fn session_token(request: &HttpRequest) -> Option<RandomToken> {
-    RandomToken::parse(cookie(request, SESSION_COOKIE)?)
+    RandomToken::parse(read_cookie(request, SESSION_COOKIE)?)
 }
 
-/// The value of one of our cookies.
-pub(crate) fn cookie<'r>(request: &'r HttpRequest, name: &str) -> Option<&'r str> {
+/// The value of a cookie of the console.
+pub(crate) fn read_cookie<'r>(request: &'r HttpRequest, name: &str) -> Option<&'r str> {
     let name = PublicAddress::of(request).cookie_name(name);
     cookie_value(request.headers().get_all(COOKIE).filter_map(|value| value.to_str().ok()), &name)
 }

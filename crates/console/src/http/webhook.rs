@@ -1,4 +1,4 @@
-//! One webhook: its settings, its messages with their attempts, and replays.
+//! One webhook: its settings, its deliveries (messages, on pages) with their attempts, and replays.
 
 use actix_web::http::StatusCode;
 use actix_web::web::{Data, Path, Payload};
@@ -11,16 +11,16 @@ use serde_json::json;
 
 use super::Console;
 use super::error::PageError;
-use super::form::{Faults, own_form};
+use super::form::{Faults, read_session_form};
 use super::respond::{page, redirect};
 use super::shell::Shell;
 use super::viewer::Viewer;
-use super::webhooks::{SECTION, WebhookForm, body, service, state};
+use super::webhooks::{SECTION, WebhookForm, request_body, state_text, webhooks_client};
 use crate::app::{
     change_webhook, delete_webhook, list_deliveries, read_delivery, read_webhook, replay_delivery,
     rotate_secret, send_test,
 };
-use crate::domain::{Pairs, When, escaped_json, with_query, words};
+use crate::domain::{PageTime, Pairs, escaped_json, with_query, words};
 
 #[derive(Template)]
 #[template(path = "webhook.html")]
@@ -32,9 +32,10 @@ struct WebhookPage {
     is_enabled: bool,
     form: WebhookForm,
     deliveries: Vec<Row>,
+    /// Filters by status: name, address, and whether it is the current one.
     statuses: Vec<(&'static str, String, bool)>,
     next: Option<String>,
-    done: Option<&'static str>,
+    notice: Option<&'static str>,
     secret: Option<String>,
 }
 
@@ -43,8 +44,8 @@ struct Row {
     event: String,
     status: &'static str,
     attempts: u32,
-    created: When,
-    next_attempt: Option<When>,
+    created: PageTime,
+    next_attempt: Option<PageTime>,
 }
 
 #[derive(Template)]
@@ -59,7 +60,7 @@ struct DeliveryPage {
 
 struct AttemptRow {
     number: u32,
-    at: When,
+    at: PageTime,
     took: String,
     outcome: String,
     is_good: bool,
@@ -74,7 +75,7 @@ pub(crate) async fn show_webhook(
     show(&request, &console, &viewer, webhook_id(&id)?, StatusCode::OK, |_| {}).await
 }
 
-/// The settings were sent, or one of the buttons: `test`, `rotate`, `enable`, `disable`, `delete`.
+/// Saves the settings, or does what one of the buttons says: `test`, `rotate`, `enable`, `disable`, `delete`.
 pub(crate) async fn change(
     request: HttpRequest,
     payload: Payload,
@@ -82,13 +83,13 @@ pub(crate) async fn change(
     id: Path<String>,
 ) -> Result<HttpResponse, PageError> {
     let viewer = Viewer::of(&request, &console).await?;
-    let fields = own_form(&request, payload, &viewer).await?;
-    let (service, claims, id) = (service(&console)?, &viewer.claims, webhook_id(&id)?);
-    let here = |done: &str| Ok(redirect(&format!("{SECTION}/{id}?done={done}")));
+    let fields = read_session_form(&request, payload, &viewer).await?;
+    let (service, claims, id) = (webhooks_client(&console)?, &viewer.claims, webhook_id(&id)?);
+    let redirect_back = |done: &str| Ok(redirect(&format!("{SECTION}/{id}?done={done}")));
     match fields.get("do") {
         "test" => {
             send_test(service, claims, id).await?;
-            here("test")
+            redirect_back("test")
         }
         "rotate" => {
             let secret = rotate_secret(service, claims, id).await?.secret;
@@ -100,10 +101,10 @@ pub(crate) async fn change(
         }
         switch @ ("enable" | "disable") => {
             change_webhook(service, claims, id, &json!({ "enabled": switch == "enable" })).await?;
-            here("changed")
+            redirect_back("changed")
         }
-        _ => match change_webhook(service, claims, id, &body(&fields, false)).await {
-            Ok(_) => here("changed"),
+        _ => match change_webhook(service, claims, id, &request_body(&fields, false)).await {
+            Ok(_) => redirect_back("changed"),
             Err(ClientError::Refused { status: 400, problem: Some(problem), .. }) => {
                 let mut faults = Faults::new(problem.errors);
                 if faults.is_empty() {
@@ -130,7 +131,7 @@ async fn show(
     let get = |name: &str| query.iter().find(|pair| pair.0 == name).map(|pair| pair.1.as_str());
     let (wanted, cursor) =
         (get("status").filter(|status| DeliveryStatus::from_name(status).is_some()), get("cursor"));
-    let service = service(console)?;
+    let service = webhooks_client(console)?;
     let (webhook, deliveries) = futures_util::future::try_join(
         read_webhook(service, &viewer.claims, id),
         list_deliveries(service, &viewer.claims, id, wanted, cursor),
@@ -147,7 +148,7 @@ async fn show(
     let mut template = WebhookPage {
         shell: Shell::new(request, console, viewer, SECTION, "Webhook"),
         id: id.to_string(),
-        state: state(&webhook),
+        state: state_text(&webhook),
         is_enabled: webhook.enabled,
         form: WebhookForm::of(&webhook),
         url: webhook.url,
@@ -157,7 +158,7 @@ async fn show(
             .chain(statuses.map(|name| (name, address(name), wanted == Some(name))))
             .collect(),
         next,
-        done: match get("done") {
+        notice: match get("done") {
             Some("test") => Some("A test message is queued; it appears below."),
             Some("changed") => Some("The webhook is changed."),
             Some("replayed") => Some("The message is queued again."),
@@ -176,7 +177,7 @@ pub(crate) async fn show_delivery(
 ) -> Result<HttpResponse, PageError> {
     let viewer = Viewer::of(&request, &console).await?;
     let (webhook, delivery) = (webhook_id(&ids.0)?, delivery_id(&ids.1)?);
-    let found = read_delivery(service(&console)?, &viewer.claims, webhook, delivery).await?;
+    let found = read_delivery(webhooks_client(&console)?, &viewer.claims, webhook, delivery).await?;
     let shell = Shell::new(&request, &console, &viewer, SECTION, "Message");
     page(&request, StatusCode::OK, &delivery_page(shell, webhook, found))
 }
@@ -188,16 +189,16 @@ pub(crate) async fn replay(
     ids: Path<(String, String)>,
 ) -> Result<HttpResponse, PageError> {
     let viewer = Viewer::of(&request, &console).await?;
-    own_form(&request, payload, &viewer).await?;
+    read_session_form(&request, payload, &viewer).await?;
     let (webhook, delivery) = (webhook_id(&ids.0)?, delivery_id(&ids.1)?);
-    replay_delivery(service(&console)?, &viewer.claims, webhook, delivery).await?;
+    replay_delivery(webhooks_client(&console)?, &viewer.claims, webhook, delivery).await?;
     Ok(redirect(&format!("{SECTION}/{webhook}?done=replayed")))
 }
 
 fn delivery_page(shell: Shell, webhook: WebhookId, found: WebhookDeliveryDetails) -> DeliveryPage {
     let attempts = found.attempt_log.iter().map(|attempt| AttemptRow {
         number: attempt.number,
-        at: When::long(attempt.attempted_at),
+        at: PageTime::long(attempt.attempted_at),
         took: format!("{} ms", attempt.duration_ms),
         outcome: match (attempt.status_code, attempt.error) {
             (Some(code), None) => code.to_string(),
@@ -224,8 +225,8 @@ fn row(delivery: &WebhookDelivery) -> Row {
         event: words(delivery.event.as_str()),
         status: delivery.status.as_str(),
         attempts: delivery.attempts,
-        created: When::long(delivery.created_at),
-        next_attempt: delivery.next_attempt_at.map(When::long),
+        created: PageTime::long(delivery.created_at),
+        next_attempt: delivery.next_attempt_at.map(PageTime::long),
     }
 }
 

@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 
 use super::Console;
 use super::error::PageError;
-use super::form::{Faults, Fields, own_form};
+use super::form::{Faults, Fields, read_session_form};
 use super::respond::page;
 use super::shell::Shell;
 use super::viewer::Viewer;
 use crate::app::{create_webhook, list_webhooks};
-use crate::domain::{When, words};
+use crate::domain::{PageTime, words};
 
 pub(crate) const SECTION: &str = "/console/webhooks";
 
@@ -26,7 +26,7 @@ struct WebhooksPage {
     /// `None`: this installation sends no webhooks.
     webhooks: Option<Vec<Row>>,
     form: WebhookForm,
-    /// Address and secret of the webhook that was just made: the secret is shown once here.
+    /// Address and secret of the webhook that was just created: this page shows the secret once.
     created: Option<(String, String)>,
     is_deleted: bool,
 }
@@ -38,7 +38,7 @@ struct Row {
     events: String,
     state: String,
     is_bad: bool,
-    failing: Option<When>,
+    failing_since: Option<PageTime>,
 }
 
 /// The fields of a webhook.
@@ -46,6 +46,7 @@ pub(crate) struct WebhookForm {
     pub(crate) url: String,
     pub(crate) description: String,
     pub(crate) low_score: String,
+    /// Name, label, and whether it is chosen.
     pub(crate) events: Vec<(&'static str, String, bool)>,
     pub(crate) faults: Faults,
 }
@@ -90,9 +91,9 @@ fn events(is_chosen: impl Fn(&str) -> bool) -> Vec<(&'static str, String, bool)>
     all.map(|name| (name, words(name), is_chosen(name))).collect()
 }
 
-/// The body of the public operations; the service checks it. An empty description is none: a new webhook goes without, a changed one
-/// loses it.
-pub(crate) fn body(fields: &Fields, is_new: bool) -> Value {
+/// The body of a request that creates or changes a webhook, as in the public API; the service checks it. An empty description
+/// is left out for a new webhook, and sent for a changed one, which loses its description.
+pub(crate) fn request_body(fields: &Fields, is_new: bool) -> Value {
     let low_score = fields.get("axis_low_score_below").trim();
     let low_score: Value = low_score.parse::<f64>().map_or_else(|_| Value::from(low_score), Value::from);
     let events: Vec<&str> = fields.all("events").collect();
@@ -105,8 +106,8 @@ pub(crate) fn body(fields: &Fields, is_new: bool) -> Value {
     body
 }
 
-/// The service, or the page that says that there is none.
-pub(crate) fn service(console: &Console) -> Result<&ServiceClient, PageError> {
+/// The client of the service; not found when webhooks are turned off.
+pub(crate) fn webhooks_client(console: &Console) -> Result<&ServiceClient, PageError> {
     console.services.webhooks.as_ref().ok_or(PageError::NotFound)
 }
 
@@ -122,8 +123,8 @@ pub(crate) async fn create(
     console: Data<Console>,
 ) -> Result<HttpResponse, PageError> {
     let viewer = Viewer::of(&request, &console).await?;
-    let fields = own_form(&request, payload, &viewer).await?;
-    match create_webhook(service(&console)?, &viewer.claims, &body(&fields, true)).await {
+    let fields = read_session_form(&request, payload, &viewer).await?;
+    match create_webhook(webhooks_client(&console)?, &viewer.claims, &request_body(&fields, true)).await {
         Ok(created) => {
             let shown = (created.webhook.url, created.secret);
             show(&request, &console, &viewer, StatusCode::CREATED, |page| page.created = Some(shown)).await
@@ -164,14 +165,14 @@ fn row(webhook: &Webhook) -> Row {
         url: webhook.url.clone(),
         description: webhook.description.clone().unwrap_or_default(),
         events: webhook.events.iter().map(|event| words(event.as_str())).collect::<Vec<_>>().join(", "),
-        state: state(webhook),
+        state: state_text(webhook),
         is_bad: webhook.disabled_reason.is_some() || webhook.failing_since.is_some(),
-        failing: webhook.failing_since.map(When::long),
+        failing_since: webhook.failing_since.map(PageTime::long),
     }
 }
 
-/// Whether messages are sent to it.
-pub(crate) fn state(webhook: &Webhook) -> String {
+/// Whether messages are sent to a webhook, in words.
+pub(crate) fn state_text(webhook: &Webhook) -> String {
     match (webhook.enabled, webhook.disabled_reason) {
         (true, _) if webhook.failing_since.is_some() => "failing".to_owned(),
         (true, _) => "on".to_owned(),

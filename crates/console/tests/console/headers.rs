@@ -1,11 +1,11 @@
-//! Headers of every response.
+//! Headers of every response, and pages of errors.
 
 use anyhow::Result;
 use reqwest::Method;
 
 use crate::test_app::{BASE, TestApp, page};
 
-/// Addresses, and what a person who is signed in gets there.
+/// Paths, and the status that a signed-in person gets.
 const PATHS: [(&str, u16); 17] = [
     ("/console", 200),
     ("/console/conversations", 200),
@@ -67,13 +67,13 @@ fn expect_headers(path: &str, headers: &reqwest::header::HeaderMap) {
 }
 
 #[tokio::test]
-async fn pages_have_nothing_inline() -> Result<()> {
+async fn pages_have_no_inline_scripts_or_styles() -> Result<()> {
     let app = TestApp::start().await?;
     app.answer_all();
     let session = app.sign_in().await?;
     let pages = PATHS.into_iter().filter(|(path, status)| *status == 200 && !path.ends_with(".json"));
     for path in pages.map(|(path, _)| path).chain(["/console/sign-in", "/console/nothing"]) {
-        // The button that copies the address of a conversation has it whole.
+        // The button that copies the address of a conversation contains an absolute URL.
         let text = app.get(&session, path).await?.text.replace(&format!("data-copy-text=\"{BASE}"), "");
         for forbidden in
             [" style=", "<style", " onclick", " onload", "hx-on", "javascript:", "http://", "https://www"]
@@ -110,18 +110,18 @@ async fn console_needs_the_token_of_the_gateway() -> Result<()> {
 }
 
 #[tokio::test]
-async fn part_of_a_page_is_told_where_to_sign_in() -> Result<()> {
+async fn partial_update_without_a_session_is_told_where_to_sign_in() -> Result<()> {
     let app = TestApp::start().await?;
     let response =
         app.request(Method::GET, "/console/conversations")?.header("hx-request", "true").send().await?;
-    // A 401 would be that of the gateway's own token.
+    // A 401 would mean that the gateway's own token was refused.
     assert_eq!(response.status(), 403);
     assert_eq!(response.headers()["hx-redirect"], "/console/sign-in?back=%2Fconsole%2Fconversations");
     Ok(())
 }
 
 #[tokio::test]
-async fn page_of_a_bug_has_the_id_of_its_request() -> Result<()> {
+async fn page_of_an_internal_error_has_the_request_id() -> Result<()> {
     let app = TestApp::start().await?;
     let session = app.sign_in().await?;
     app.services.answer("/internal/v1/webhooks", 418, serde_json::json!({}));
@@ -130,18 +130,18 @@ async fn page_of_a_bug_has_the_id_of_its_request() -> Result<()> {
     let id = page.headers["x-request-id"].to_str()?;
     assert!(page.text.contains(&format!("<code id=\"request-id\">{id}</code>")), "{}", page.text);
     let missing = app.get(&session, "/console/nothing").await?.text;
-    assert!(!missing.contains("request-id"), "nothing is logged of it");
+    assert!(!missing.contains("request-id"), "a missing page is not logged");
     Ok(())
 }
 
 #[tokio::test]
-async fn page_that_is_not_there_has_the_navigation() -> Result<()> {
+async fn not_found_page_has_the_navigation() -> Result<()> {
     let app = TestApp::start().await?;
     let session = app.sign_in().await?;
     let page = app.get(&session, "/console/nothing").await?;
     assert_eq!(page.status, 404);
     assert!(page.text.contains("href=\"/console/conversations\"") && page.text.contains("Sign out"));
-    let stranger = app.get("", "/console/nothing").await?;
-    assert!(stranger.status == 404 && !stranger.text.contains("Sign out"));
+    let signed_out = app.get("", "/console/nothing").await?;
+    assert!(signed_out.status == 404 && !signed_out.text.contains("Sign out"));
     Ok(())
 }

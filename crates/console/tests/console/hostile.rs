@@ -1,4 +1,4 @@
-//! Transcripts of people who want to break the page.
+//! Hostile texts: markup, control characters and very long messages.
 
 use anyhow::Result;
 use serde_json::json;
@@ -11,7 +11,8 @@ fn neighbours() -> serde_json::Value {
     json!({ "included": true, "position": 1, "total": { "count": 1, "exact": true } })
 }
 
-async fn conversation(subject: &str, texts: &[&str], quote: (&str, &str, usize)) -> Result<String> {
+/// The page of a conversation with one quote: id of its message, text, first byte.
+async fn conversation_page(subject: &str, texts: &[&str], quote: (&str, &str, usize)) -> Result<String> {
     let app = TestApp::start().await?;
     let session = app.sign_in().await?;
     app.services.answer(&format!("/internal/v1/tickets/{ID}/transcript"), 200, transcript(subject, texts));
@@ -26,7 +27,7 @@ async fn conversation(subject: &str, texts: &[&str], quote: (&str, &str, usize))
 #[tokio::test]
 async fn markup_in_a_transcript_is_text() -> Result<()> {
     let attack = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'</div>";
-    let text = conversation(attack, &[attack, attack], ("m-2", "<script>alert(1)</script>", 0)).await?;
+    let text = conversation_page(attack, &[attack, attack], ("m-2", "<script>alert(1)</script>", 0)).await?;
     assert!(!text.contains("<script>") && !text.contains("<img") && !text.contains("alert(2)>"), "{text}");
     assert!(text.contains("<mark>&#60;script&#62;alert(1)&#60;/script&#62;</mark>"), "{text}");
     assert!(!text.contains("Ann <i>"));
@@ -35,7 +36,8 @@ async fn markup_in_a_transcript_is_text() -> Result<()> {
 
 #[tokio::test]
 async fn quote_and_reason_lead_to_each_other() -> Result<()> {
-    let text = conversation("Refund", &["Hi", "Grüße 🎉, I am sorry."], ("m-2", "I am sorry.", 14)).await?;
+    let text =
+        conversation_page("Refund", &["Hi", "Grüße 🎉, I am sorry."], ("m-2", "I am sorry.", 14)).await?;
     assert!(text.contains("<mark>I am sorry.</mark>"), "{text}");
     assert!(text.contains("id=\"q1\" href=\"#s-r-0-agentapologised\""), "{text}");
     assert!(text.contains("id=\"s-r-0-agentapologised\"") && text.contains("href=\"#q1\""));
@@ -44,14 +46,14 @@ async fn quote_and_reason_lead_to_each_other() -> Result<()> {
 
 #[tokio::test]
 async fn quote_that_is_not_in_the_transcript_is_not_marked() -> Result<()> {
-    let text = conversation("Refund", &["Hi", "Hello"], ("m-2", "a forged quote", 0)).await?;
+    let text = conversation_page("Refund", &["Hi", "Hello"], ("m-2", "a forged quote", 0)).await?;
     assert!(!text.contains("<mark>") && !text.contains("href=\"#q"), "{text}");
     Ok(())
 }
 
 #[tokio::test]
-async fn characters_that_turn_text_around_are_named() -> Result<()> {
-    let text = conversation("a\u{202e}b", &["c\u{202e}d\u{2066}", "x"], ("m-2", "x", 0)).await?;
+async fn control_characters_in_a_transcript_are_named() -> Result<()> {
+    let text = conversation_page("a\u{202e}b", &["c\u{202e}d\u{2066}", "x"], ("m-2", "x", 0)).await?;
     assert!(!text.contains('\u{202e}') && !text.contains('\u{2066}'));
     assert!(text.contains("title=\"right-to-left override\">RLO</span>"));
     Ok(())
@@ -59,7 +61,7 @@ async fn characters_that_turn_text_around_are_named() -> Result<()> {
 
 #[tokio::test]
 async fn fifty_messages_of_80_kb_fit_into_100_kb() -> Result<()> {
-    // Letters in an order that cannot be compressed much.
+    // Pseudo-random letters, which compress badly.
     let mut state = 7_u32;
     let mut letter = || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -101,7 +103,7 @@ async fn subjects_in_the_list_are_text() -> Result<()> {
 }
 
 #[tokio::test]
-async fn names_and_filters_show_characters_that_turn_text_around() -> Result<()> {
+async fn control_characters_in_names_and_filters_are_named() -> Result<()> {
     let app = TestApp::start().await?;
     app.answer_all();
     let session = app.sign_in().await?;
@@ -113,16 +115,16 @@ async fn names_and_filters_show_characters_that_turn_text_around() -> Result<()>
     let mut found = transcript("Refund", &["Hi", "Hello"]);
     found["agents"] = json!([{ "id": ID, "external_id": "bot\u{2060}", "name": "Bot\u{202e}" }]);
     app.services.answer(&format!("/internal/v1/tickets/{ID}/transcript"), 200, found);
-    let turned = "%E2%80%AE";
+    let encoded = "%E2%80%AE";
     for (path, label) in [
         ("/console/conversations?column=source&column=tool".to_owned(), "RLO"),
-        (format!("/console/conversations?source=a{turned}b"), "RLO"),
-        (format!("/console/conversations/{ID}?source=a{turned}b"), "RLO"),
-        (format!("/console/exports?source=a{turned}b"), "RLO"),
+        (format!("/console/conversations?source=a{encoded}b"), "RLO"),
+        (format!("/console/conversations/{ID}?source=a{encoded}b"), "RLO"),
+        (format!("/console/exports?source=a{encoded}b"), "RLO"),
     ] {
         let text = app.get(&session, &path).await?.text;
         assert!(text.contains(&format!("title=\"right-to-left override\">{label}</span>")), "{path}: {text}");
-        // What was typed stays as it is in its field.
+        // Fields of forms keep the characters that were typed.
         let outside = text.split("value=\"").map(|part| part.split_once('"').map_or(part, |(_, rest)| rest));
         assert!(
             !outside.skip(1).any(|part| part.contains('\u{202e}') || part.contains('\u{2060}')),
@@ -133,7 +135,7 @@ async fn names_and_filters_show_characters_that_turn_text_around() -> Result<()>
 }
 
 #[tokio::test]
-async fn payload_shows_characters_that_turn_text_around() -> Result<()> {
+async fn control_characters_in_a_payload_are_escaped() -> Result<()> {
     let app = TestApp::start().await?;
     let session = app.sign_in().await?;
     let delivery = json!({

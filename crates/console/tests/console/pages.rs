@@ -6,16 +6,19 @@ use serde_json::json;
 use crate::test_app::{TestApp, listed};
 
 #[tokio::test]
-async fn list_asks_for_what_the_url_says() -> Result<()> {
+async fn list_requests_the_filters_of_its_url() -> Result<()> {
     let app = TestApp::start().await?;
     let session = app.sign_in().await?;
     app.services.answer("/internal/v1/evaluations", 200, listed(&["One", "Two"], 52, Some("next-page")));
     let path = "/console/conversations?from=2026-01-01&to=2026-01-31&charge=disputed&sort=axis";
     let page = app.get(&session, path).await?;
     assert_eq!(page.status, 200);
-    let asked = app.services.asked();
-    let asked = asked.iter().find(|path| path.contains("limit=25")).context("no list")?;
-    assert!(asked.contains("from=1767225600000&to=1769904000000&charge=disputed&sort=axis"), "{asked}");
+    let requested = app.services.requested_paths();
+    let requested = requested.iter().find(|path| path.contains("limit=25")).context("no list")?;
+    assert!(
+        requested.contains("from=1767225600000&to=1769904000000&charge=disputed&sort=axis"),
+        "{requested}"
+    );
     assert!(page.text.contains("52 conversations match the filter") && page.text.contains("Rows 1–2 of 52"));
     let next = page.link("next-page").context("no next page")?;
     assert_eq!(next, format!("{path}&cursor=next-page&row=3"));
@@ -55,7 +58,7 @@ async fn faults_of_filters_stand_beside_their_fields() -> Result<()> {
     ] {
         assert!(page.text.contains(expected), "{expected}");
     }
-    assert!(app.services.asked().iter().all(|path| !path.contains("limit=25")), "no list is read");
+    assert!(app.services.requested_paths().iter().all(|path| !path.contains("limit=25")), "no list is read");
     Ok(())
 }
 
@@ -81,7 +84,7 @@ async fn cursor_of_another_list_is_a_fault() -> Result<()> {
 }
 
 #[tokio::test]
-async fn empty_list_tells_the_next_command() -> Result<()> {
+async fn empty_list_shows_the_import_command() -> Result<()> {
     let app = TestApp::start().await?;
     let session = app.sign_in().await?;
     app.services.answer("/internal/v1/evaluations", 200, listed(&[], 0, None));
@@ -103,8 +106,8 @@ async fn new_key_is_shown_once() -> Result<()> {
     assert_eq!(page.status, 201);
     let key =
         page.text.split("id=\"new-key\">").nth(1).context("no key")?.split('<').next().unwrap_or_default();
-    let resolved = assay_platform::auth::ApiKey::parse(key)?;
-    assert!(key.starts_with("asy_") && resolved.reveal() == key);
+    let parsed = assay_platform::auth::ApiKey::parse(key)?;
+    assert!(key.starts_with("asy_") && parsed.reveal() == key);
     let again = app.get(&session, "/console/keys").await?.text;
     assert!(!again.contains(key) && again.contains("importer") && again.contains("assess, evaluations:read"));
     Ok(())
@@ -142,7 +145,7 @@ async fn refused_key_form_keeps_what_was_typed() -> Result<()> {
 }
 
 #[tokio::test]
-async fn keys_of_other_organizations_are_out_of_reach() -> Result<()> {
+async fn keys_of_other_organizations_are_inaccessible() -> Result<()> {
     let app = TestApp::start().await?;
     let session = app.sign_in().await?;
     let foreign = assay_agent_registry::keys::CreateKey {
@@ -160,7 +163,7 @@ async fn keys_of_other_organizations_are_out_of_reach() -> Result<()> {
 }
 
 #[tokio::test]
-async fn theme_comes_back_to_the_page() -> Result<()> {
+async fn theme_choice_returns_to_the_page() -> Result<()> {
     let app = TestApp::start().await?;
     let session = app.sign_in().await?;
     let page = app.get(&session, "/console/theme?to=dark&back=%2Fconsole%2Fagents").await?;
@@ -189,7 +192,7 @@ async fn key_works_through_its_last_day() -> Result<()> {
     let app = TestApp::start().await?;
     let session = app.sign_in().await?;
     let today = assay_platform::runtime::now().as_millis().div_euclid(DAY_MILLIS) * DAY_MILLIS;
-    let day = chrono_day(today);
+    let day = date_field_text(today);
     let fields = [("name", "today"), ("scope", "assess"), ("expires", day.as_str())];
     let page = app.send(&session, "/console/keys", "/console/keys", &fields).await?;
     assert_eq!(page.status, 201, "{}", page.text);
@@ -202,7 +205,7 @@ async fn key_works_through_its_last_day() -> Result<()> {
 const DAY_MILLIS: i64 = 86_400_000;
 
 /// A day as a date field sends it.
-fn chrono_day(millis: i64) -> String {
+fn date_field_text(millis: i64) -> String {
     let at = chrono::DateTime::from_timestamp_millis(millis).unwrap_or_default();
     at.format("%Y-%m-%d").to_string()
 }

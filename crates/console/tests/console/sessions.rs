@@ -1,4 +1,4 @@
-//! Signing in and out, and what forms need.
+//! Signing in and out, and the tokens of forms.
 
 use anyhow::{Context as _, Result};
 use assay_contracts::tenant::Scope;
@@ -7,13 +7,13 @@ use reqwest::Method;
 
 use crate::test_app::{ORGANIZATION, TestApp, page, with_form};
 
-/// A key as an operator chooses one.
+/// A key like those that operators choose.
 const GUESS: &str = "a-key-that-somebody-made-up-and-guesses";
 
 #[tokio::test]
-async fn one_time_address_signs_in_once() -> Result<()> {
+async fn sign_in_link_works_once() -> Result<()> {
     let app = TestApp::start().await?;
-    let link = app.link().await?;
+    let link = app.sign_in_link().await?;
     let first = app.open(&link).await?;
     assert_eq!((first.status, first.location.as_str()), (303, "/console"));
     let cookie = &first.cookies[0];
@@ -30,7 +30,8 @@ async fn one_time_address_signs_in_once() -> Result<()> {
 async fn session_cookie_is_bound_to_the_host_under_tls() -> Result<()> {
     let app = TestApp::start().await?;
     let base = "https://assay.test";
-    let opened = app.request_under(base, Method::GET, &app.link().await?)?.header("sec-fetch-site", "none");
+    let opened =
+        app.request_under(base, Method::GET, &app.sign_in_link().await?)?.header("sec-fetch-site", "none");
     let signed_in = page(opened.send().await?).await?;
     let cookie = signed_in.cookies.first().context("no cookie")?;
     assert!(cookie.starts_with("__Host-assay-session="), "{cookie}");
@@ -45,11 +46,11 @@ async fn session_cookie_is_bound_to_the_host_under_tls() -> Result<()> {
 }
 
 #[tokio::test]
-async fn address_that_no_person_opened_is_confirmed_first() -> Result<()> {
+async fn link_that_no_person_opened_needs_a_confirmation() -> Result<()> {
     let app = TestApp::start().await?;
-    let link = app.link().await?;
-    // A scanner of mails names no site, nor does a browser over plain HTTP whatever site led it here.
-    let looks: [&[(&str, &str)]; 6] = [
+    let link = app.sign_in_link().await?;
+    // Mail scanners do not send `Sec-Fetch-Site`, nor do browsers over plain HTTP.
+    let unconfirmed: [&[(&str, &str)]; 6] = [
         &[],
         &[("sec-fetch-site", "cross-site")],
         &[("sec-fetch-site", "same-site")],
@@ -57,7 +58,7 @@ async fn address_that_no_person_opened_is_confirmed_first() -> Result<()> {
         &[("sec-fetch-site", "none"), ("sec-purpose", "prefetch")],
         &[("sec-fetch-site", "")],
     ];
-    for headers in looks {
+    for headers in unconfirmed {
         let request = app.request(Method::GET, &link)?;
         let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
         let shown = page(request.send().await?).await?;
@@ -72,7 +73,7 @@ async fn address_that_no_person_opened_is_confirmed_first() -> Result<()> {
     let (token, link) = (shown.form_token()?, link.split_once('=').context("no token")?.1.to_owned());
     let signed_in = app.send_raw(&cookie, "/console/sign-in", &[("csrf", &token), ("token", &link)]).await?;
     assert_eq!(signed_in.status, 303);
-    assert!(signed_in.cookie("assay-session").is_some(), "the looks before did not use it up");
+    assert!(signed_in.cookie("assay-session").is_some(), "the requests before did not use it up");
     Ok(())
 }
 
@@ -88,7 +89,7 @@ async fn key_needs_the_scope_console() -> Result<()> {
         )
         .await
     };
-    let plain = app.key(&[Scope::Assess, Scope::Admin]).await?;
+    let plain = app.create_key(&[Scope::Assess, Scope::Admin]).await?;
     let refused = attempt(plain.reveal()).await?;
     assert_eq!(refused.status, 403);
     assert!(refused.text.contains("needs the scope"));
@@ -97,7 +98,7 @@ async fn key_needs_the_scope_console() -> Result<()> {
         let refused = attempt(wrong).await?;
         assert!(refused.status == 403 && refused.text.contains("does not know this key"), "{wrong}");
     }
-    let key = app.key(&[Scope::Console]).await?;
+    let key = app.create_key(&[Scope::Console]).await?;
     let signed_in = attempt(key.reveal()).await?;
     assert_eq!((signed_in.status, signed_in.location.as_str()), (303, "/console/keys"));
     Ok(())
@@ -107,7 +108,7 @@ async fn key_needs_the_scope_console() -> Result<()> {
 async fn session_ends_with_its_key() -> Result<()> {
     let app = TestApp::start().await?;
     let (cookie, token) = app.sign_in_form().await?;
-    let key = app.key(&[Scope::Console]).await?;
+    let key = app.create_key(&[Scope::Console]).await?;
     let fields = [("csrf", token.as_str()), ("key", key.reveal())];
     let session = app.send_raw(&cookie, "/console/sign-in", &fields).await?.cookie("assay-session");
     let session = session.context("no session")?;
@@ -182,14 +183,14 @@ async fn form_from_another_site_is_refused() -> Result<()> {
 }
 
 #[tokio::test]
-async fn failed_sign_ins_with_chosen_keys_are_bounded() -> Result<()> {
-    let app = TestApp::with_failures(3).await?;
+async fn failed_sign_ins_with_chosen_keys_are_limited() -> Result<()> {
+    let app = TestApp::with_failed_sign_in_limit(3).await?;
     let (cookie, token) = app.sign_in_form().await?;
     let attempt = async |key: &str| {
         let fields = [("csrf", token.as_str()), ("key", key), ("back", "/console/keys")];
         app.send_raw(&cookie, "/console/sign-in", &fields).await
     };
-    // What cannot be guessed, or is no key at all, is not counted.
+    // Generated and malformed keys are not counted, nor are links.
     for _ in 0..5 {
         for wrong in [ApiKey::generate()?.reveal(), "asy_mistyped-mistyped-mistyped-mistyped", "short"] {
             assert_eq!(attempt(wrong).await?.status, 403);
@@ -200,24 +201,24 @@ async fn failed_sign_ins_with_chosen_keys_are_bounded() -> Result<()> {
     let answers = futures_util::future::try_join_all(guesses.iter().map(|guess| attempt(guess))).await?;
     let mut statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();
     statuses.sort_unstable();
-    assert_eq!(statuses, [403, 403, 403, 429, 429, 429], "attempts side by side share the bound");
-    let late = answers.iter().find(|answer| answer.status == 429).context("none")?;
-    assert!(late.headers.contains_key("retry-after"));
-    assert!(late.text.contains("name=\"back\" value=\"/console/keys\""), "{}", late.text);
-    // Nobody else is kept out by that.
-    assert_eq!(app.open(&app.link().await?).await?.status, 303);
-    let key = app.key(&[Scope::Console]).await?;
+    assert_eq!(statuses, [403, 403, 403, 429, 429, 429], "concurrent attempts share the limit");
+    let limited = answers.iter().find(|answer| answer.status == 429).context("none")?;
+    assert!(limited.headers.contains_key("retry-after"));
+    assert!(limited.text.contains("name=\"back\" value=\"/console/keys\""), "{}", limited.text);
+    // Links and generated keys still sign in.
+    assert_eq!(app.open(&app.sign_in_link().await?).await?.status, 303);
+    let key = app.create_key(&[Scope::Console]).await?;
     assert_eq!(attempt(key.reveal()).await?.status, 303);
     Ok(())
 }
 
 #[tokio::test]
-async fn tabs_of_one_browser_share_the_form_that_signs_in() -> Result<()> {
+async fn tabs_of_one_browser_share_the_sign_in_form() -> Result<()> {
     let app = TestApp::start().await?;
     let (cookie, token) = app.sign_in_form().await?;
     let other = app.get(&cookie, "/console/sign-in").await?;
     assert_eq!(other.cookie("assay-sign-in").as_deref(), Some(cookie.as_str()));
-    let key = app.key(&[Scope::Console]).await?;
+    let key = app.create_key(&[Scope::Console]).await?;
     let fields = [("csrf", token.as_str()), ("key", key.reveal())];
     assert_eq!(app.send_raw(&cookie, "/console/sign-in", &fields).await?.status, 303);
     let forged = app.get("assay-sign-in=chosen-by-another-site", "/console/sign-in").await?;
@@ -228,7 +229,7 @@ async fn tabs_of_one_browser_share_the_form_that_signs_in() -> Result<()> {
 #[tokio::test]
 async fn signing_in_leads_back_to_pages_only() -> Result<()> {
     let app = TestApp::start().await?;
-    let key = app.key(&[Scope::Console]).await?;
+    let key = app.create_key(&[Scope::Console]).await?;
     for (back, leads_to) in [
         ("/console/agents", "/console/agents"),
         ("/console/sign-in?token=AAAA", "/console"),

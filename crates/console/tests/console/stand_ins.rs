@@ -1,5 +1,5 @@
-//! One HTTP server in the place of ingest, scoring-worker and export: answers by the beginning of the path, and a record of
-//! what was asked.
+//! One HTTP server that stands in for ingest, scoring-worker, export and webhooks: it answers by the beginning of the path,
+//! and records the requests.
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -13,16 +13,16 @@ use assay_platform::web::{ServerSettings, serve};
 use serde_json::Value;
 use url::Url;
 
-/// Answers by the beginning of the path, the longest first; requests with path and query.
+/// Answers by the beginning of the path, of which the longest counts; recorded paths have their query.
 #[derive(Clone, Default)]
 pub struct StandIn {
     answers: Arc<Mutex<BTreeMap<String, (u16, Value)>>>,
-    asked: Arc<Mutex<Vec<String>>>,
+    requested_paths: Arc<Mutex<Vec<String>>>,
     bodies: Arc<Mutex<Vec<Value>>>,
 }
 
 impl StandIn {
-    /// Health and readiness are answered by the server.
+    /// Starts the server, which answers health and readiness itself.
     pub fn start(&self, tasks: &mut Tasks) -> Result<Url> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = Url::parse(&format!("http://{}", listener.local_addr()?))?;
@@ -43,15 +43,15 @@ impl StandIn {
         self.bodies.lock().unwrap().clone()
     }
 
-    pub fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
+    pub fn requested_paths(&self) -> Vec<String> {
+        self.requested_paths.lock().unwrap().clone()
     }
 }
 
 async fn answer(request: HttpRequest, body: web::Bytes, state: Data<StandIn>) -> HttpResponse {
     state.bodies.lock().unwrap().extend(serde_json::from_slice(&body));
     let path = request.uri().path_and_query().map(|path| path.as_str().to_owned()).unwrap_or_default();
-    state.asked.lock().unwrap().push(path.clone());
+    state.requested_paths.lock().unwrap().push(path.clone());
     let answers = state.answers.lock().unwrap();
     let found = answers.iter().rev().find(|(start, _)| path.starts_with(start.as_str()));
     match found {

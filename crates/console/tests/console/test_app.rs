@@ -38,7 +38,7 @@ pub struct TestApp {
     _service_database: ServiceDatabase,
 }
 
-/// A page: status, cookies and text.
+/// The response with a page.
 pub struct Page {
     pub status: u16,
     pub location: String,
@@ -49,11 +49,11 @@ pub struct Page {
 
 impl TestApp {
     pub async fn start() -> Result<Self> {
-        Self::with_failures(20).await
+        Self::with_failed_sign_in_limit(20).await
     }
 
     /// A console with a limit of failed sign-ins per minute.
-    pub async fn with_failures(failed_sign_ins_per_minute: u32) -> Result<Self> {
+    pub async fn with_failed_sign_in_limit(failed_sign_ins_per_minute: u32) -> Result<Self> {
         let service_database = ServiceDatabase::sqlite(SCHEMA, MIGRATIONS).await?;
         let settings = service_database.settings();
         let database = Database::open(&settings, SCHEMA)?;
@@ -91,11 +91,11 @@ impl TestApp {
             _tasks: tasks,
             _service_database: service_database,
         };
-        app.key(&[Scope::Assess]).await?;
+        app.create_key(&[Scope::Assess]).await?;
         Ok(app)
     }
 
-    /// Answers for every page of [`crate::headers`].
+    /// Sets answers for every page of [`crate::headers`].
     pub fn answer_all(&self) {
         let answers = [
             ("/internal/v1/evaluations", listed(&["One"], 1, None)),
@@ -122,8 +122,8 @@ impl TestApp {
         }
     }
 
-    /// A key of the organization.
-    pub async fn key(&self, scopes: &[Scope]) -> Result<ApiKey> {
+    /// A new key of the organization.
+    pub async fn create_key(&self, scopes: &[Scope]) -> Result<ApiKey> {
         let new = CreateKey {
             organization: OrganizationName::parse(ORGANIZATION)?,
             name: KeyName::parse("test")?,
@@ -133,8 +133,8 @@ impl TestApp {
         Ok(create(&self.database, new).await?.key)
     }
 
-    /// A sign-in link, from `/console` on.
-    pub async fn link(&self) -> Result<String> {
+    /// Path and query of a new sign-in link.
+    pub async fn sign_in_link(&self) -> Result<String> {
         let token = create_sign_in_link(&self.database, OrganizationName::parse(ORGANIZATION)?).await?;
         Ok(format!("/console/sign-in?token={}", token.reveal()))
     }
@@ -157,12 +157,12 @@ impl TestApp {
 
     /// The cookie of a new session.
     pub async fn sign_in(&self) -> Result<String> {
-        let page = self.open(&self.link().await?).await?;
+        let page = self.open(&self.sign_in_link().await?).await?;
         ensure!(page.status == 303, "{} {}", page.status, page.text);
         page.cookie("assay-session").context("no session")
     }
 
-    /// An address that a person typed.
+    /// Opens an address like a person who typed it.
     pub async fn open(&self, path: &str) -> Result<Page> {
         page(self.request(Method::GET, path)?.header("sec-fetch-site", "none").send().await?).await
     }
@@ -177,7 +177,7 @@ impl TestApp {
         page(self.request(Method::GET, path)?.header("cookie", session).send().await?).await
     }
 
-    /// Sends a form with the session's token, which the page at `path` holds.
+    /// Sends a form with the session's token, which the page at `from` contains.
     pub async fn send(&self, session: &str, from: &str, to: &str, fields: &[(&str, &str)]) -> Result<Page> {
         let token = self.get(session, from).await?.form_token()?;
         let fields: Vec<(&str, &str)> = fields.iter().copied().chain([("csrf", token.as_str())]).collect();
@@ -245,7 +245,7 @@ impl Page {
         Ok(rest.split('"').next().unwrap_or_default().to_owned())
     }
 
-    /// The addresses of the links with this text.
+    /// The address of the link with this id.
     pub fn link(&self, id: &str) -> Option<String> {
         let tag = self.text.split("<a ").find(|tag| tag.contains(&format!("id=\"{id}\"")))?;
         let address = tag.split_once("href=\"")?.1.split('"').next()?;
@@ -313,7 +313,7 @@ pub fn transcript(subject: &str, texts: &[&str]) -> Value {
     })
 }
 
-/// A summary of nothing.
+/// A summary without evaluations.
 pub fn summary() -> Value {
     let summary = Summary {
         period: Period { from: Timestamp::MIN, to: Timestamp::MIN },
