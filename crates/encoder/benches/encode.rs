@@ -48,7 +48,7 @@ fn parse() -> Model {
     Model::parse(&FILE).unwrap()
 }
 
-/// Ten kB of text; some of its words are pieces of the vocabulary, others have unknown characters.
+/// Ten kilobytes of text with words that are pieces of the vocabulary and words with unknown characters.
 #[divan::bench(sample_count = 30, sample_size = 1)]
 fn tokenize(bencher: Bencher<'_, '_>) {
     let model = Model::parse(&FILE).unwrap();
@@ -60,7 +60,7 @@ fn tokenize(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// Segments of 30 ids: messages of a conversation.
+/// Encodes segments of 30 ids, like messages of a conversation.
 fn encode(bencher: Bencher<'_, '_>, kernel: Kernel, length: usize) {
     if !kernel.is_available() {
         return;

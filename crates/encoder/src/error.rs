@@ -40,7 +40,7 @@ pub enum ModelError {
         name: &'static str,
         /// Its value.
         value: usize,
-        /// Required value.
+        /// The violated rule.
         rule: &'static str,
     },
     /// The header lists a tensor twice.
@@ -111,7 +111,7 @@ pub enum EncodeError {
         vocabulary: usize,
     },
     /// The segments are not ascending, or do not end with the ids.
-    #[error("the ends of the segments must ascend and the last one be {length}, the number of ids")]
+    #[error("the ends of the segments must ascend, and the last one must be {length}, the number of ids")]
     Segments {
         /// Number of ids.
         length: usize,

@@ -81,11 +81,11 @@ pub(crate) enum Values {
 struct FullHeader {
     #[serde(flatten)]
     header: Header,
-    tensors: Vec<Entry>,
+    tensors: Vec<TensorEntry>,
 }
 
 #[derive(Deserialize)]
-struct Entry {
+struct TensorEntry {
     name: String,
     #[serde(flatten)]
     spec: TensorSpec,
@@ -93,21 +93,21 @@ struct Entry {
 
 #[derive(Deserialize)]
 struct TensorSpec {
-    dtype: Type,
+    dtype: ElementType,
     shape: Vec<usize>,
     offset: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Type {
+enum ElementType {
     I8,
     U8,
     U32,
     F32,
 }
 
-impl Type {
+impl ElementType {
     fn name(self) -> &'static str {
         match self {
             Self::I8 => "i8",
@@ -137,12 +137,13 @@ impl<'a> ModelFile<'a> {
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, ModelError> {
         let header_length = read_prefix(bytes)?;
         let header_end = PREFIX_LENGTH.saturating_add(header_length);
-        let (content, checksum) = split_checksum(bytes, header_end.saturating_add(CHECKSUM_LENGTH))?;
-        let sum = Sha256::digest(content);
-        let intact = sum.as_slice() == checksum;
+        check_length(bytes, header_end.saturating_add(CHECKSUM_LENGTH))?;
+        let (content, checksum) = bytes.split_at(bytes.len().saturating_sub(CHECKSUM_LENGTH));
+        let digest = Sha256::digest(content);
+        let is_intact = digest.as_slice() == checksum;
         // A damaged file may have an unreadable header: the error is then the checksum.
         let explain = |error: serde_json::Error| {
-            if intact { ModelError::Header(error.to_string()) } else { ModelError::Checksum }
+            if is_intact { ModelError::Header(error.to_string()) } else { ModelError::Checksum }
         };
         let FullHeader { header, tensors } =
             serde_json::from_slice(content.get(PREFIX_LENGTH..header_end).unwrap_or_default())
@@ -151,14 +152,13 @@ impl<'a> ModelFile<'a> {
         let data_start = header_end.next_multiple_of(ALIGNMENT);
         let data_length =
             tensors.iter().map(|entry| entry.spec.end().unwrap_or(usize::MAX)).max().unwrap_or(0);
-        let (content, _) =
-            split_checksum(bytes, data_start.saturating_add(data_length).saturating_add(CHECKSUM_LENGTH))?;
-        if !intact {
+        check_length(bytes, data_start.saturating_add(data_length).saturating_add(CHECKSUM_LENGTH))?;
+        if !is_intact {
             return Err(ModelError::Checksum);
         }
 
         let mut specs = BTreeMap::new();
-        for Entry { name, spec } in tensors {
+        for TensorEntry { name, spec } in tensors {
             if !spec.offset.is_multiple_of(ALIGNMENT) {
                 return Err(ModelError::Unaligned(name));
             }
@@ -167,54 +167,59 @@ impl<'a> ModelFile<'a> {
             }
             specs.insert(name, spec);
         }
-        let sha256 = hex::encode(sum);
+        let sha256 = hex::encode(digest);
         Ok(Self { header, sha256, data: content.get(data_start..).unwrap_or_default(), specs })
     }
 
     /// The bytes of a tensor of signed 8-bit integers.
     pub(crate) fn take_i8(&mut self, name: &str, shape: &[usize]) -> Result<&'a [u8], ModelError> {
-        self.take(name, Type::I8, Some(shape))
+        self.take(name, ElementType::I8, Some(shape))
     }
 
-    /// The bytes of a tensor of any length with a single dimension.
+    /// The bytes of a one-dimensional tensor of any length.
     pub(crate) fn take_u8(&mut self, name: &str) -> Result<&'a [u8], ModelError> {
-        self.take(name, Type::U8, None)
+        self.take(name, ElementType::U8, None)
     }
 
     pub(crate) fn take_u32(&mut self, name: &str, length: Option<usize>) -> Result<Vec<u32>, ModelError> {
         let shape = length.map(|length| [length]);
-        let bytes = self.take(name, Type::U32, shape.as_ref().map(|shape| &shape[..]))?;
+        let bytes = self.take(name, ElementType::U32, shape.as_ref().map(|shape| &shape[..]))?;
         Ok(decode_u32(bytes))
     }
 
     pub(crate) fn take_f32(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, ModelError> {
-        decode_f32(name, self.take(name, Type::F32, Some(shape))?)
+        decode_f32(name, self.take(name, ElementType::F32, Some(shape))?)
     }
 
-    /// The tensors that the encoder did not take, without tensors of bytes.
+    /// The tensors that were not taken, except those of 8-bit integers, which nothing reads.
     pub(crate) fn into_other_tensors(self) -> Result<BTreeMap<String, Tensor>, ModelError> {
         let data = self.data;
-        let mut rest = BTreeMap::new();
+        let mut others = BTreeMap::new();
         for (name, spec) in self.specs {
             let bytes = tensor_bytes(data, &spec);
             let values = match spec.dtype {
-                Type::F32 => Values::F32(decode_f32(&name, bytes)?),
-                Type::U32 => Values::U32(decode_u32(bytes)),
-                Type::I8 | Type::U8 => continue,
+                ElementType::F32 => Values::F32(decode_f32(&name, bytes)?),
+                ElementType::U32 => Values::U32(decode_u32(bytes)),
+                ElementType::I8 | ElementType::U8 => continue,
             };
-            rest.insert(name, Tensor { shape: spec.shape, values });
+            others.insert(name, Tensor { shape: spec.shape, values });
         }
-        Ok(rest)
+        Ok(others)
     }
 
-    fn take(&mut self, name: &str, dtype: Type, shape: Option<&[usize]>) -> Result<&'a [u8], ModelError> {
+    fn take(
+        &mut self,
+        name: &str,
+        dtype: ElementType,
+        shape: Option<&[usize]>,
+    ) -> Result<&'a [u8], ModelError> {
         let spec = self.specs.remove(name).ok_or_else(|| ModelError::MissingTensor(name.to_owned()))?;
         if spec.dtype != dtype {
             let (expected, found) = (dtype.name(), spec.dtype.name());
             return Err(ModelError::WrongType { name: name.to_owned(), expected, found });
         }
-        let fits = shape.map_or(spec.shape.len() == 1, |shape| spec.shape == shape);
-        if !fits {
+        let has_shape = shape.map_or(spec.shape.len() == 1, |shape| spec.shape == shape);
+        if !has_shape {
             let expected = shape.unwrap_or(&[]).to_vec();
             return Err(ModelError::WrongShape { name: name.to_owned(), expected, found: spec.shape });
         }
@@ -238,13 +243,11 @@ fn read_prefix(bytes: &[u8]) -> Result<usize, ModelError> {
     Ok(usize::try_from(u32::from_le_bytes(length)).unwrap_or(usize::MAX))
 }
 
-/// Content and checksum of a file of at least `expected` bytes.
-fn split_checksum(bytes: &[u8], expected: usize) -> Result<(&[u8], &[u8]), ModelError> {
-    let truncated = ModelError::Truncated { expected, found: bytes.len() };
+fn check_length(bytes: &[u8], expected: usize) -> Result<(), ModelError> {
     if bytes.len() < expected {
-        return Err(truncated);
+        return Err(ModelError::Truncated { expected, found: bytes.len() });
     }
-    bytes.split_last_chunk::<CHECKSUM_LENGTH>().map(|(content, sum)| (content, &sum[..])).ok_or(truncated)
+    Ok(())
 }
 
 /// The bytes of a tensor; `parse` has checked that it lies within the data.

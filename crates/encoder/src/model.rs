@@ -55,6 +55,7 @@ impl Model {
         Self::build(bytes, Kernel::detect(), Cow::Borrowed)
     }
 
+    /// `keep` copies or borrows the word embeddings.
     fn build<'a>(
         bytes: &'a [u8],
         kernel: Kernel,
@@ -128,7 +129,7 @@ impl Model {
         self.tensors.get(name).map(|tensor| &tensor.shape[..])
     }
 
-    /// Appends the ids of `text`, without markers in front or behind.
+    /// Appends the ids of `text`, without markers at the start or the end.
     ///
     /// Takes time linear in the length of the text, which is not limited here: a caller who needs 300 ids should not
     /// pass a megabyte. Adjacent characters that no piece covers become one unknown id.
@@ -189,7 +190,7 @@ fn check_sizes(header: &Header) -> Result<(), ModelError> {
     let multiple = "a multiple of 16, from 16 to 65536";
     let rules: [(&'static str, usize, bool, &'static str); 8] = [
         ("hidden", hidden, is_multiple_of_lanes(hidden), multiple),
-        ("heads", heads, heads_fit, "so that heads of a multiple of 16 numbers make up `hidden`"),
+        ("heads", heads, heads_fit, "a divisor of `hidden` that gives each head a multiple of 16 numbers"),
         ("feed_forward", feed_forward, is_multiple_of_lanes(feed_forward), multiple),
         ("layers", layers, is_in_range(layers), "from 1 to 65536"),
         ("vocabulary", vocabulary, vocabulary > 0, "at least 1"),
@@ -207,7 +208,7 @@ fn check_sizes(header: &Header) -> Result<(), ModelError> {
     Ok(())
 }
 
-/// Sums of this many products of numbers from −128 to 127 and numbers up to 255 fit 32 bits.
+/// The sum of this many products of a signed and an unsigned byte fits 32 bits.
 const MAX_SIZE: usize = 65_536;
 
 fn read_transformer<'a, A: Arithmetic>(

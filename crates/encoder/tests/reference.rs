@@ -1,4 +1,4 @@
-//! The crate computes what `training/encoder_file.py` computes, on the tiny model that `training/tiny_encoder.py` wrote.
+//! The results equal those of `training/encoder_file.py` on the tiny model that `training/tiny_encoder.py` wrote.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -32,7 +32,7 @@ struct Segmented {
 #[derive(Deserialize)]
 struct Encoded {
     ids: Vec<u32>,
-    /// First and last vector of the last layer.
+    /// The first and the last vector of the last layer.
     vectors: [Vec<f32>; 2],
 }
 
@@ -40,14 +40,14 @@ fn expected() -> Expected {
     serde_json::from_str(include_str!("data/tiny.json")).unwrap()
 }
 
-fn assert_close(model: &Model, ids: &[u32], segments: &[usize], expected: &[Vec<f32>; 2], what: &str) {
+fn assert_close(model: &Model, ids: &[u32], segments: &[usize], expected: &[Vec<f32>; 2], case: &str) {
     let width = model.header().hidden;
     let vectors = model.encode(ids, segments, &mut Workspace::default()).unwrap();
     assert_eq!(vectors.len(), ids.len() * width);
     let ends = vectors[..width].iter().chain(&vectors[vectors.len() - width..]);
     assert_eq!(expected.concat().len(), 2 * width);
     for (value, expected) in ends.zip(expected.concat()) {
-        assert!((value - expected).abs() < TOLERANCE, "{what}: {value} for {expected}");
+        assert!((value - expected).abs() < TOLERANCE, "{case}: {value}, expected {expected}");
     }
 }
 

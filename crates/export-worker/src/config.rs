@@ -22,7 +22,7 @@ pub struct Config {
     pub database_pool_size: u32,
     /// Maximum number of files written at the same time.
     pub parallel_jobs: u32,
-    /// Duration of a lease without a heartbeat, in milliseconds; then another worker takes over the job.
+    /// Duration of a lease unless it is renewed, in milliseconds; then another worker takes over the job.
     pub lease_milliseconds: u32,
     /// Interval of polling for jobs whose event was lost, in milliseconds.
     pub poll_interval_milliseconds: u32,

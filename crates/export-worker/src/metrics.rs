@@ -21,9 +21,9 @@ pub(crate) fn failed(kind: ExportKind, is_final: bool) {
 /// Why a file of the object store was left over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SweptFile {
-    /// What an upload had written when its process died.
+    /// Of an upload whose process died.
     Unfinished,
-    /// The file of another attempt at the job.
+    /// Of another attempt at the job.
     Attempt,
     /// The job failed, or its file was due to be removed.
     Ended,
@@ -48,7 +48,7 @@ pub(crate) fn swept(file: SweptFile) {
     counter!("assay_export_swept_files_total", "reason" => file.as_str()).increment(1);
 }
 
-/// Of a completed export: evaluations that are not in its file; `None`: not counted.
+/// Counts a completed export whose file lacks evaluations; `None`: their number is unknown.
 pub(crate) fn missing(evaluations: Option<u64>) {
     let reason = match evaluations {
         Some(0) => return,

@@ -16,18 +16,19 @@ use assay_platform::web::{ServerSettings, serve};
 use tokio::sync::Notify;
 use url::Url;
 
-use crate::app::{Worker, run_maintenance, run_worker, sweep};
+use crate::app::{Worker, run_maintenance, run_slot, sweep};
 use crate::consume::{ExportRequestedHandler, subscription};
 use crate::metrics;
 use crate::{Config, MIGRATIONS, SCHEMA};
 
-/// Connections for heartbeats and readiness, in addition to one for each parallel job.
+/// Connections for lease renewals and readiness, in addition to one for each parallel job.
 const SPARE_CONNECTIONS: u32 = 2;
 
 /// Deadline for a page of retention periods.
 const REGISTRY_DEADLINE: Duration = Duration::from_secs(10);
 
-/// Additional jobs that may wait for the read model, half of them of one organization: its waits must not block the others.
+/// Additional slots, for jobs that wait for the read model. One organization may occupy half of them: its waiting jobs must
+/// not block the others.
 const WAITING_JOBS: u32 = 16;
 
 /// What the process provides to the role.
@@ -86,7 +87,7 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     for slot in 1..=config.parallel_jobs + WAITING_JOBS {
         let (worker, clock, wakeup) = (worker.clone(), clock.clone(), wakeup.clone());
         tasks.spawn(Phase::Consume, format!("export worker slot {slot}"), move |stop| {
-            run_worker(worker, clock, wakeup, stop)
+            run_slot(worker, clock, wakeup, stop)
         });
     }
     let handler = Arc::new(ExportRequestedHandler { wakeup });
@@ -97,8 +98,8 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     Ok(())
 }
 
-/// Applies retention periods and removes left-over files, in tasks of their own: what fails is retried soon, and listing a
-/// large store is expensive.
+/// Applies retention periods and removes left-over files. Two tasks, because a failed run is repeated soon, and listing a
+/// large store again is expensive.
 fn spawn_maintenance(
     tasks: &mut Tasks,
     config: &Config,

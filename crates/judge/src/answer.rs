@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use crate::lenient_json::{NoObject, find_object};
 
-/// Longer reasons are truncated, in characters.
+/// Maximum length of a reason, in characters; longer ones are truncated.
 const MAX_REASON_CHARS: usize = 400;
-/// Further quotes of a section are ignored.
+/// Maximum number of quotes of a section; further ones are ignored.
 const MAX_QUOTES: usize = 8;
 
 /// A judge's answer; its quotes are not located yet.
@@ -62,9 +62,9 @@ pub(crate) enum AnswerError {
     #[error("\"{member}\" {rule}")]
     Member { member: String, rule: &'static str },
     #[error(
-        "no quote of \"{part}\" is usable: each must be copied word for word from the message it names, and that message must be visible to the customer and written by an author who may be quoted"
+        "no quote of \"{section}\" is usable: each must be copied word for word from the message it names, and that message must be visible to the customer and written by an author who may be quoted"
     )]
-    NoQuote { part: &'static str },
+    NoQuote { section: &'static str },
     #[error("\"resolution\" is based on the customer's confirmation and quotes no words of the customer")]
     NoConfirmation,
     #[error(
@@ -92,10 +92,10 @@ impl Answer {
             return Err(AnswerError::WrongCaseNumber);
         }
         Ok(Self {
-            resolution_accuracy: section(&object, "resolution_accuracy", score)?,
-            interaction_effort: section(&object, "interaction_effort", score)?,
-            handoff_smoothness: handoff(&object)?,
-            resolution: section(&object, "resolution", resolution)?,
+            resolution_accuracy: parse_section(&object, "resolution_accuracy", parse_score)?,
+            interaction_effort: parse_section(&object, "interaction_effort", parse_score)?,
+            handoff_smoothness: parse_handoff(&object)?,
+            resolution: parse_section(&object, "resolution", parse_resolution)?,
         })
     }
 
@@ -105,7 +105,7 @@ impl Answer {
         Opinion {
             resolution_accuracy: self.resolution_accuracy.finding,
             interaction_effort: self.interaction_effort.finding,
-            handoff_smoothness: self.handoff_smoothness.as_ref().map(|part| part.finding),
+            handoff_smoothness: self.handoff_smoothness.as_ref().map(|section| section.finding),
             status,
             basis,
             resolved_by,
@@ -115,30 +115,30 @@ impl Answer {
 }
 
 /// A section without a score counts as omitted.
-fn handoff(object: &Value) -> Result<Option<Section<Score>>, AnswerError> {
+fn parse_handoff(object: &Value) -> Result<Option<Section<Score>>, AnswerError> {
     let name = "handoff_smoothness";
     match object.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Object(members)) if members.get("score").is_none_or(Value::is_null) => Ok(None),
-        Some(_) => section(object, name, score).map(Some),
+        Some(_) => parse_section(object, name, parse_score).map(Some),
     }
 }
 
-fn section<T>(
+fn parse_section<T>(
     object: &Value,
     name: &'static str,
-    finding: impl Fn(&Value, &str) -> Result<T, AnswerError>,
+    parse_finding: impl Fn(&Value, &str) -> Result<T, AnswerError>,
 ) -> Result<Section<T>, AnswerError> {
-    let Some(part) = object.get(name).filter(|part| part.is_object()) else {
+    let Some(section) = object.get(name).filter(|section| section.is_object()) else {
         return Err(member_error(name, "must be an object"));
     };
-    let finding = finding(part, name)?;
-    let reason = part["reason"].as_str().map(one_line).filter(|reason| !reason.is_empty());
+    let finding = parse_finding(section, name)?;
+    let reason = section["reason"].as_str().map(one_line).filter(|reason| !reason.is_empty());
     let Some(reason) = reason else {
         return Err(member_error(format!("{name}.reason"), "must be one or two sentences"));
     };
-    let quotes = part["quotes"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let quotes = quotes.iter().take(MAX_QUOTES).filter_map(quote).collect();
+    let quotes = section["quotes"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let quotes = quotes.iter().take(MAX_QUOTES).filter_map(parse_quote).collect();
     Ok(Section { finding, reason, quotes })
 }
 
@@ -147,8 +147,8 @@ fn member_error(member: impl Into<String>, rule: &'static str) -> AnswerError {
 }
 
 /// A number, or a string with one. A score out of range is an error: the model has not understood the scale.
-fn score(part: &Value, name: &str) -> Result<Score, AnswerError> {
-    let value = match &part["score"] {
+fn parse_score(section: &Value, name: &str) -> Result<Score, AnswerError> {
+    let value = match &section["score"] {
         Value::Number(number) => number.as_f64(),
         Value::String(text) => text.trim().replace(',', ".").parse().ok(),
         _ => None,
@@ -159,8 +159,8 @@ fn score(part: &Value, name: &str) -> Result<Score, AnswerError> {
     }
 }
 
-fn resolution(part: &Value, name: &str) -> Result<ResolutionFinding, AnswerError> {
-    let Some(status) = named(Status::ALL, Status::as_str, &part["status"]) else {
+fn parse_resolution(section: &Value, name: &str) -> Result<ResolutionFinding, AnswerError> {
+    let Some(status) = parse_name(Status::ALL, Status::as_str, &section["status"]) else {
         return Err(member_error(format!("{name}.status"), "must be resolved, partial or not_resolved"));
     };
     let rule = match status {
@@ -168,37 +168,38 @@ fn resolution(part: &Value, name: &str) -> Result<ResolutionFinding, AnswerError
         Status::Partial => "must be silence_only, answer_given, action_completed or escalated",
         Status::NotResolved => "must be customer_rejected, escalated or no_answer",
     };
-    let basis = named(Basis::ALL, Basis::as_str, &part["basis"])
+    let basis = parse_name(Basis::ALL, Basis::as_str, &section["basis"])
         .filter(|basis| is_compatible(*basis, status))
         .ok_or_else(|| member_error(format!("{name}.basis"), rule))?;
-    let resolved_by =
-        optional(&part["resolved_by"], |value| named(ResolvedBy::ALL, ResolvedBy::as_str, value)).map_err(
-            |()| member_error(format!("{name}.resolved_by"), "must be ai, human, customer, none or unknown"),
-        )?;
-    let charge = optional(&part["charge"], charge).map_err(|()| {
+    let parse_resolved_by = |value: &Value| parse_name(ResolvedBy::ALL, ResolvedBy::as_str, value);
+    let resolved_by = parse_optional(&section["resolved_by"], parse_resolved_by).map_err(|()| {
+        member_error(format!("{name}.resolved_by"), "must be ai, human, customer, none or unknown")
+    })?;
+    let charge = parse_optional(&section["charge"], parse_charge).map_err(|()| {
         member_error(format!("{name}.charge"), "must be supported, review, disputed or not_applicable")
     })?;
     Ok(ResolutionFinding { status, basis, resolved_by, charge })
 }
 
 /// The value with this name, ignoring case and with spaces or hyphens for underscores.
-fn named<T: Copy>(all: &[T], name: impl Fn(T) -> &'static str, value: &Value) -> Option<T> {
+fn parse_name<T: Copy>(all: &[T], name: impl Fn(T) -> &'static str, value: &Value) -> Option<T> {
     let word = value.as_str()?.trim().to_lowercase().replace([' ', '-'], "_");
     all.iter().copied().find(|candidate| name(*candidate) == word)
 }
 
-fn charge(value: &Value) -> Option<ChargeAssessment> {
-    let is_short = value.as_str().is_some_and(|text| matches!(text.trim(), "na" | "n/a" | "NA" | "N/A"));
-    if is_short {
+fn parse_charge(value: &Value) -> Option<ChargeAssessment> {
+    let is_abbreviation =
+        value.as_str().is_some_and(|text| matches!(text.trim(), "na" | "n/a" | "NA" | "N/A"));
+    if is_abbreviation {
         return Some(ChargeAssessment::NotApplicable);
     }
-    named(ChargeAssessment::ALL, ChargeAssessment::as_str, value)
+    parse_name(ChargeAssessment::ALL, ChargeAssessment::as_str, value)
 }
 
-/// An optional member: absent, null or empty.
-fn optional<T>(value: &Value, read: impl Fn(&Value) -> Option<T>) -> Result<Option<T>, ()> {
+/// `None` when the member is absent, null or empty.
+fn parse_optional<T>(value: &Value, parse: impl Fn(&Value) -> Option<T>) -> Result<Option<T>, ()> {
     let is_omitted = value.is_null() || value.as_str().is_some_and(|text| text.trim().is_empty());
-    if is_omitted { Ok(None) } else { read(value).map(Some).ok_or(()) }
+    if is_omitted { Ok(None) } else { parse(value).map(Some).ok_or(()) }
 }
 
 const fn is_compatible(basis: Basis, status: Status) -> bool {
@@ -211,8 +212,8 @@ const fn is_compatible(basis: Basis, status: Status) -> bool {
     }
 }
 
-/// Malformed quotes are ignored.
-fn quote(value: &Value) -> Option<Quote> {
+/// `None` when the quote is malformed: it is ignored.
+fn parse_quote(value: &Value) -> Option<Quote> {
     let message = match &value["message"] {
         Value::Number(number) => usize::try_from(number.as_u64()?).ok()?,
         Value::String(text) => text.trim().trim_start_matches('#').parse().ok()?,

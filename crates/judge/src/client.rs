@@ -55,7 +55,7 @@ impl JudgeClient {
         Ok(Self { settings, endpoint, dialect: Mutex::default(), spending })
     }
 
-    /// Retries until there is a completion, the attempts are used up, or the next one would start after `deadline`.
+    /// Retries until there is a completion, the attempts are used up, or the next attempt would start after `deadline`.
     pub(crate) async fn complete(
         &self,
         prompt: &Prompt,
@@ -75,7 +75,7 @@ impl JudgeClient {
                 Err(ClientError::Endpoint(error)) => error,
                 other => return other,
             };
-            if let Some(reduced) = dialect.without_refused(&error) {
+            if let Some(reduced) = dialect.without_refused_parameter(&error) {
                 self.restrict_dialect(reduced);
                 continue;
             }
@@ -128,14 +128,14 @@ impl JudgeClient {
 
     fn restrict_dialect(&self, reduced: Dialect) {
         let mut dialect = self.dialect();
-        let known = dialect.intersection(reduced);
-        if known != *dialect {
-            tracing::info!(dialect = ?known, "the judge's endpoint does not support a parameter: it is omitted from now on");
-            *dialect = known;
+        let supported = dialect.intersection(reduced);
+        if supported != *dialect {
+            tracing::info!(dialect = ?supported, "the judge's endpoint does not support a parameter: it is omitted from now on");
+            *dialect = supported;
         }
     }
 
-    /// Every change is a single step that does not panic.
+    /// Ignores poisoning: every change is a single step that does not panic.
     fn dialect(&self) -> MutexGuard<'_, Dialect> {
         self.dialect.locked()
     }

@@ -39,9 +39,9 @@ pub(crate) struct Usage {
 /// The response is not a usable completion.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoCompletion {
-    #[error("the endpoint's answer is not JSON")]
+    #[error("the endpoint's response is not JSON")]
     NotJson,
-    #[error("the endpoint's answer is not a chat completion: it has no choices[0].message.content")]
+    #[error("the endpoint's response is not a chat completion: it has no choices[0].message.content")]
     NoContent,
     #[error("the model refuses to answer")]
     Refusal,
@@ -68,8 +68,8 @@ impl Dialect {
     }
 
     /// The dialect without the parameter that the error names, if it names one.
-    pub(crate) fn without_refused(self, error: &EndpointError) -> Option<Self> {
-        let (400 | 422, message) = error.status()? else { return None };
+    pub(crate) fn without_refused_parameter(self, error: &EndpointError) -> Option<Self> {
+        let (400 | 422, message) = error.status_and_message()? else { return None };
         let message = message.to_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| message.contains(word));
         if self.response_format && has(&["response_format", "json_object", "json mode", "json_mode"]) {
@@ -96,21 +96,21 @@ impl Dialect {
 impl Completion {
     /// Parses a response. Token counts are returned with an error too: they are billed.
     pub(crate) fn parse(body: &[u8]) -> (Option<Usage>, Result<Self, NoCompletion>) {
-        let Ok(answer) = serde_json::from_slice::<Value>(body) else {
+        let Ok(response) = serde_json::from_slice::<Value>(body) else {
             return (None, Err(NoCompletion::NotJson));
         };
-        let tokens = |name: &str| answer.pointer(&format!("/usage/{name}"))?.as_u64();
+        let tokens = |name: &str| response.pointer(&format!("/usage/{name}"))?.as_u64();
         let usage = tokens("prompt_tokens").zip(tokens("completion_tokens"));
         let usage =
             usage.map(|(prompt_tokens, completion_tokens)| Usage { prompt_tokens, completion_tokens });
-        let text = text_of(answer.pointer("/choices/0/message/content"));
+        let text = text_of(response.pointer("/choices/0/message/content"));
         let completion = match text {
             Some(text) => {
                 let is_cut_off =
-                    answer.pointer("/choices/0/finish_reason").is_some_and(|reason| reason == "length");
+                    response.pointer("/choices/0/finish_reason").is_some_and(|reason| reason == "length");
                 Ok(Self { text, is_cut_off })
             }
-            None if answer.pointer("/choices/0/message/refusal").is_some_and(Value::is_string) => {
+            None if response.pointer("/choices/0/message/refusal").is_some_and(Value::is_string) => {
                 Err(NoCompletion::Refusal)
             }
             None => Err(NoCompletion::NoContent),
@@ -147,17 +147,17 @@ mod tests {
         ];
         for (status, message, parameter) in cases {
             let error = refused(status, message);
-            let reduced = full.without_refused(&error).unwrap();
+            let reduced = full.without_refused_parameter(&error).unwrap();
             let body: Value = serde_json::from_slice(&reduced.body("m", &[], 100)).unwrap();
             assert!(body.get(parameter).is_none(), "{message}: {body}");
-            assert_eq!(reduced.without_refused(&error), None, "{message}");
+            assert_eq!(reduced.without_refused_parameter(&error), None, "{message}");
         }
         let others = [(400, "context length exceeded"), (401, "response_format"), (500, "temperature")];
         for (status, message) in others {
-            assert_eq!(full.without_refused(&refused(status, message)), None, "{status} {message}");
+            assert_eq!(full.without_refused_parameter(&refused(status, message)), None, "{status} {message}");
         }
         let too_large = "'max_tokens' or 'max_completion_tokens' is too large: 1000";
-        assert_eq!(full.without_refused(&refused(400, too_large)), None);
+        assert_eq!(full.without_refused_parameter(&refused(400, too_large)), None);
     }
 
     #[test]

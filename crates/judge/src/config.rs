@@ -32,7 +32,7 @@ pub struct JudgeConfig {
     pub max_answer_tokens: u32,
     /// Maximum size of a response, in bytes.
     pub max_answer_bytes: usize,
-    /// Longer transcripts are not sent; bytes of the encoded transcript.
+    /// Maximum size of the encoded transcript, in bytes; longer ones are not sent.
     pub max_transcript_bytes: usize,
     /// Price of a million prompt tokens, in US dollars.
     pub prompt_usd_per_million_tokens: f64,
@@ -189,7 +189,7 @@ impl JudgeConfig {
     }
 }
 
-/// `{url}/chat/completions`. A query is kept, and a URL that ends in the path already is not changed.
+/// `{url}/chat/completions`, or the URL itself when it already ends in this path. A query is kept.
 fn completions_url(text: &str) -> Result<Url, JudgeConfigError> {
     let mut url = Url::parse(text.trim()).map_err(|error| JudgeConfigError::Url(error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
@@ -242,8 +242,8 @@ pub(crate) mod tests {
                 "https://judge.example/x/chat/completions?api-version=2",
             ),
         ];
-        for (given, asked) in cases {
-            assert_eq!(completions_url(given).unwrap().as_str(), asked, "{given}");
+        for (given, expected) in cases {
+            assert_eq!(completions_url(given).unwrap().as_str(), expected, "{given}");
         }
     }
 
@@ -278,11 +278,11 @@ pub(crate) mod tests {
                 config.completion_usd_per_million_tokens = 0.0;
             }),
         ];
-        for (named, spoil) in cases {
+        for (name, change) in cases {
             let mut config = config();
-            spoil(&mut config);
+            change(&mut config);
             let error = config.check().unwrap_err().to_string();
-            assert!(error.contains(named), "{named}: {error}");
+            assert!(error.contains(name), "{name}: {error}");
             assert!(!error.contains("me:secret"), "{error}");
         }
         config().check().unwrap();

@@ -38,8 +38,8 @@ impl Cooldown {
         }
     }
 
-    /// Ends the cooldown; whether there was one. Every response counts, whatever its content.
-    pub(crate) fn record_response(&self) -> bool {
+    /// Ends the cooldown and returns whether there was one. An unusable answer is a success of the endpoint, too.
+    pub(crate) fn record_success(&self) -> bool {
         std::mem::take(&mut *self.lock()).until.is_some()
     }
 
@@ -59,7 +59,7 @@ impl Cooldown {
         (!is_active).then_some(cooldown)
     }
 
-    /// Every change is a single step that does not panic.
+    /// Ignores poisoning: every change is a single step that does not panic.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.locked()
     }
@@ -73,7 +73,7 @@ mod tests {
     fn consecutive_failures_start_a_cooldown() {
         let (cooldown, start) = (Cooldown::default(), Instant::now());
         assert_eq!(cooldown.record_failure(start, None), None);
-        assert!(!cooldown.record_response());
+        assert!(!cooldown.record_success());
         assert_eq!(
             [cooldown.record_failure(start, None), cooldown.record_failure(start, None)],
             [None, None]
@@ -97,7 +97,7 @@ mod tests {
         assert!(!cooldown.allows_request(later));
         let much_later = later + COOLDOWN;
         assert!(cooldown.allows_request(much_later));
-        assert!(cooldown.record_response());
+        assert!(cooldown.record_success());
         assert_eq!([cooldown.allows_request(much_later), cooldown.allows_request(much_later)], [true, true]);
     }
 

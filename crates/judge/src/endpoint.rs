@@ -37,9 +37,9 @@ pub(crate) enum EndpointError {
     Tls(String),
     #[error("no connection: {0}")]
     Connection(String),
-    #[error("the connection was closed before the answer was complete: {0}")]
+    #[error("the connection was closed before the response was complete: {0}")]
     ConnectionClosed(String),
-    #[error("the answer is longer than {limit} bytes")]
+    #[error("the response is longer than {limit} bytes")]
     TooLarge { limit: usize },
     #[error("it answers with status {status} and a redirect")]
     Redirect { status: u16, location: String },
@@ -81,7 +81,7 @@ impl Endpoint {
         Err(status_error(status, &headers, &body.unwrap_or_default()))
     }
 
-    /// `JudgeConfig::check` has checked that the key fits a header.
+    /// The `Authorization` header; `JudgeConfig::check` has checked that the key is valid in it.
     fn credentials(&self) -> Option<HeaderValue> {
         let key = Some(self.key.expose_secret()).filter(|key| !key.is_empty())?;
         let mut credentials = HeaderValue::from_str(&format!("Bearer {key}")).ok()?;
@@ -127,7 +127,7 @@ impl EndpointError {
     }
 
     /// The status and the error message of the endpoint.
-    pub(crate) fn status(&self) -> Option<(u16, &str)> {
+    pub(crate) fn status_and_message(&self) -> Option<(u16, &str)> {
         match self {
             Self::Status { status, message, .. } => Some((*status, message)),
             _ => None,
@@ -136,9 +136,9 @@ impl EndpointError {
 }
 
 fn status_error(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> EndpointError {
-    let text_of = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    let header = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     if status.is_redirection() {
-        let location = text_of(LOCATION).unwrap_or("nowhere").to_owned();
+        let location = header(LOCATION).unwrap_or("nowhere").to_owned();
         return EndpointError::Redirect { status: status.as_u16(), location };
     }
     let body_text = String::from_utf8_lossy(body);
@@ -152,7 +152,7 @@ fn status_error(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Endpoin
         // Logged and from outside: only identifiers are accepted.
         code: code.filter(|code| is_identifier(code)).map(str::to_owned),
         message: message.chars().take(MAX_MESSAGE_CHARS).collect(),
-        retry_after: text_of(RETRY_AFTER).and_then(|text| parse_retry_after(text, Utc::now())),
+        retry_after: header(RETRY_AFTER).and_then(|text| parse_retry_after(text, Utc::now())),
     }
 }
 
@@ -176,12 +176,12 @@ fn parse_retry_after(text: &str, now: DateTime<Utc>) -> Option<Duration> {
 /// removed, since its query may contain a key.
 fn classify(error: reqwest::Error) -> EndpointError {
     let error = error.without_url();
-    let mut deepest = error.to_string();
+    let mut root_cause = error.to_string();
     let mut is_tls = false;
     let mut cause: Option<&dyn Error> = error.source();
     while let Some(inner) = cause {
-        deepest = inner.to_string();
-        if deepest.starts_with("dns error") {
+        root_cause = inner.to_string();
+        if root_cause.starts_with("dns error") {
             return EndpointError::NameNotResolved;
         }
         if let Some(io) = inner.downcast_ref::<io::Error>() {
@@ -191,17 +191,17 @@ fn classify(error: reqwest::Error) -> EndpointError {
             // TLS errors are wrapped in an I/O error of this kind.
             is_tls |= io.kind() == io::ErrorKind::InvalidData && error.is_connect();
         }
-        let lower = deepest.to_lowercase();
+        let lower = root_cause.to_lowercase();
         is_tls |=
             error.is_connect() && ["certificate", "tls", "handshake"].iter().any(|word| lower.contains(word));
         cause = inner.source();
     }
     if is_tls {
-        EndpointError::Tls(deepest)
+        EndpointError::Tls(root_cause)
     } else if error.is_connect() {
-        EndpointError::Connection(deepest)
+        EndpointError::Connection(root_cause)
     } else {
-        EndpointError::ConnectionClosed(deepest)
+        EndpointError::ConnectionClosed(root_cause)
     }
 }
 
@@ -242,6 +242,6 @@ mod tests {
             assert_eq!((message.as_str(), code.as_deref()), (expected, expected_code), "{body}");
         }
         let long = status_error(StatusCode::NOT_FOUND, &HeaderMap::new(), "x".repeat(10_000).as_bytes());
-        assert_eq!(long.status().unwrap().1.len(), MAX_MESSAGE_CHARS);
+        assert_eq!(long.status_and_message().unwrap().1.len(), MAX_MESSAGE_CHARS);
     }
 }

@@ -5,7 +5,7 @@ use assay_contracts::evaluation::{Evidence, ResolutionBasis, Score};
 
 use crate::answer::{Answer, AnswerError, Section};
 
-/// Longer quotes are truncated, in bytes.
+/// Maximum length of a quote, in bytes; longer ones are truncated.
 const MAX_QUOTE_BYTES: usize = 300;
 /// Minimum letters and digits of a quote, unless it is the whole message: nearly every text contains an "e".
 const MIN_QUOTE_CHARS: usize = 4;
@@ -15,22 +15,22 @@ const MIN_QUOTE_CHARS: usize = 4;
 pub(crate) struct Quotes {
     pub resolution_accuracy: Vec<Evidence>,
     pub interaction_effort: Vec<Evidence>,
-    /// May be empty without a score or with the best one.
+    /// Empty when the section is omitted; may be empty with the best score.
     pub handoff_smoothness: Vec<Evidence>,
     pub resolution: Vec<Evidence>,
 }
 
-/// Locates every quote of an answer. `talks_to_evaluator` marks the messages that are no evidence.
+/// Locates every quote of an answer. `is_injection` marks messages that may not be quoted.
 pub(crate) fn locate_quotes(
     answer: &Answer,
     conversation: &Conversation,
-    talks_to_evaluator: &[bool],
+    is_injection: &[bool],
 ) -> Result<Quotes, AnswerError> {
-    let source = QuoteSource { conversation, talks_to_evaluator };
+    let source = QuoteSource { conversation, is_injection };
     let quotes = Quotes {
         resolution_accuracy: source.find(&answer.resolution_accuracy, "resolution_accuracy")?,
         interaction_effort: source.find(&answer.interaction_effort, "interaction_effort")?,
-        handoff_smoothness: source.handoff(answer.handoff_smoothness.as_ref())?,
+        handoff_smoothness: source.find_handoff(answer.handoff_smoothness.as_ref())?,
         resolution: source.find(&answer.resolution, "resolution")?,
     };
     let basis = answer.resolution.finding.basis;
@@ -43,24 +43,24 @@ pub(crate) fn locate_quotes(
 
 struct QuoteSource<'c> {
     conversation: &'c Conversation,
-    talks_to_evaluator: &'c [bool],
+    is_injection: &'c [bool],
 }
 
 impl QuoteSource<'_> {
-    fn find<T>(&self, part: &Section<T>, name: &'static str) -> Result<Vec<Evidence>, AnswerError> {
+    fn find<T>(&self, section: &Section<T>, name: &'static str) -> Result<Vec<Evidence>, AnswerError> {
         let mut found: Vec<Evidence> = Vec::new();
-        for quote in &part.quotes {
+        for quote in &section.quotes {
             let evidence = self.message(quote.message).and_then(|message| locate(message, &quote.words));
             found.extend(evidence.filter(|evidence| !found.contains(evidence)));
         }
-        if found.is_empty() { Err(AnswerError::NoQuote { part: name }) } else { Ok(found) }
+        if found.is_empty() { Err(AnswerError::NoQuote { section: name }) } else { Ok(found) }
     }
 
     /// The best score needs no quote: no words show that no handoff was needed.
-    fn handoff(&self, part: Option<&Section<Score>>) -> Result<Vec<Evidence>, AnswerError> {
-        let Some(part) = part else { return Ok(Vec::new()) };
-        match self.find(part, "handoff_smoothness") {
-            Err(AnswerError::NoQuote { .. }) if part.finding == Score::MAX => Ok(Vec::new()),
+    fn find_handoff(&self, section: Option<&Section<Score>>) -> Result<Vec<Evidence>, AnswerError> {
+        let Some(section) = section else { return Ok(Vec::new()) };
+        match self.find(section, "handoff_smoothness") {
+            Err(AnswerError::NoQuote { .. }) if section.finding == Score::MAX => Ok(Vec::new()),
             found => found,
         }
     }
@@ -69,13 +69,13 @@ impl QuoteSource<'_> {
     fn message(&self, number: usize) -> Option<&Message> {
         let index = number.checked_sub(1)?;
         let message = self.conversation.messages.get(index)?;
-        let talks = self.talks_to_evaluator.get(index).copied().unwrap_or(false);
+        let is_injection = self.is_injection.get(index).copied().unwrap_or(false);
         let is_quotable = message.kind == MessageKind::Message
             && matches!(
                 message.author.author_type(),
                 AuthorType::Contact | AuthorType::Teammate | AuthorType::Ai
             );
-        (is_quotable && !talks).then_some(message)
+        (is_quotable && !is_injection).then_some(message)
     }
 }
 
@@ -120,15 +120,15 @@ mod tests {
         Conversation::parse(body.to_string().as_bytes()).unwrap()
     }
 
-    const TALKS: [bool; 6] = [false, true, false, false, false, false];
+    const IS_INJECTION: [bool; 6] = [false, true, false, false, false, false];
 
     fn find(quotes: &[(usize, &str)]) -> Vec<String> {
         let conversation = conversation();
-        let source = QuoteSource { conversation: &conversation, talks_to_evaluator: &TALKS };
+        let source = QuoteSource { conversation: &conversation, is_injection: &IS_INJECTION };
         let quotes =
             quotes.iter().map(|(message, words)| Quote { message: *message, words: (*words).to_owned() });
-        let part = Section { finding: (), reason: String::new(), quotes: quotes.collect() };
-        let found = source.find(&part, "resolution").unwrap_or_default();
+        let section = Section { finding: (), reason: String::new(), quotes: quotes.collect() };
+        let found = source.find(&section, "resolution").unwrap_or_default();
         for evidence in &found {
             let message = conversation
                 .messages
@@ -210,7 +210,7 @@ mod tests {
         ];
         for (smoothness, quotes, is_used) in cases {
             answer.handoff_smoothness = Some(score(smoothness, quotes));
-            assert_eq!(locate_quotes(&answer, &conversation(), &TALKS).is_ok(), is_used, "{answer:?}");
+            assert_eq!(locate_quotes(&answer, &conversation(), &IS_INJECTION).is_ok(), is_used, "{answer:?}");
         }
     }
 
@@ -219,8 +219,8 @@ mod tests {
         let quote = |message, words: &str| vec![Quote { message, words: words.to_owned() }];
         let score = Section { finding: Score::MAX, reason: String::new(), quotes: quote(5, "ok") };
         let mut answer = answer(score, quote(6, "lang ülang"));
-        assert_eq!(locate_quotes(&answer, &conversation(), &TALKS), Err(AnswerError::NoConfirmation));
+        assert_eq!(locate_quotes(&answer, &conversation(), &IS_INJECTION), Err(AnswerError::NoConfirmation));
         answer.resolution.quotes = quote(5, "ok");
-        assert!(locate_quotes(&answer, &conversation(), &TALKS).is_ok());
+        assert!(locate_quotes(&answer, &conversation(), &IS_INJECTION).is_ok());
     }
 }

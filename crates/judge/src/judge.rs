@@ -120,8 +120,8 @@ impl Judge {
         builtin: &Evaluation,
         tally: &mut Tally,
     ) -> Result<Judgement, NoJudgement> {
-        let talks_to_evaluator = scorer.injected_messages(conversation);
-        let prompt = Prompt::for_conversation(conversation, builtin, &talks_to_evaluator);
+        let is_injection = scorer.injected_messages(conversation);
+        let prompt = Prompt::for_conversation(conversation, builtin, &is_injection);
         let (bytes, limit) = (prompt.transcript_bytes(), self.client.settings.max_transcript_bytes);
         if bytes > limit {
             return Err(NoJudgement::TooLong { bytes, limit });
@@ -135,7 +135,7 @@ impl Judge {
             scorer,
             conversation,
             builtin,
-            talks_to_evaluator: &talks_to_evaluator,
+            is_injection: &is_injection,
             deadline: Instant::now() + time_limit,
         };
         let result = timeout(time_limit, run.judge(&prompt, tally)).await;
@@ -156,7 +156,7 @@ impl Judge {
             // Nothing was sent.
             Err(NoJudgement::Client(ClientError::Cap(_))) => return,
             _ => {
-                if self.cooldown.record_response() {
+                if self.cooldown.record_success() {
                     tracing::info!("the judge answers again");
                 }
                 return;
@@ -177,16 +177,16 @@ struct JudgementRun<'j> {
     scorer: &'j Scorer,
     conversation: &'j Conversation,
     builtin: &'j Evaluation,
-    talks_to_evaluator: &'j [bool],
+    is_injection: &'j [bool],
     deadline: Instant,
 }
 
 impl JudgementRun<'_> {
-    /// Requests an answer, and a repair when the model can fix its error.
+    /// Requests an answer, and one repair when the answer is faulty.
     async fn judge(&self, prompt: &Prompt, tally: &mut Tally) -> Result<Judgement, NoJudgement> {
         let completion = self.client.complete(prompt, self.deadline, tally).await?;
         let error = match self.check_answer(&completion, prompt).await {
-            // An invented human is repaired first; otherwise the rules correct it.
+            // The rules would correct an invented human: a repair is requested first.
             Ok(judgement) if self.invents_human(&judgement) => AnswerError::NoHuman,
             Err(NoJudgement::Answer(error)) => error,
             other => return other,
@@ -198,10 +198,10 @@ impl JudgementRun<'_> {
 
     async fn check_answer(&self, completion: &Completion, prompt: &Prompt) -> Result<Judgement, NoJudgement> {
         let answer = Answer::parse(&completion.text, completion.is_cut_off, &prompt.case)?;
-        let quotes = locate_quotes(&answer, self.conversation, self.talks_to_evaluator)?;
+        let quotes = locate_quotes(&answer, self.conversation, self.is_injection)?;
         let (scorer, conversation, builtin, opinion) =
             (self.scorer.clone(), self.conversation.clone(), self.builtin.clone(), answer.opinion());
-        // Reads the conversation again, which takes tens of milliseconds.
+        // `rule_on` analyses the whole conversation: tens of milliseconds.
         let ruling = blocking(move || scorer.rule_on(&conversation, &builtin, opinion)).await;
         let ruling = ruling.map_err(|_| NoJudgement::Stopping)?;
         Ok(Judgement { answer, quotes, ruling })

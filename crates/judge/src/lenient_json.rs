@@ -49,7 +49,7 @@ pub(crate) fn find_object(text: &str, member: &'static str) -> Result<Value, NoO
     found.ok_or(error)
 }
 
-/// The error about the outermost object, which came first.
+/// The first error: it is about the outermost object.
 fn first_error(known: NoObject, new: NoObject) -> NoObject {
     if known == NoObject::None { new } else { known }
 }
@@ -104,6 +104,7 @@ struct OutsideStrings {
 }
 
 impl OutsideStrings {
+    /// Takes the next byte; whether it is outside of strings.
     fn step(&mut self, byte: u8) -> bool {
         if !self.in_string {
             self.in_string = byte == b'"';

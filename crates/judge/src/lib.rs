@@ -9,7 +9,7 @@
 //! Invariants:
 //! - The transcript is data: it is sent apart from the instructions, encoded so that no text can escape its JSON string, and an
 //!   answer must carry the case number, which the transcript cannot contain.
-//! - A quote is an exact substring of the message that it names; a score without a quote is not accepted.
+//! - A quote is an exact substring of the message that it names; a score needs a quote, but for the best handoff smoothness.
 //! - A judgement ends by its deadline, retries included; a failing endpoint gets a cooldown.
 //! - The spending of a day stays within its cap, lost answers included.
 

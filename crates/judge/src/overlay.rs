@@ -14,7 +14,7 @@ use crate::evidence::Quotes;
 /// only shows that one of the two is wrong.
 const CONFIDENCE_LOSS_PER_POINT: f64 = 0.15;
 
-/// The `basis` of a handoff smoothness by the judge.
+/// The `basis` of a handoff smoothness that the judge scored.
 const BY_JUDGE: &str = "judge";
 
 /// A usable answer: its quotes are located, and the rules about facts are applied.
@@ -38,13 +38,13 @@ pub(crate) fn overlay(
     let mut list = EvidenceList { evidence: &mut evaluation.evidence };
     if let Some(axis) = &mut evaluation.axis {
         let dimensions = &mut axis.dimensions;
-        let accuracy = list.indices(quotes.resolution_accuracy);
+        let accuracy = list.add_all(quotes.resolution_accuracy);
         DimensionMut::of(&mut dimensions.resolution_accuracy).replace(
             answer.resolution_accuracy,
             ruling.resolution_accuracy,
             accuracy,
         );
-        let effort = list.indices(quotes.interaction_effort);
+        let effort = list.add_all(quotes.interaction_effort);
         DimensionMut::of(&mut dimensions.interaction_effort).replace(
             answer.interaction_effort,
             ruling.interaction_effort,
@@ -52,13 +52,13 @@ pub(crate) fn overlay(
         );
         if let Some((smoothness_answer, ruled)) = answer.handoff_smoothness.zip(ruling.handoff_smoothness) {
             let smoothness = &mut dimensions.handoff_smoothness;
-            // 5.0 means that no handoff was needed; a lower score of the judge says that one was in play.
+            // 5.0 means that no handoff was needed; a lower score means that one was.
             smoothness.applicable |= ruled < Score::MAX;
             BY_JUDGE.clone_into(&mut smoothness.basis);
             DimensionMut::of_handoff(smoothness).replace(
                 smoothness_answer,
                 ruled,
-                list.indices(quotes.handoff_smoothness),
+                list.add_all(quotes.handoff_smoothness),
             );
         }
         recompute_axis(axis, ruling.resolution.status);
@@ -74,7 +74,7 @@ pub(crate) fn overlay(
     resolution.basis = ruled.basis;
     resolution.confidence = ruled.confidence;
     resolution.reason = answer.resolution.reason;
-    resolution.evidence = list.indices(quotes.resolution);
+    resolution.evidence = list.add_all(quotes.resolution);
     evaluation.charge = ruled.charge;
     flag_disagreement(&mut evaluation, ruling.difference, policy);
     evaluation
@@ -168,11 +168,12 @@ struct EvidenceList<'e> {
 }
 
 impl EvidenceList<'_> {
-    fn indices(&mut self, quotes: Vec<Evidence>) -> Vec<usize> {
-        quotes.into_iter().map(|quote| self.index(quote)).collect()
+    /// Adds quotes and returns their indices.
+    fn add_all(&mut self, quotes: Vec<Evidence>) -> Vec<usize> {
+        quotes.into_iter().map(|quote| self.add(quote)).collect()
     }
 
-    fn index(&mut self, quote: Evidence) -> usize {
+    fn add(&mut self, quote: Evidence) -> usize {
         self.evidence.iter().position(|known| *known == quote).unwrap_or_else(|| {
             self.evidence.push(quote);
             self.evidence.len() - 1

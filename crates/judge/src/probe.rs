@@ -28,9 +28,9 @@ pub struct ProbeReport {
     pub latency_ms: u64,
     /// Number of requests: more than one when the endpoint does not support a parameter or an answer had to be repaired.
     pub requests: u32,
-    /// Count of the endpoint; `None` when it reports none.
+    /// As reported by the endpoint; `None` when it reports none.
     pub prompt_tokens: Option<u64>,
-    /// Count of the endpoint; `None` when it reports none.
+    /// As reported by the endpoint; `None` when it reports none.
     pub completion_tokens: Option<u64>,
     /// At the configured prices, in US dollars.
     pub cost_usd: f64,
@@ -187,11 +187,11 @@ fn endpoint_message(error: &EndpointError, settings: &Settings) -> String {
         EndpointError::Redirect { status, location } => {
             format!(
                 "{url} answers with a redirect ({status}) to {}: set scoring.judge.url to where it leads",
-                one_line(location, settings)
+                sanitised(location, settings)
             )
         }
         EndpointError::Status { status, message, retry_after, .. } => {
-            let detail = match one_line(message, settings) {
+            let detail = match sanitised(message, settings) {
                 message if message.is_empty() => String::new(),
                 message => format!("; it says: {message}"),
             };
@@ -223,7 +223,7 @@ fn status_message(status: u16, settings: &Settings) -> String {
 }
 
 /// Text of an endpoint, made safe for a terminal and without the key, which some endpoints repeat.
-fn one_line(text: &str, settings: &Settings) -> String {
+fn sanitised(text: &str, settings: &Settings) -> String {
     let key = settings.key.expose_secret();
     let text = if key.is_empty() { text.to_owned() } else { text.replace(key, "(the key)") };
     text.chars()

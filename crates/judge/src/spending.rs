@@ -20,7 +20,7 @@ struct Account {
     /// US dollars; requests in flight count with their estimate.
     spent: f64,
     /// Whether reaching the cap was reported.
-    reported: bool,
+    is_reported: bool,
 }
 
 /// The daily cap allows no further request.
@@ -33,7 +33,7 @@ pub(crate) struct CapReached {
     pub is_first: bool,
 }
 
-/// Money reserved for a request. A dropped reservation stays spent: a lost answer is billed.
+/// Money reserved for a request. A dropped reservation stays spent: the endpoint may bill a lost answer.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct Reservation<'s> {
@@ -54,19 +54,19 @@ impl Spending {
         let mut account = self.lock();
         // A clock that is set back does not grant another budget.
         if day > account.day {
-            *account = Account { day, spent: 0.0, reported: false };
+            *account = Account { day, spent: 0.0, is_reported: false };
         }
         if let Some(cap) = self.cap
             && account.spent + amount > cap
         {
-            let is_first = !std::mem::replace(&mut account.reported, true);
+            let is_first = !std::mem::replace(&mut account.is_reported, true);
             return Err(CapReached { spent: account.spent, cap, is_first });
         }
         account.spent += amount;
         Ok(Reservation { spending: self, day: account.day, amount })
     }
 
-    /// Every change is a single step that does not panic.
+    /// Ignores poisoning: every change is a single step that does not panic.
     fn lock(&self) -> MutexGuard<'_, Account> {
         self.account.locked()
     }
@@ -92,38 +92,39 @@ impl Reservation<'_> {
 mod tests {
     use super::*;
 
-    const DAY: Timestamp = Timestamp::saturating_from_millis(1_763_600_000_000);
+    const TODAY: Timestamp = Timestamp::saturating_from_millis(1_763_600_000_000);
 
     #[test]
     fn reservation_counts_until_charged() {
         let spending = Spending::new(Some(1.0));
-        let first = spending.reserve(0.6, DAY).unwrap();
-        assert!(spending.reserve(0.6, DAY).is_err());
+        let first = spending.reserve(0.6, TODAY).unwrap();
+        assert!(spending.reserve(0.6, TODAY).is_err());
         assert!((first.charge(0.1) - 0.1).abs() < 1e-9);
-        let second = spending.reserve(0.6, DAY).unwrap();
+        let second = spending.reserve(0.6, TODAY).unwrap();
         drop(second);
-        // A lost answer is billed.
-        assert!(spending.reserve(0.6, DAY).is_err());
+        // The endpoint may bill a lost answer.
+        assert!(spending.reserve(0.6, TODAY).is_err());
     }
 
     #[test]
     fn cap_is_reported_once_a_day_and_reset_at_midnight() {
         let spending = Spending::new(Some(1.0));
-        spending.reserve(1.0, DAY).unwrap().charge_estimate();
-        let reported: Vec<bool> = (0..3).map(|_| spending.reserve(0.1, DAY).unwrap_err().is_first).collect();
+        spending.reserve(1.0, TODAY).unwrap().charge_estimate();
+        let reported: Vec<bool> =
+            (0..3).map(|_| spending.reserve(0.1, TODAY).unwrap_err().is_first).collect();
         assert_eq!(reported, [true, false, false]);
-        let tomorrow = DAY.plus_millis(MILLIS_PER_DAY);
+        let tomorrow = TODAY.plus_millis(MILLIS_PER_DAY);
         spending.reserve(1.0, tomorrow).unwrap().charge_estimate();
         assert!(spending.reserve(0.1, tomorrow).unwrap_err().is_first);
         // A clock that is set back to yesterday still counts as today.
-        assert!(spending.reserve(0.1, DAY).is_err());
+        assert!(spending.reserve(0.1, TODAY).is_err());
     }
 
     #[test]
     fn without_a_cap_nothing_is_refused() {
         let spending = Spending::new(None);
         for _ in 0..3 {
-            spending.reserve(1e9, DAY).unwrap().charge_estimate();
+            spending.reserve(1e9, TODAY).unwrap().charge_estimate();
         }
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! Every loop over sixteen numbers computes sixteen independent sums, so the vector width does not change the result.
 
-/// Numbers that are computed in parallel. The sizes of a model are multiples of it.
+/// Numbers that are computed in parallel. `hidden`, `feed_forward` and the head size are multiples of it.
 pub(crate) const LANES: usize = 16;
 
-/// Adding it to a small number and subtracting it again rounds to the nearest integer, ties to even; its bits then hold
-/// the integer (1.5 · 2²³).
+/// 1.5 · 2²³: the sum of it and a small number is rounded to an integer, ties to even, and has this integer in its low
+/// bits.
 const ROUNDING: f32 = 12_582_912.0;
 
 /// Sum of `values`, whose length is a multiple of sixteen.
@@ -60,14 +60,14 @@ pub(crate) fn exp_nonpositive(x: f32) -> f32 {
     let exponent = rounded.to_bits().wrapping_sub(ROUNDING.to_bits());
     let whole = rounded - ROUNDING;
     // ln 2 in two parts, so that the remainder is exact.
-    let rest = (x - whole * 0.693_359_4) - whole * -2.121_944_4e-4;
+    let remainder = (x - whole * 0.693_359_4) - whole * -2.121_944_4e-4;
     let series = 1.987_569_1e-4;
-    let series = series * rest + 1.398_199_9e-3;
-    let series = series * rest + 8.333_452e-3;
-    let series = series * rest + 4.166_579_6e-2;
-    let series = series * rest + 0.166_666_66;
-    let series = series * rest + 0.5;
-    let fraction = series * (rest * rest) + rest + 1.0;
+    let series = series * remainder + 1.398_199_9e-3;
+    let series = series * remainder + 8.333_452e-3;
+    let series = series * remainder + 4.166_579_6e-2;
+    let series = series * remainder + 0.166_666_66;
+    let series = series * remainder + 0.5;
+    let fraction = series * (remainder * remainder) + remainder + 1.0;
     fraction * f32::from_bits(exponent.wrapping_add(127) << 23)
 }
 

@@ -8,12 +8,14 @@ use crate::workspace::{AttentionBuffers, resize};
 /// Keys, or dimensions of the values, in one call of [`multiply_block`].
 const BLOCK: usize = 4;
 
-/// Input of attention: `hidden` numbers for each query; key, then value, `hidden` numbers each, for each token.
+/// Input of attention.
 #[derive(Clone, Copy)]
 pub(crate) struct AttentionInput<'a> {
     pub(crate) hidden: usize,
     pub(crate) heads: usize,
+    /// `hidden` numbers for each query.
     pub(crate) queries: &'a [f32],
+    /// For each token `hidden` numbers of its key, then `hidden` numbers of its value.
     pub(crate) keys_values: &'a [f32],
     pub(crate) spans: &'a [Span],
 }
@@ -52,7 +54,7 @@ pub(crate) fn attend(input: AttentionInput<'_>, buffers: &mut AttentionBuffers, 
     }
 }
 
-/// Output of one head: columns of each row of `hidden` numbers, from `start`.
+/// Output of one head: in each row of `hidden` numbers the columns from `start`.
 struct HeadOutput<'a> {
     context: &'a mut [f32],
     hidden: usize,
@@ -139,7 +141,7 @@ fn pack_queries(rows: &[f32], hidden: usize, start: usize, queries: &mut [[f32; 
     }
 }
 
-/// Softmax without the division: exponentiates the scores and returns the factor (1 / sum) for each lane.
+/// Softmax without the division: exponentiates the scores and returns 1 / sum for each lane.
 #[inline(always)]
 fn softmax(scores: &mut [[f32; LANES]]) -> [f32; LANES] {
     let mut largest = [f32::MIN; LANES];

@@ -1,6 +1,6 @@
 //! The forward pass: embeddings, then layers of attention and feed-forward, each followed by layer normalisation.
 //!
-//! Everything here is inlined into a function of the kernel, which is compiled with that kernel's target features.
+//! All of it but the matrix multiplication is inlined into `encode` of each kernel, which has the kernel's target features.
 
 mod arithmetic;
 mod attention;

@@ -62,8 +62,9 @@ impl Tokenizer {
         let start = ids.len();
         let mut end = normalised.len();
         while let Some(path) = paths.get(end).filter(|_| end > 0) {
-            let repeated = path.id == self.unknown && ids.len() > start && ids.last() == Some(&self.unknown);
-            if !repeated {
+            let is_repeated =
+                path.id == self.unknown && ids.len() > start && ids.last() == Some(&self.unknown);
+            if !is_repeated {
                 ids.push(path.id);
             }
             end = path.from;
@@ -101,7 +102,7 @@ fn piece_between<'a>(bytes: &'a [u8], bounds: &[u32]) -> Result<&'a str, ModelEr
     let &[start, end] = bounds else { return Ok("") };
     let bytes = bytes.get(start as usize..end as usize).ok_or(ModelError::Tokenizer {
         name: "tokenizer.offsets",
-        reason: "offsets must rise and lie within tokenizer.pieces",
+        reason: "offsets must ascend and lie within tokenizer.pieces",
     })?;
     std::str::from_utf8(bytes)
         .map_err(|_| ModelError::Tokenizer { name: "tokenizer.pieces", reason: "a piece is not UTF-8" })

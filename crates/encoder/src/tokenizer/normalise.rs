@@ -3,12 +3,12 @@
 use crate::error::ModelError;
 use crate::file::ModelFile;
 
-/// Stands for a space in pieces, and in front of every text.
+/// Stands for a space in pieces, and is put in front of every text.
 const METASPACE: char = '\u{2581}';
 
 /// Replaces characters by the table of the model file.
 pub(crate) struct Normaliser {
-    /// Sorted.
+    /// The replaced code points, ascending.
     from: Vec<u32>,
     /// Start of each replacement in `to`, and the end of the last.
     offsets: Vec<u32>,
@@ -21,15 +21,16 @@ impl Normaliser {
         let offsets = file.take_u32("tokenizer.normalise.offsets", Some(from.len() + 1))?;
         let to = file.take_u32("tokenizer.normalise.to", None)?;
         if !from.is_sorted_by(|left, right| left < right) {
-            return Err(invalid("tokenizer.normalise.from", "code points must rise"));
+            return Err(invalid("tokenizer.normalise.from", "code points must ascend"));
         }
         let last = offsets.last().map_or(0, |&last| last as usize);
         if !offsets.is_sorted() || last > to.len() {
-            let reason = "offsets must rise and lie within tokenizer.normalise.to";
+            let reason = "offsets must ascend and lie within tokenizer.normalise.to";
             return Err(invalid("tokenizer.normalise.offsets", reason));
         }
         let to: Option<Vec<char>> = to.into_iter().map(char::from_u32).collect();
-        let to = to.ok_or_else(|| invalid("tokenizer.normalise.to", "not every number is a code point"))?;
+        let to =
+            to.ok_or_else(|| invalid("tokenizer.normalise.to", "a number is not a Unicode scalar value"))?;
         Ok(Self { from, offsets, to })
     }
 
@@ -37,13 +38,13 @@ impl Normaliser {
     /// the end. Control characters and line breaks count as spaces.
     pub(crate) fn normalise(&self, text: &str) -> String {
         let mut normalised = String::with_capacity(text.len() + text.len() / 4 + METASPACE.len_utf8());
-        let mut space = true;
+        let mut is_after_space = true;
         let mut push = |character: char| {
             if character == ' ' {
-                space = true;
+                is_after_space = true;
                 return;
             }
-            if std::mem::take(&mut space) {
+            if std::mem::take(&mut is_after_space) {
                 normalised.push(METASPACE);
             }
             normalised.push(character);

@@ -1,9 +1,9 @@
-//! The use cases: claiming jobs, running one, writing its file.
+//! The use cases: claiming and running jobs, writing files, retention periods, and removal of left-over files.
 
-mod places;
 mod run_job;
 mod run_maintenance;
-mod run_worker;
+mod run_slot;
+mod slot_usage;
 mod sweep_files;
 mod write_file;
 mod write_permits;
@@ -16,15 +16,15 @@ use assay_export::store::WorkStore;
 use assay_platform::objects::Objects;
 use tokio::sync::Semaphore;
 
-use self::places::Places;
 pub(crate) use self::run_maintenance::run_maintenance;
-pub(crate) use self::run_worker::run_worker;
+pub(crate) use self::run_slot::run_slot;
+use self::slot_usage::SlotUsage;
 pub(crate) use self::sweep_files::sweep;
 use self::write_permits::WritePermits;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WorkerSettings {
-    /// Duration of a lease without a heartbeat.
+    /// Duration of a lease unless it is renewed.
     pub(crate) lease: Duration,
     /// Interval of polling for jobs whose event was lost.
     pub(crate) poll_interval: Duration,
@@ -43,10 +43,9 @@ pub(crate) struct Worker {
     store: Arc<dyn WorkStore>,
     objects: Objects,
     settings: WorkerSettings,
-    /// Jobs that were claimed and have not ended.
-    places: Places,
-    /// One slot claims at a time: each has to know the places that the others took.
-    claims: Semaphore,
+    slot_usage: SlotUsage,
+    /// One slot claims at a time, so that it knows which slots the others have occupied.
+    claim_permit: Semaphore,
     /// Limits concurrent file writes. Jobs that wait for the read model hold no permit.
     write_permits: Arc<WritePermits>,
 }
@@ -63,8 +62,8 @@ impl Worker {
             store,
             objects,
             settings,
-            places: Places::new(parallel_jobs, waiting_jobs),
-            claims: Semaphore::new(1),
+            slot_usage: SlotUsage::new(parallel_jobs, waiting_jobs),
+            claim_permit: Semaphore::new(1),
             write_permits: WritePermits::new(parallel_jobs),
         }
     }

@@ -74,8 +74,8 @@ impl Worker {
             (Ok(_), Some(Interruption::LeaseLost)) => self.remove(&claim.object_key()).await,
             (Err(error), None) => self.record_failure(claim, error).await,
             (Err(_), Some(Interruption::Stopping)) => {
-                // A claim of another slot may be under way, and would take the released job. None follows: this worker stops.
-                let _turn = self.claims.acquire().await;
+                // Waits until no slot claims: a claim would take the released job. No claim follows: this worker stops.
+                let _permit = self.claim_permit.acquire().await;
                 tracing::info!("export released: this worker stops");
                 log_if_not_updated(self.store.release(claim, now()).await, "release");
             }
@@ -97,15 +97,15 @@ impl Worker {
             }
             let sent_at = Instant::now();
             let now = now();
-            let heartbeat = self.store.renew(claim, now, now.plus_millis(millis(lease)));
-            let Some(response) = stop.run_until_cancelled(timeout(interval, heartbeat)).await else {
+            let renewal = self.store.renew(claim, now, now.plus_millis(millis(lease)));
+            let Some(response) = stop.run_until_cancelled(timeout(interval, renewal)).await else {
                 return Interruption::Stopping;
             };
             match response {
                 Ok(Ok(true)) => lease_until = sent_at + lease,
                 Ok(Ok(false)) => return Interruption::LeaseLost,
-                Ok(Err(error)) => tracing::warn!(cause = %error, "heartbeat of an export failed"),
-                Err(_) => tracing::warn!("heartbeat of an export was not answered in time"),
+                Ok(Err(error)) => tracing::warn!(cause = %error, "lease of an export cannot be renewed"),
+                Err(_) => tracing::warn!("lease of an export was not renewed in time"),
             }
             if Instant::now() >= lease_until {
                 return Interruption::LeaseLost;

@@ -1,4 +1,5 @@
-//! Maintenance: applies the retention periods of the organizations to existing files, whose removal is up to the export role.
+//! Maintenance: applies the retention periods of the organizations to existing files. The export role removes
+//! expired files.
 
 use assay_clients::{ClientError, RegistryClient};
 use assay_contracts::retention::RetentionPeriod;

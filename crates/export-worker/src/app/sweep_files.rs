@@ -1,13 +1,11 @@
-//! Removes the files of the object store that no job has: what killed workers left behind, and what could not be deleted when
-//! its time came.
+//! Removes left-over files from the object store: files that no job has, because their worker was killed or their removal
+//! failed.
 //!
-//! Safe beside running jobs and other sweepers: the store is listed before the table is read, so that a file that became the
-//! file of its job meanwhile is known, and the files of open jobs are left alone until the job ends. A job that has ended gets
-//! no other file.
+//! Safe while jobs and other sweepers run: the files of open jobs are kept, and the store is listed before the table is read,
+//! so that the table has every listed file whose job completed meanwhile. A job that has ended gets no other file.
 //!
-//! Files of exports that the table does not have (after the database was restored) are removed only where it has another
-//! export of the same organization. The ids of organizations are unique, so the files of another installation are kept, whoever
-//! writes beside them.
+//! Files of exports that the table does not have (after the database was restored) are removed only if it has another export
+//! of the same organization. Organization ids are unique, so the files of another installation in the same store are kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +22,7 @@ use crate::metrics::{self, SweptFile};
 /// Files compared with the table at once.
 const PORTION: usize = 500;
 
-/// Younger empty folders are kept whatever the grace period: an upload makes its folder before its file.
+/// Younger empty folders are kept even without a grace period: an upload makes its folder before its file.
 const MIN_FOLDER_AGE_MILLIS: i64 = 60_000;
 
 #[derive(Debug, thiserror::Error)]
@@ -37,8 +35,7 @@ enum SweepError {
     File { object_key: String, source: ObjectError },
 }
 
-/// Removes left-over files. A failure is logged, and the next run tries again: neither it nor the retention periods, which
-/// other runs apply, wait for each other.
+/// Removes left-over files and empty folders. A failure is logged, and the next run tries again.
 pub(crate) async fn sweep(store: &dyn WorkStore, objects: &Objects, grace_millis: i64) {
     let before = now().plus_millis(-grace_millis);
     if let Err(error) = sweep_files(store, objects, before).await {
@@ -50,7 +47,8 @@ pub(crate) async fn sweep(store: &dyn WorkStore, objects: &Objects, grace_millis
     }
 }
 
-/// Removes left-over files that were last changed before `before`. A file that cannot be removed does not keep the others.
+/// Removes left-over files that were last changed before `before`. A file that cannot be removed does not prevent
+/// the removal of others.
 ///
 /// # Errors
 /// The first error.
@@ -63,15 +61,16 @@ async fn sweep_files(store: &dyn WorkStore, objects: &Objects, before: Timestamp
         if listed.is_empty() {
             return failure;
         }
-        let old: Vec<_> = keyed(listed).into_iter().filter(|(_, object)| object.modified < before).collect();
+        let old: Vec<_> =
+            export_files(listed).into_iter().filter(|(_, object)| object.modified < before).collect();
         if old.is_empty() {
             continue;
         }
         let uses = store.file_uses(old.iter().map(|(key, _)| key.export_id).collect()).await?;
-        let ours = ours(store, &old, &uses).await?;
+        let known_organizations = known_organizations(store, &old, &uses).await?;
         for (key, object) in old {
             let file_use = uses.get(&key.export_id);
-            if file_use.is_none() && !ours.contains(&key.organization_id) {
+            if file_use.is_none() && !known_organizations.contains(&key.organization_id) {
                 if !is_reported {
                     is_reported = true;
                     tracing::error!(
@@ -82,20 +81,20 @@ async fn sweep_files(store: &dyn WorkStore, objects: &Objects, before: Timestamp
                 }
                 continue;
             }
-            let Some(reason) = left_over(file_use, &object) else { continue };
+            let Some(reason) = left_over_reason(file_use, &object) else { continue };
             failure = failure.and(remove(objects, object, reason).await);
         }
     }
 }
 
-/// The files with the keys of exports.
-fn keyed(listed: Vec<ListedObject>) -> Vec<(FileKey, ListedObject)> {
-    let keyed = |object: ListedObject| Some((FileKey::parse(&object.key)?, object));
-    listed.into_iter().filter_map(keyed).collect()
+/// The files whose key is one of an export file; others are ignored.
+fn export_files(listed: Vec<ListedObject>) -> Vec<(FileKey, ListedObject)> {
+    let with_key = |object: ListedObject| Some((FileKey::parse(&object.key)?, object));
+    listed.into_iter().filter_map(with_key).collect()
 }
 
-/// The organizations of files of unknown exports that have other exports in the table.
-async fn ours(
+/// Of the organizations with files of unknown exports: those that have other exports in the table.
+async fn known_organizations(
     store: &dyn WorkStore,
     files: &[(FileKey, ListedObject)],
     uses: &BTreeMap<ExportId, FileUse>,
@@ -124,7 +123,7 @@ async fn remove(objects: &Objects, object: ListedObject, reason: SweptFile) -> R
 }
 
 /// Why no job has this file; `None` if one has it, or may have it.
-fn left_over(file_use: Option<&FileUse>, object: &ListedObject) -> Option<SweptFile> {
+fn left_over_reason(file_use: Option<&FileUse>, object: &ListedObject) -> Option<SweptFile> {
     match file_use {
         Some(FileUse::Open) => None,
         _ if object.is_unfinished() => Some(SweptFile::Unfinished),

@@ -65,7 +65,8 @@ impl Worker {
         let permit = self.write_permits.acquire(claim.organization_id);
         let permit = async { permit.await.ok_or(WriteFileError::Cancelled) };
         let _permit = unless_cancelled(cancel, permit).await?;
-        // Just before the snapshot: what arrives in between is at most reported as missing, never the other way round.
+        // Before the snapshot: an evaluation that arrives in between is reported as missing although the file has it. The
+        // reverse cannot happen.
         let missing = async { Ok::<_, SnapshotError>(self.store.missing_evaluations(claim.id).await?) };
         let missing_evaluations = unless_cancelled(cancel, missing).await?;
         let key = claim.object_key();

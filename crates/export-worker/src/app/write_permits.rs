@@ -1,5 +1,5 @@
 //! Permits to write a file. A free one goes to the organization that writes the fewest files, then to the job that has waited
-//! longest: the many exports of one organization do not hold up those of the others.
+//! longest: many exports of one organization do not delay those of the others.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -37,7 +37,7 @@ impl WritePermits {
         Arc::new(Self { state: Mutex::new(state) })
     }
 
-    /// Waits for a permit; `None` only when the permits are gone. The wait may be dropped at any time.
+    /// Waits for a permit; `None` cannot happen while `self` exists. The wait may be cancelled at any time.
     pub(super) async fn acquire(self: &Arc<Self>, organization_id: OrganizationId) -> Option<WritePermit> {
         let (granted, permit) = channel();
         self.lock().waiting.push_back(Waiter { organization_id, granted });
@@ -45,7 +45,7 @@ impl WritePermits {
         permit.await.ok()
     }
 
-    /// Gives the free permits to waiting jobs. One that is not wanted any more comes back when it is dropped.
+    /// Gives the free permits to waiting jobs. If a wait was cancelled meanwhile, its permit is dropped and so given back.
     fn grant(self: &Arc<Self>) {
         loop {
             let Some(Waiter { organization_id, granted }) = self.lock().take_next() else { return };
@@ -125,11 +125,11 @@ mod tests {
         for _ in 0..3 {
             assert!(permits.acquire(new_id()).now_or_never().is_none());
         }
-        // Granted, and then dropped without having been looked at.
-        let mut unread = Box::pin(permits.acquire(new_id()));
-        assert!((&mut unread).now_or_never().is_none());
+        // Granted, then dropped before it is received.
+        let mut unreceived = Box::pin(permits.acquire(new_id()));
+        assert!((&mut unreceived).now_or_never().is_none());
         drop(held);
-        drop(unread);
+        drop(unreceived);
         assert!(permits.acquire(new_id()).now_or_never().is_some());
     }
 }

@@ -14,14 +14,14 @@ use crate::unresponsive_store::{Behaviour, UnresponsiveStore};
 
 async fn job_of_a_crashed_worker_is_taken_over(app: TestApp) -> Result<()> {
     let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
-    let dead = app.claim_and_crash(3).await?;
+    let crashed = app.claim_and_crash(3).await?;
     // Written, but not published.
-    let mut left_behind = app.objects.create(&dead.object_key()).await?;
-    left_behind.finish().await?;
+    let mut writer = app.objects.create(&crashed.object_key()).await?;
+    writer.finish().await?;
     let _worker = app.worker(&app.config()?)?;
     assert_eq!(app.content(id).await?, file_of(ExportKind::Axis, []));
     assert_eq!(app.file(id).await?.object_key, app.key(id, 2));
-    eventually("the removal", || async { Ok(!app.has_file(&dead.object_key()).await?) }).await
+    eventually("the removal", || async { Ok(!app.has_file(&crashed.object_key()).await?) }).await
 }
 
 async fn job_whose_workers_crashed_in_every_attempt_fails(app: TestApp) -> Result<()> {

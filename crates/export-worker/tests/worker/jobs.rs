@@ -1,4 +1,4 @@
-//! Jobs that succeed.
+//! Jobs that succeed: waits for evaluations, files, and wake-ups of workers.
 
 use anyhow::Result;
 use assay_contracts::event::ConversationEvaluated;
@@ -90,24 +90,25 @@ async fn missing_sequences_are_skipped_after_the_timeout(app: TestApp) -> Result
     Ok(())
 }
 
-async fn waits_of_one_organization_leave_places_to_others(mut app: TestApp) -> Result<()> {
+async fn waiting_jobs_of_one_organization_leave_slots_to_others(mut app: TestApp) -> Result<()> {
     let greedy = app.organization_id;
-    let mut waiting = Vec::new();
     for _ in 0..30 {
-        waiting.push(app.create_with_target(100).await?);
+        app.create_with_target(100).await?;
     }
     let _worker = app.worker(&app.config()?)?;
-    let held =
+    let running =
         format!("SELECT count(*) FROM exports WHERE status = 'running' AND organization_id = '{greedy}'");
-    // Two that may write, and half of the 16 places for waiting jobs.
-    eventually("its places", || async { Ok(number(&app.test_database.database, &held).await? == 10) })
-        .await?;
+    // The two slots of jobs that write, and half of the 16 additional ones.
+    eventually("ten running jobs", || async {
+        Ok(number(&app.test_database.database, &running).await? == 10)
+    })
+    .await?;
     app.organization_id = new_id();
     for _ in 0..3 {
         let id = app.create_with_target(0).await?;
         app.file(id).await?;
     }
-    assert_eq!(number(&app.test_database.database, &held).await?, 10);
+    assert_eq!(number(&app.test_database.database, &running).await?, 10);
     Ok(())
 }
 
@@ -167,7 +168,7 @@ async fn skipped_evaluations_are_missing_until_they_arrive(app: TestApp) -> Resu
     assert_eq!(missing().await?, Some(9));
     assert_eq!(app.exports.skip_missing_sequences(now().plus_millis(60_000)).await?.len(), 3);
     assert_eq!((app.work.evaluation_lag(id).await?, missing().await?), (Some(0), Some(9)));
-    // In the middle, at an end, the rest of a range, and one that arrived before.
+    // In the middle and at the ends of a range, its last one, and one (5) that has already arrived.
     for (arrived, rest) in [(3, 8), (10, 7), (2, 6), (4, 5), (5, 5), (12, 4), (11, 3)] {
         app.record(&[numbered(&app, arrived)]).await?;
         assert_eq!(missing().await?, Some(rest), "after {arrived}");
@@ -180,7 +181,7 @@ async fn skipped_evaluations_are_missing_until_they_arrive(app: TestApp) -> Resu
     Ok(())
 }
 
-async fn file_without_rows_is_its_header(app: TestApp) -> Result<()> {
+async fn file_without_rows_has_only_a_header(app: TestApp) -> Result<()> {
     let _worker = app.worker(&app.config()?)?;
     for kind in ExportKind::ALL {
         let id = app.create(kind, ExportFilters::default()).await?;
@@ -263,14 +264,14 @@ on_both_databases! { TestApp {
     duplicate_event_in_a_batch_counts_once,
     out_of_order_sequence_does_not_fill_a_gap,
     missing_sequences_are_skipped_after_the_timeout,
-    waits_of_one_organization_leave_places_to_others,
+    waiting_jobs_of_one_organization_leave_slots_to_others,
     waiting_jobs_do_not_block_others,
     export_says_how_many_evaluations_are_missing,
     skipped_evaluations_are_missing_until_they_arrive,
     job_waits_until_its_target_sequence_is_set,
     job_stops_waiting_after_the_timeout,
     file_contains_the_selected_rows_in_order,
-    file_without_rows_is_its_header,
+    file_without_rows_has_only_a_header,
     event_wakes_a_worker_before_its_next_poll,
     event_wakes_a_worker_whose_clock_is_behind,
     concurrent_workers_run_each_job_once,

@@ -14,7 +14,8 @@ const MEMORY_LIMIT: u64 = 64 * 1024 * 1024;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn large_file_is_written_in_bounded_memory() -> Result<()> {
     let app = TestApp::on_postgres().await?;
-    // In parts, each within the deadline of a statement on a busy machine.
+    // In parts, each within the time limit of a statement on a busy machine; in descending order, so that the rows must be
+    // sorted.
     for part in (0..10).rev() {
         let (first, last) = (part * ROWS / 10 + 1, (part + 1) * ROWS / 10);
         let insert = format!(
@@ -42,12 +43,13 @@ async fn large_file_is_written_in_bounded_memory() -> Result<()> {
     Ok(())
 }
 
-/// Resets the peak; returns the memory in use, in bytes.
+/// Resets the peak of the memory in use; returns the memory in use, in bytes.
 fn reset_memory_peak() -> Result<u64> {
     std::fs::write("/proc/self/clear_refs", "5")?;
     memory("VmRSS:")
 }
 
+/// A memory figure of this process, in bytes.
 fn memory(name: &str) -> Result<u64> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find(|line| line.starts_with(name)).context("no such line")?;

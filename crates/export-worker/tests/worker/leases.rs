@@ -12,25 +12,26 @@ use secrecy::ExposeSecret as _;
 use crate::test_app::{TestApp, file_of, stop};
 use crate::test_database::{execute, number};
 
-/// A lease that tests can wait for, with three heartbeats. Only a machine that stalls for all of it fails the tests.
+/// A lease that tests can wait for, renewed every two seconds. The tests fail only if the machine stalls for the whole lease.
 const SHORT_LEASE: u32 = 6_000;
 
-/// A lock on the table of rows, which blocks its readers until it is dropped.
+/// A lock in the database, held until it is dropped.
 struct Lock {
     _connection: PgConnection,
 }
 
 impl Lock {
-    fn take(app: &TestApp) -> Result<Self> {
-        Self::by(app, "LOCK TABLE export.evaluation_rows IN ACCESS EXCLUSIVE MODE")
+    /// Blocks the readers of the table of rows.
+    fn on_rows(app: &TestApp) -> Result<Self> {
+        Self::take(app, "LOCK TABLE export.evaluation_rows IN ACCESS EXCLUSIVE MODE")
     }
 
-    /// Blocks every claim instead.
-    fn of_claims(app: &TestApp) -> Result<Self> {
-        Self::by(app, "SELECT pg_advisory_xact_lock(hashtextextended('assay export claims', 0))")
+    /// Blocks every claim.
+    fn on_claims(app: &TestApp) -> Result<Self> {
+        Self::take(app, "SELECT pg_advisory_xact_lock(hashtextextended('assay export claims', 0))")
     }
 
-    fn by(app: &TestApp, statement: &str) -> Result<Self> {
+    fn take(app: &TestApp, statement: &str) -> Result<Self> {
         let mut connection =
             PgConnection::establish(app.test_database.settings().database_url.expose_secret())?;
         connection.batch_execute(&format!("BEGIN; {statement}"))?;
@@ -41,7 +42,7 @@ impl Lock {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stopping_worker_releases_its_job() -> Result<()> {
     let app = TestApp::on_postgres().await?;
-    let lock = Lock::take(&app)?;
+    let lock = Lock::on_rows(&app)?;
     let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
     let worker = app.worker(&app.config()?)?;
     app.status_becomes(id, ExportStatus::Running).await?;
@@ -56,15 +57,15 @@ async fn stopping_worker_releases_its_job() -> Result<()> {
     Ok(())
 }
 
-/// A claim of the other slot that was under way when the worker stopped.
+/// A claim of the other slot is under way when the worker stops.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stopping_worker_does_not_claim_its_own_job_again() -> Result<()> {
     let app = TestApp::on_postgres().await?;
-    let rows = Lock::take(&app)?;
+    let rows = Lock::on_rows(&app)?;
     let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
     let worker = app.worker(&app.config()?)?;
     app.status_becomes(id, ExportStatus::Running).await?;
-    let claims = Lock::of_claims(&app)?;
+    let claims = Lock::on_claims(&app)?;
     eventually("a claim under way", || async {
         let waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted \
                        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
@@ -72,7 +73,7 @@ async fn stopping_worker_does_not_claim_its_own_job_again() -> Result<()> {
     })
     .await?;
     let (stopped, ()) = tokio::join!(stop(worker), async {
-        // Long enough for a release that does not wait for the claim.
+        // Gives a release that does not wait for the claim time to come first.
         tokio::time::sleep(Duration::from_secs(1)).await;
         drop(claims);
     });
@@ -86,7 +87,7 @@ async fn stopping_worker_does_not_claim_its_own_job_again() -> Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn worker_with_a_lost_lease_publishes_nothing() -> Result<()> {
     let app = TestApp::on_postgres().await?;
-    let lock = Lock::take(&app)?;
+    let lock = Lock::on_rows(&app)?;
     let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
     let mut config = app.config()?;
     config.lease_milliseconds = SHORT_LEASE;
@@ -97,7 +98,7 @@ async fn worker_with_a_lost_lease_publishes_nothing() -> Result<()> {
     let taken_over =
         format!("UPDATE exports SET lease_owner = '{successor}', lease_until = 9e15::bigint, attempts = 2");
     execute(&app.test_database.database, taken_over).await?;
-    // The next heartbeat detects it. Then the only slot is free for the next job, which waits for the lock like the first.
+    // The next renewal detects it. Then the only slot is free for the next job, which waits for the lock like the first.
     let other = app.create(ExportKind::Axis, ExportFilters::default()).await?;
     app.status_becomes(other, ExportStatus::Running).await?;
     drop(lock);
@@ -111,9 +112,9 @@ async fn worker_with_a_lost_lease_publishes_nothing() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn heartbeats_keep_the_lease_of_a_long_job() -> Result<()> {
+async fn renewals_keep_the_lease_of_a_long_job() -> Result<()> {
     let app = TestApp::on_postgres().await?;
-    let lock = Lock::take(&app)?;
+    let lock = Lock::on_rows(&app)?;
     let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
     let mut config = app.config()?;
     config.lease_milliseconds = SHORT_LEASE;
@@ -121,7 +122,7 @@ async fn heartbeats_keep_the_lease_of_a_long_job() -> Result<()> {
     app.status_becomes(id, ExportStatus::Running).await?;
     let first_lease_until = app.column(id, "lease_until").await?;
     // Meanwhile the other worker polls for expired leases.
-    eventually("a heartbeat beyond the first lease", || async {
+    eventually("a renewal after the end of the first lease", || async {
         Ok(app.job(id).await?.updated_at.as_millis() > first_lease_until)
     })
     .await?;

@@ -10,22 +10,17 @@ use assay_testkit::{eventually, on_both_databases};
 
 use crate::test_app::TestApp;
 
-on_both_databases! { TestApp {
-    retention_override_applies_to_export_files,
-    files_keep_their_expiry_while_retention_is_unknown,
-    default_retention_may_be_forever,
-} }
-
 const DAY: i64 = 24 * 60 * 60 * 1_000;
 
-fn kept(app: &TestApp, files: Option<RetentionPeriod>) -> Option<Vec<OrganizationRetention>> {
+/// The registry's response with this override for files.
+fn override_of(app: &TestApp, files: Option<RetentionPeriod>) -> Option<Vec<OrganizationRetention>> {
     let organization_id = app.organization_id;
     let (transcripts, evaluations) = (RetentionPeriod::Days(1), RetentionPeriod::Days(1));
     Some(vec![OrganizationRetention { organization_id, transcripts, evaluations, files }])
 }
 
 /// Milliseconds between the completion of a file and its expiry.
-async fn retention_of(app: &TestApp, id: ExportId) -> Result<i64> {
+async fn lifetime_of(app: &TestApp, id: ExportId) -> Result<i64> {
     let expires_at = app.file(id).await?.expires_at;
     Ok(expires_at.millis_since(app.job(id).await?.updated_at))
 }
@@ -33,30 +28,30 @@ async fn retention_of(app: &TestApp, id: ExportId) -> Result<i64> {
 async fn retention_override_applies_to_export_files(app: TestApp) -> Result<()> {
     let _worker = app.worker(&app.config()?)?;
     let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
-    let before = app.file(id).await?;
-    assert_eq!(retention_of(&app, id).await?, 30 * DAY);
+    let original = app.file(id).await?;
+    assert_eq!(lifetime_of(&app, id).await?, 30 * DAY);
     for (period, expected) in
         [(Some(RetentionPeriod::Days(2)), 2), (Some(RetentionPeriod::Days(90)), 90), (None, 30)]
     {
-        app.registry.set_retention(kept(&app, period));
-        let changed = || async { Ok(retention_of(&app, id).await? == expected * DAY) };
+        app.registry.set_retention(override_of(&app, period));
+        let changed = || async { Ok(lifetime_of(&app, id).await? == expected * DAY) };
         eventually(&format!("a period of {expected} days"), changed).await?;
     }
-    app.registry.set_retention(kept(&app, Some(RetentionPeriod::Forever)));
+    app.registry.set_retention(override_of(&app, Some(RetentionPeriod::Forever)));
     let changed = || async { Ok(app.file(id).await?.expires_at == Timestamp::MAX) };
-    eventually("a period without an end", changed).await?;
-    assert_eq!(app.file(id).await?.object_key, before.object_key);
+    eventually("an unlimited period", changed).await?;
+    assert_eq!(app.file(id).await?.object_key, original.object_key);
     Ok(())
 }
 
 async fn files_keep_their_expiry_while_retention_is_unknown(app: TestApp) -> Result<()> {
     let _worker = app.worker(&app.config()?)?;
     let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
-    app.registry.set_retention(kept(&app, Some(RetentionPeriod::Days(2))));
-    eventually("the period", || async { Ok(retention_of(&app, id).await? == 2 * DAY) }).await?;
+    app.registry.set_retention(override_of(&app, Some(RetentionPeriod::Days(2))));
+    eventually("the period", || async { Ok(lifetime_of(&app, id).await? == 2 * DAY) }).await?;
     app.registry.set_retention(None);
     app.registry.next_maintenance_run().await?;
-    assert_eq!(retention_of(&app, id).await?, 2 * DAY);
+    assert_eq!(lifetime_of(&app, id).await?, 2 * DAY);
     Ok(())
 }
 
@@ -71,3 +66,9 @@ async fn default_retention_may_be_forever(app: TestApp) -> Result<()> {
     assert!(error.contains("file_retention_days"), "{error}");
     Ok(())
 }
+
+on_both_databases! { TestApp {
+    retention_override_applies_to_export_files,
+    files_keep_their_expiry_while_retention_is_unknown,
+    default_retention_may_be_forever,
+} }

@@ -14,7 +14,7 @@ use assay_platform::runtime::{LockExt as _, new_id};
 use assay_testkit::{eventually, on_both_databases};
 
 use crate::samples::{STARTED, evaluated};
-use crate::test_app::{TestApp, file_of};
+use crate::test_app::{TestApp, file_of, stop};
 use crate::test_database::execute;
 
 /// Paths of all files below the folder of the store.
@@ -42,7 +42,7 @@ fn put(app: &TestApp, key: &str) -> Result<String> {
     Ok(key.to_owned())
 }
 
-/// Left by workers that were killed: before the end of an upload, and after it.
+/// Creates the files of killed workers: for each attempt a complete file, and a part (`#1`) of an unfinished upload.
 fn leave_behind(app: &TestApp, id: ExportId, attempts: &[u32]) -> Result<()> {
     for attempt in attempts {
         put(app, &app.key(id, *attempt))?;
@@ -51,13 +51,13 @@ fn leave_behind(app: &TestApp, id: ExportId, attempts: &[u32]) -> Result<()> {
     Ok(())
 }
 
-/// The file of an export of this organization: without one, the files of its unknown exports are kept.
+/// Creates an export and returns its file. Without an export the files of unknown exports of the organization would be kept.
 async fn own_file(app: &TestApp) -> Result<String> {
     let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
     Ok(app.file(id).await?.object_key)
 }
 
-/// What this process logs.
+/// The warnings and errors that this process logs.
 struct Log;
 
 static LOG: Mutex<Vec<u8>> = Mutex::new(Vec::new());
@@ -65,7 +65,7 @@ static LOG: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 impl Log {
     fn start() {
         let log = tracing_subscriber::fmt().with_ansi(false).with_max_level(tracing::Level::WARN);
-        // The tests of one process share it.
+        // The tests of one process share the log.
         let _ = log.with_writer(|| Log).try_init();
     }
 
@@ -117,13 +117,13 @@ async fn failed_job_leaves_no_file(app: TestApp) -> Result<()> {
     eventually("the removal", || async { Ok(stored(&app)?.is_empty()) }).await
 }
 
-async fn file_that_outlived_its_removal_is_removed(app: TestApp) -> Result<()> {
+async fn file_marked_as_removed_is_removed(app: TestApp) -> Result<()> {
     let mut config = app.config()?;
     config.maintenance_interval_seconds = 3_600;
     let worker = app.worker(&config)?;
     let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
     app.file(id).await?;
-    crate::test_app::stop(worker).await?;
+    stop(worker).await?;
     execute(&app.test_database.database, "UPDATE exports SET file_removed_at = 1").await?;
     let _worker = app.worker(&app.config()?)?;
     eventually("the removal", || async { Ok(stored(&app)?.is_empty()) }).await
@@ -193,7 +193,7 @@ async fn foreign_files_are_kept_beside_own_exports(app: TestApp) -> Result<()> {
     let own = own_file(&app).await?;
     leave_behind(&app, new_id(), &[1])?;
     let kept: BTreeSet<String> = foreign.into_iter().chain([own]).collect();
-    eventually("the removal of our left-over files", || async { Ok(stored(&app)? == kept) }).await?;
+    eventually("the removal of own left-over files", || async { Ok(stored(&app)? == kept) }).await?;
     for _ in 0..2 {
         app.registry.next_maintenance_run().await?;
     }
@@ -224,7 +224,7 @@ async fn empty_folders_are_removed_after_a_while(app: TestApp) -> Result<()> {
     let kept = BTreeSet::from([own_file(&app).await?]);
     eventually("the removal", || async { Ok(stored(&app)? == kept) }).await?;
     let folder = app.files.path().join(format!("exports/{}/{gone}", app.organization_id));
-    assert!(folder.is_dir(), "the folder is young");
+    assert!(folder.is_dir(), "a young folder is kept");
     File::open(&folder)?.set_modified(SystemTime::now() - Duration::from_secs(120))?;
     eventually("the removal of the folder", || async { Ok(!folder.exists()) }).await?;
     assert_eq!(stored(&app)?, kept);
@@ -234,7 +234,7 @@ async fn empty_folders_are_removed_after_a_while(app: TestApp) -> Result<()> {
 on_both_databases! { TestApp {
     files_that_no_export_has_are_removed,
     failed_job_leaves_no_file,
-    file_that_outlived_its_removal_is_removed,
+    file_marked_as_removed_is_removed,
     files_of_open_jobs_are_kept,
     young_files_are_kept,
     many_files_are_removed_in_portions,

@@ -1,4 +1,4 @@
-//! A database with rows, and workers on it.
+//! A fresh database with its stores, and workers on it.
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub struct TestApp {
     pub files: TempDir,
     pub registry: Registry,
     registry_url: Url,
-    _neighbours: Tasks,
+    _registry_tasks: Tasks,
 }
 
 impl TestApp {
@@ -51,8 +51,8 @@ impl TestApp {
 
     fn at(test_database: TestDatabase) -> Result<Self> {
         let files = tempfile::tempdir()?;
-        let mut neighbours = Tasks::new(Readiness::default());
-        let (registry, registry_url) = Registry::start(&mut neighbours)?;
+        let mut registry_tasks = Tasks::new(Readiness::default());
+        let (registry, registry_url) = Registry::start(&mut registry_tasks)?;
         Ok(Self {
             exports: export_store(&test_database.database),
             work: work_store(&test_database.database, Notifications::Off),
@@ -63,7 +63,7 @@ impl TestApp {
             files,
             registry,
             registry_url,
-            _neighbours: neighbours,
+            _registry_tasks: registry_tasks,
         })
     }
 
@@ -81,7 +81,7 @@ impl TestApp {
             retry_delay_milliseconds: 1,
             evaluations_wait_milliseconds: 20_000,
             file_retention_days: 30,
-            // Every test has an impatient sweeper beside it.
+            // In every test a sweeper runs that removes young files, too.
             sweep_grace_seconds: 0,
             maintenance_interval_seconds: 1,
         })
@@ -119,12 +119,12 @@ impl TestApp {
         self.create_at(now(), kind, filters).await
     }
 
-    /// As the export role does when scoring-worker answers.
+    /// Creates a job as the export role does when scoring-worker answers.
     pub async fn create_with_target(&self, target_sequence: i64) -> Result<ExportId> {
         self.create_job(Some(target_sequence)).await
     }
 
-    /// As the export role does when scoring-worker is unreachable.
+    /// Creates a job as the export role does when scoring-worker is unreachable.
     pub async fn create_without_target(&self) -> Result<ExportId> {
         self.create_job(None).await
     }
@@ -140,7 +140,7 @@ impl TestApp {
         Ok(id)
     }
 
-    /// With the clock of the export role at `created_at`.
+    /// Creates a job while the clock of the export role shows `created_at`.
     pub async fn create_at(
         &self,
         created_at: Timestamp,
@@ -227,6 +227,7 @@ pub async fn stop(worker: Tasks) -> Result<(), TaskFailure> {
     worker.run(async {}, budgets).await
 }
 
+/// The expected content of a file with these evaluations.
 pub fn file_of<'e>(kind: ExportKind, events: impl IntoIterator<Item = &'e ConversationEvaluated>) -> String {
     let lines = events.into_iter().map(|event| render(kind, event) + "\r\n");
     std::iter::once(header(kind)).chain(lines).collect()

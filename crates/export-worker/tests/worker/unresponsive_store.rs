@@ -38,11 +38,11 @@ impl UnresponsiveStore {
         let listener = TcpListener::bind(address)?;
         let address = listener.local_addr()?;
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let noted = seen.clone();
+        let seen_steps = seen.clone();
         thread::spawn(move || {
             for connection in listener.incoming().flatten() {
-                let noted = noted.clone();
-                thread::spawn(move || serve(&connection, behaviour, &noted));
+                let seen_steps = seen_steps.clone();
+                thread::spawn(move || serve(&connection, behaviour, &seen_steps));
             }
         });
         Ok(Self { address, seen })

@@ -6,7 +6,7 @@ use assay_platform::db::Database;
 
 use crate::test_database::execute;
 
-/// Adds copies of a row of facts with other ticket ids, without marks.
+/// Adds copies of a row of facts with other ticket ids. Their day does not become stale.
 pub async fn copy_facts(database: &Database, ticket: TicketId, copies: u32) -> Result<()> {
     const COLUMNS: &str =
         "organization_id, started_at, ended_at, imported_at, external_id, source, source_account_id,

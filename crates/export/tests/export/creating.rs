@@ -18,8 +18,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::test_app::DEADLINE;
-use crate::test_app::{TestApp, claims, header, problem};
+use crate::test_app::{DEADLINE, TestApp, claims, header, problem};
 use crate::test_database::number;
 
 async fn created_export_is_pending_with_its_location(app: TestApp) -> Result<()> {
@@ -70,7 +69,7 @@ async fn each_job_is_published_once(app: TestApp) -> Result<()> {
     let subscription =
         Subscription { queue: "test.export-requested", topics: TOPICS, max_batch: 1, max_in_flight: 1 };
     let listening = bus.consume(subscription, Arc::new(Listener { sender }), stop.clone());
-    let asking = async {
+    let creating = async {
         let organization: OrganizationId = new_id();
         let mut created = HashSet::new();
         let mut received = HashSet::new();
@@ -86,8 +85,8 @@ async fn each_job_is_published_once(app: TestApp) -> Result<()> {
         stop.cancel();
         anyhow::Ok(())
     };
-    let ((), asked) = tokio::join!(listening, asking);
-    asked
+    let ((), outcome) = tokio::join!(listening, creating);
+    outcome
 }
 
 const TOPICS: &[Topic] = &[ExportRequested::TOPIC];
@@ -125,12 +124,12 @@ async fn replayed_request_gets_the_recorded_response(app: TestApp) -> Result<()>
 
 async fn concurrent_requests_with_one_key_create_one_export(app: TestApp) -> Result<()> {
     let organization: OrganizationId = new_id();
-    let asking = (0..8).map(|_| async {
+    let requests = (0..8).map(|_| async {
         let response = app.post(organization, r#"{"kind":"axis"}"#, Some("same")).await?;
         anyhow::Ok((response.status().as_u16(), response.text().await?))
     });
     let mut responses = HashSet::new();
-    for response in futures_util::future::join_all(asking).await {
+    for response in futures_util::future::join_all(requests).await {
         responses.insert(response?);
     }
     assert_eq!(responses.len(), 1, "{responses:?}");
@@ -149,16 +148,16 @@ async fn calls_need_a_service_token_with_the_scope(app: TestApp) -> Result<()> {
     ];
     for (method, path) in calls {
         let address = format!("{}/internal/v1/exports{path}", app.address);
-        let plain = app.http.request(method.clone(), &address);
-        problem(plain.send().await?, 401, "unauthorized").await?;
+        let without_token = app.http.request(method.clone(), &address);
+        problem(without_token.send().await?, 401, "unauthorized").await?;
         let own = claims(organization, Scope::Exports);
-        let elsewhere = app.tokens.issue(Audience::Ingest, &own, now())?;
-        let foreign = app.http.request(method.clone(), &address).bearer_auth(elsewhere);
-        problem(foreign.send().await?, 401, "unauthorized").await?;
+        let token_for_ingest = app.tokens.issue(Audience::Ingest, &own, now())?;
+        let wrong_audience = app.http.request(method.clone(), &address).bearer_auth(token_for_ingest);
+        problem(wrong_audience.send().await?, 401, "unauthorized").await?;
         let without_tenant = app.request(method.clone(), &path, &ServiceClaims::Service)?;
         problem(without_tenant.send().await?, 401, "unauthorized").await?;
-        let powerless = app.request(method, &path, &claims(organization, Scope::Assess))?;
-        problem(powerless.send().await?, 403, "missing-scope").await?;
+        let wrong_scope = app.request(method, &path, &claims(organization, Scope::Assess))?;
+        problem(wrong_scope.send().await?, 403, "missing-scope").await?;
     }
     let wrong_method = app.request(Method::DELETE, "", &claims(organization, Scope::Exports))?.send().await?;
     assert_eq!(header(&wrong_method, "allow").as_deref(), Some("GET, HEAD, POST"));

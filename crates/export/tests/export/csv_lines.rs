@@ -1,4 +1,4 @@
-//! The cells of the files, read with a real CSV reader.
+//! The cells of the files, read with the crate `csv`.
 
 use std::collections::BTreeMap;
 
@@ -170,8 +170,8 @@ fn failed_evaluation_has_a_row_with_the_ticket_columns() -> Result<()> {
     Ok(())
 }
 
-/// Texts that are likely to break a file.
-fn nasty_text() -> impl Strategy<Value = String> {
+/// Texts with characters that have a meaning in CSV files or spreadsheets.
+fn special_text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("\"".to_owned()),
         Just(",".to_owned()),
@@ -198,11 +198,11 @@ fn guarded(text: &str) -> String {
 proptest! {
     #[test]
     fn csv_lines_round_trip_through_a_reader(
-        external_id in nasty_text(),
-        subject in nasty_text(),
-        reason in nasty_text(),
-        quote in nasty_text(),
-        agent in nasty_text(),
+        external_id in special_text(),
+        subject in special_text(),
+        reason in special_text(),
+        quote in special_text(),
+        agent in special_text(),
     ) {
         let mut event = changed(evaluated(new_id(), STARTED), |evaluation| {
             evaluation.resolution.reason = reason.clone();

@@ -1,4 +1,4 @@
-//! Days in columns: what they cost, and what keeps them from being made.
+//! Columns of days: their cost, their limits, and days whose columns cannot be written.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
@@ -30,27 +30,27 @@ async fn record(model: &ReadModel, events: &[ConversationEvaluated]) -> Result<(
     Ok(model.exports.record_rows(Arc::new(rows), now()).await?)
 }
 
-/// A summary of very many rows that no columns have needs a fraction of their size.
+/// A summary of very many rows without columns needs little memory.
 async fn rows_are_read_without_holding_them(model: ReadModel) -> Result<()> {
     let event = evaluated(model.organization_id, STARTED);
     record(&model, std::slice::from_ref(&event)).await?;
     let database = &model.test_database.database;
     if matches!(database, Database::Postgres(_)) {
-        // Takes most of the time of the copies.
+        // Updating this index would take most of the time of the copies.
         execute(database, "DROP INDEX evaluation_facts_terms").await?;
     }
     copy_facts(database, event.ticket.id, 100_000).await?;
-    // The greatest use of memory from here on.
+    // Resets the peak of the memory in use.
     std::fs::write("/proc/self/clear_refs", "5")?;
     let before = memory("VmRSS")?;
     let days = model.evaluations.selected_days(model.organization_id, EvaluationFilters::default()).await?;
     let used = memory("VmHWM")?.saturating_sub(before);
-    ensure!(days.len() == 1 && days[0].1.len() == 100_001, "another number of rows");
+    ensure!(days.len() == 1 && days[0].1.len() == 100_001, "unexpected number of rows");
     ensure!(used < 20 << 20, "{} MB for 100,000 rows, whose columns have 3", used >> 20);
     Ok(())
 }
 
-/// A figure of this process, in bytes.
+/// A memory figure of this process, in bytes.
 fn memory(name: &str) -> Result<u64> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix(name)).context("no such figure")?;
@@ -58,14 +58,14 @@ fn memory(name: &str) -> Result<u64> {
     Ok(kilobytes.parse::<u64>()? * 1_024)
 }
 
-/// Sources are texts of the caller: each row of a day may have its own.
-async fn day_with_a_source_for_each_row_stays_exact(model: ReadModel) -> Result<()> {
+/// Clients choose the sources: a day may have more of them than its columns can hold.
+async fn day_with_very_many_sources_stays_exact(model: ReadModel) -> Result<()> {
     let mut random = Random(29);
     let events: Vec<ConversationEvaluated> = (0..1_000)
-        .map(|place| {
+        .map(|index| {
             let mut event = random.event(model.organization_id);
             event.ticket.started_at = STARTED;
-            event.ticket.source = format!("{:01000}", place / 2);
+            event.ticket.source = format!("{:01000}", index / 2);
             event
         })
         .collect();
@@ -84,17 +84,17 @@ async fn day_with_a_source_for_each_row_stays_exact(model: ReadModel) -> Result<
     let groups = all.breakdown.unwrap();
     let in_groups: u64 = groups.groups.iter().map(|group| group.measures.count).sum();
     assert_eq!((all.totals.count, in_groups, groups.truncated), (1_000, 1_000, false));
-    // What the day does not know is left out, not counted wrongly.
+    // Values that the columns lack are left out, not counted wrongly.
     for by in [Dimension::Source, Dimension::Agent] {
         let breakdown = summary(EvaluationFilters::default(), &[by]).await?.breakdown.unwrap();
         assert_eq!((breakdown.groups.len(), breakdown.truncated), (0, true));
     }
-    for place in [0, 250, 499] {
-        let source = vec![format!("{place:01000}")];
+    for index in [0, 250, 499] {
+        let source = vec![format!("{index:01000}")];
         let filters = EvaluationFilters { source, ..EvaluationFilters::default() };
         let listed = model.list(&filters, Sort::default()).await?.len();
         let found = summary(filters, &[Dimension::Source]).await?;
-        assert_eq!((found.totals.count, listed), (2, 2), "{place}");
+        assert_eq!((found.totals.count, listed), (2, 2), "source {index}");
         assert_eq!(found.breakdown.unwrap().groups[0].measures.count, 2);
     }
     let agents = EvaluationFilters::parse([("agent", "none")]).unwrap();
@@ -103,8 +103,8 @@ async fn day_with_a_source_for_each_row_stays_exact(model: ReadModel) -> Result<
     Ok(())
 }
 
-/// Rows that were evaluated again since the columns were read do not push others off the page.
-async fn page_by_rank_has_no_rows_behind_its_last_one(model: ReadModel) -> Result<()> {
+/// Rows that are evaluated again after the ranks were read do not displace others from the page.
+async fn page_by_rank_has_no_rows_after_its_last_rank(model: ReadModel) -> Result<()> {
     let of = |tenths: i64, date: Timestamp| {
         changed(evaluated(model.organization_id, date), |evaluation| {
             evaluation.axis.as_mut().unwrap().score = Score::from_tenths(tenths).unwrap();
@@ -132,7 +132,11 @@ async fn page_by_rank_has_no_rows_behind_its_last_one(model: ReadModel) -> Resul
         anyhow::Ok(axis.collect::<Vec<_>>())
     };
     assert_eq!(listed(false, 30, &[STARTED]).await?, [10, 30]);
-    assert_eq!(listed(false, 30, &[STARTED, older]).await?, [10, 20, 30], "the other row of 30 is older");
+    assert_eq!(
+        listed(false, 30, &[STARTED, older]).await?,
+        [10, 20, 30],
+        "the older row with the value 30 comes after the last rank"
+    );
     assert_eq!(listed(true, 30, &[STARTED, older]).await?, [40, 30]);
     assert_eq!(listed(true, 10, &[older]).await?, [30, 20]);
     Ok(())
@@ -140,32 +144,32 @@ async fn page_by_rank_has_no_rows_behind_its_last_one(model: ReadModel) -> Resul
 
 on_both_databases! { ReadModel {
     rows_are_read_without_holding_them,
-    day_with_a_source_for_each_row_stays_exact,
-    page_by_rank_has_no_rows_behind_its_last_one,
+    day_with_very_many_sources_stays_exact,
+    page_by_rank_has_no_rows_after_its_last_rank,
 } }
 
-/// The oldest mark is that of a day which cannot be read.
-async fn damaged_day_does_not_keep_others_from_being_made(app: TestApp) -> Result<()> {
+/// The day that has been stale for longest cannot be read.
+async fn damaged_day_does_not_block_the_refresh_of_others(app: TestApp) -> Result<()> {
     let organization = new_id();
     let [damaged, sound] =
         [STARTED.plus_millis(-86_400_000), STARTED].map(|date| evaluated(organization, date));
     let rows = [&damaged, &sound].map(|event| EvaluationRow::of(new_id(), event));
     app.exports.record_rows(Arc::new(rows.to_vec()), now()).await?;
     let database = &app.test_database.database;
-    let marks = "SELECT count(*) FROM stale_days";
-    eventually("the days to be made", async || Ok(number(database, marks).await? == 0)).await?;
+    let stale_days = "SELECT count(*) FROM stale_days";
+    eventually("the columns of both days", async || Ok(number(database, stale_days).await? == 0)).await?;
     let ticket = damaged.ticket.id;
     execute(database, format!("UPDATE evaluation_facts SET agents = 'no JSON' WHERE ticket_id = '{ticket}'"))
         .await?;
     execute(database, "INSERT INTO stale_days SELECT organization_id, day, day FROM evaluation_days").await?;
     execute(database, "UPDATE evaluation_days SET refreshed_at = 0").await?;
-    eventually("the days to be made", async || Ok(number(database, marks).await? == 1)).await?;
+    eventually("the columns of the sound day", async || Ok(number(database, stale_days).await? == 1)).await?;
     let left = number(database, "SELECT day FROM stale_days").await?;
     assert_eq!(left, damaged.ticket.started_at.as_millis() / 86_400_000);
     Ok(())
 }
 
-/// A database with evaluations of before the facts is refused, with what to do in the message.
+/// A database with evaluations that an early release stored without facts is refused; the message says what to do.
 async fn evaluations_without_facts_are_refused(app: TestApp) -> Result<()> {
     let database = &app.test_database.database;
     for statement in
@@ -199,7 +203,7 @@ mod roles {
     use super::*;
 
     on_both_databases! { TestApp {
-        damaged_day_does_not_keep_others_from_being_made,
+        damaged_day_does_not_block_the_refresh_of_others,
         evaluations_without_facts_are_refused,
     } }
 }

@@ -13,7 +13,7 @@ use crate::test_app::{TestApp, header, problem};
 const CONTENT: &[u8] = b"ticket_id,subject\r\n1,\"\xC3\xBCber\"\r\n";
 /// From `openssl dgst -sha256 -binary | base64`.
 const DIGEST: &str = "sha-256=:xWNkNiMZ+YCWYK3Yylb2mdrbMFTVHpohTW1LW+ONEls=:";
-const MARK: &[u8] = b"\xEF\xBB\xBF";
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 async fn get(app: &TestApp, address: &str, headers: &[(&str, &str)]) -> Result<Response> {
     let request =
@@ -59,7 +59,7 @@ async fn download_has_the_headers_for_browsers(app: TestApp) -> Result<()> {
 async fn byte_order_mark_counts_in_length_etag_and_ranges(app: TestApp) -> Result<()> {
     let plain = app.downloadable(new_id(), CONTENT).await?;
     let marked = format!("{plain}&bom=1");
-    let whole = [MARK, CONTENT].concat();
+    let whole = [BYTE_ORDER_MARK, CONTENT].concat();
     let response = get(&app, &marked, &[]).await?;
     assert_eq!(header(&response, "content-length"), Some(whole.len().to_string()));
     assert_ne!(header(&response, "etag"), header(&get(&app, &plain, &[]).await?, "etag"));
@@ -115,10 +115,10 @@ async fn single_byte_range_is_a_partial_response(app: TestApp) -> Result<()> {
 async fn conditional_requests_use_the_entity_tag(app: TestApp) -> Result<()> {
     let address = app.downloadable(new_id(), CONTENT).await?;
     let etag = header(&get(&app, &address, &[]).await?, "etag").context("no tag")?;
-    for known in [etag.as_str(), "*", &format!("W/{etag}"), &format!("\"other\", {etag}")] {
-        let response = get(&app, &address, &[("if-none-match", known)]).await?;
+    for candidate in [etag.as_str(), "*", &format!("W/{etag}"), &format!("\"other\", {etag}")] {
+        let response = get(&app, &address, &[("if-none-match", candidate)]).await?;
         assert_eq!((response.status().as_u16(), header(&response, "etag")), (304, Some(etag.clone())));
-        assert_eq!(app.http.head(&address).header("if-none-match", known).send().await?.status(), 304);
+        assert_eq!(app.http.head(&address).header("if-none-match", candidate).send().await?.status(), 304);
     }
     assert_eq!(get(&app, &address, &[("if-none-match", "\"other\"")]).await?.status(), 200);
     let cases = [(etag.clone(), 206), (format!("W/{etag}"), 200), ("\"other\"".to_owned(), 200)];
@@ -135,13 +135,13 @@ async fn altered_or_expired_url_is_refused(app: TestApp) -> Result<()> {
     let (path, query) = address.split_once('?').context("no query")?;
     let other: ExportId = new_id();
     let expired = sign(&app.keys, &app.address, id, now().plus_millis(-LIFETIME_MILLIS));
-    let elsewhere = assay_platform::auth::SigningKeys::parse(
+    let other_keys = assay_platform::auth::SigningKeys::parse(
         &"k1:another secret of thirty-two characters".to_owned().into(),
     )?;
     let cases = [
         path.to_owned(),
         expired,
-        sign(&elsewhere, &app.address, id, now()),
+        sign(&other_keys, &app.address, id, now()),
         address.replace(&id.to_string(), &other.to_string()),
         address.replace(&id.to_string(), "x"),
         address.replace("key=k1", "key=k2"),

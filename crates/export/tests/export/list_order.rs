@@ -1,4 +1,4 @@
-//! The orders of lists, written out plainly.
+//! A simple implementation of the orders of lists, to compare with.
 
 use std::cmp::Ordering;
 
@@ -24,7 +24,7 @@ fn sort_value(row: &EvaluationItem, sort: Sort) -> Option<i64> {
     }
 }
 
-pub fn place(row: &EvaluationItem, sort: Sort) -> ListPosition {
+pub fn position_of(row: &EvaluationItem, sort: Sort) -> ListPosition {
     ListPosition { value: sort_value(row, sort), started_at: row.ticket.started_at, ticket_id: row.ticket.id }
 }
 

@@ -26,15 +26,18 @@ use crate::samples::{STARTED, evaluated};
 use crate::test_app::{TestApp, claims, header, problem};
 use crate::test_database::{execute, number};
 
-async fn get(app: &TestApp, organization: OrganizationId, path: &str, known: &str) -> Result<Response> {
+/// An `ETag` that no response has.
+const UNKNOWN_ETAG: &str = "\"-\"";
+
+async fn get(app: &TestApp, organization: OrganizationId, path: &str, etag: &str) -> Result<Response> {
     let claims = claims(organization, Scope::EvaluationsRead);
     let token = app.tokens.issue(Audience::Export, &claims, now())?;
     let request = app.http.get(format!("{}/internal/v1/evaluations{path}", app.address)).bearer_auth(token);
-    Ok(request.header("if-none-match", known).send().await?)
+    Ok(request.header("if-none-match", etag).send().await?)
 }
 
 async fn page(app: &TestApp, organization: OrganizationId, query: &str) -> Result<EvaluationPage> {
-    Ok(get(app, organization, &format!("?{query}"), "\"-\"").await?.error_for_status()?.json().await?)
+    Ok(get(app, organization, &format!("?{query}"), UNKNOWN_ETAG).await?.error_for_status()?.json().await?)
 }
 
 async fn record(app: &TestApp, events: &[ConversationEvaluated]) -> Result<()> {
@@ -103,8 +106,8 @@ async fn agent_filter_compares_ids_only(app: TestApp) -> Result<()> {
     Ok(())
 }
 
-/// So many that their values are estimated from those of all rows, among which theirs are rare at one end.
-async fn pages_of_many_found_words_keep_their_order(app: TestApp) -> Result<()> {
+/// So many hits that the columns of days rank candidates; hits are rare among the candidates at one end of the list.
+async fn pages_of_a_search_with_many_hits_keep_their_order(app: TestApp) -> Result<()> {
     let (organization, mut random) = (new_id(), Random(31));
     let events: Vec<_> = (0..1_800)
         .map(|number| {
@@ -178,7 +181,7 @@ async fn pages_neither_skip_nor_repeat_while_rows_change(app: TestApp) -> Result
         let mut expected: Vec<EvaluationItem> = kept.values().cloned().collect();
         expected.sort_by(|one, other| compare(one, other, sort));
         seen.retain(|id| kept.contains_key(id));
-        assert_eq!(seen, ids(&expected), "{sort}: rows that were there all the time");
+        assert_eq!(seen, ids(&expected), "{sort}: rows that were neither added nor deleted");
     }
     Ok(())
 }
@@ -204,7 +207,7 @@ async fn cursor_of_another_list_is_refused(app: TestApp) -> Result<()> {
         (organization, "sort=axis&cursor=%00".to_owned()),
     ];
     for (organization, query) in cases {
-        let response = get(&app, organization, &format!("?{query}"), "\"-\"").await?;
+        let response = get(&app, organization, &format!("?{query}"), UNKNOWN_ETAG).await?;
         problem(response, 400, "invalid-cursor").await?;
     }
     // The size of a page is not part of the list.
@@ -224,19 +227,19 @@ async fn neighbours_are_those_of_the_list(app: TestApp) -> Result<()> {
         assert!(list.len() > 2 && list.len() < rows.len());
         list.sort_by(|one, other| compare(one, other, sort));
         for row in &rows {
-            let response = get(&app, organization, &of(row.ticket.id, sort), "\"-\"").await?;
+            let response = get(&app, organization, &of(row.ticket.id, sort), UNKNOWN_ETAG).await?;
             let found: Neighbours = response.error_for_status()?.json().await?;
             let before = list.iter().filter(|other| compare(other, row, sort).is_lt()).count();
             let included = satisfies(row, &filters);
-            let behind = before + usize::from(included);
-            let id = |place: usize| list.get(place).map(|row| row.ticket.id);
+            let after = before + usize::from(included);
+            let id = |index: usize| list.get(index).map(|row| row.ticket.id);
             assert_eq!(found.previous, before.checked_sub(1).and_then(id), "{sort}");
-            assert_eq!((found.next, found.included), (id(behind), included), "{sort}");
+            assert_eq!((found.next, found.included), (id(after), included), "{sort}");
             assert_eq!(found.position, included.then_some(before as u64 + 1), "{sort}");
             assert_eq!((found.total.count, found.total.exact), (list.len() as u64, true));
         }
     }
-    let of_another = get(&app, new_id(), &of(rows[0].ticket.id, Sort::default()), "\"-\"").await?;
+    let of_another = get(&app, new_id(), &of(rows[0].ticket.id, Sort::default()), UNKNOWN_ETAG).await?;
     problem(of_another, 404, "ticket-not-found").await?;
     Ok(())
 }
@@ -245,7 +248,7 @@ async fn list_is_not_sent_again_while_it_is_unchanged(app: TestApp) -> Result<()
     let (organization, mut random) = (new_id(), Random(23));
     record(&app, &[random.event(organization)]).await?;
     for path in ["?sort=axis", "/summary?by=language"] {
-        let first = get(&app, organization, path, "\"-\"").await?;
+        let first = get(&app, organization, path, UNKNOWN_ETAG).await?;
         let etag = header(&first, "etag").unwrap_or_default();
         assert_eq!((first.status().as_u16(), etag.is_empty()), (200, false));
         assert_eq!(header(&first, "cache-control").as_deref(), Some("private, no-cache"));
@@ -268,18 +271,18 @@ async fn list_is_not_sent_again_while_it_is_unchanged(app: TestApp) -> Result<()
     Ok(())
 }
 
-/// As while years are imported: a list does not read all of their rows for its total, but a summary does.
+/// While years are imported, a list does not read all of their rows for its total; a summary does.
 async fn total_is_a_bound_while_many_rows_change(app: TestApp) -> Result<()> {
     let organization: OrganizationId = new_id();
-    let [changing, settled] =
+    let [changing, unchanged] =
         [evaluated(organization, STARTED), evaluated(organization, STARTED.plus_millis(-900_000_000))];
-    record(&app, &[changing.clone(), settled]).await?;
+    record(&app, &[changing.clone(), unchanged]).await?;
     let database = &app.test_database.database;
-    let marks = "SELECT count(*) FROM stale_days";
-    eventually("the days to be made", async || Ok(number(database, marks).await? == 0)).await?;
+    let stale_days = "SELECT count(*) FROM stale_days";
+    eventually("the columns of both days", async || Ok(number(database, stale_days).await? == 0)).await?;
     copy_facts(database, changing.ticket.id, 12_000).await?;
     let day = STARTED.as_millis() / 86_400_000;
-    // Columns that are old, and not due for an hour.
+    // Stale columns that are not refreshed for an hour.
     let due = now().plus_millis(3_600_000).as_millis();
     let of = format!("organization_id = '{organization}' AND day = {day}");
     execute(database, format!("DELETE FROM evaluation_days WHERE {of}")).await?;
@@ -296,13 +299,13 @@ async fn total_is_a_bound_while_many_rows_change(app: TestApp) -> Result<()> {
         let first = page(&app, organization, &format!("sort={sort}")).await?;
         assert_eq!((first.total.count, first.total.exact, first.data.len()), (10_000, false, 20), "{sort}");
     }
-    // Few enough of them: exactly.
+    // Few rows are counted exactly.
     let period = format!("from={}", (day + 1) * 86_400_000);
     let total = page(&app, organization, &period).await?.total;
     assert_eq!((total.count, total.exact), (0, true));
     let rare = page(&app, organization, "external_id=nothing").await?.total;
     assert_eq!((rare.count, rare.exact), (0, true));
-    let summary: Summary = get(&app, organization, "/summary", "\"-\"").await?.json().await?;
+    let summary: Summary = get(&app, organization, "/summary", UNKNOWN_ETAG).await?.json().await?;
     assert_eq!(summary.totals.count, 12_002);
     execute(database, format!("UPDATE evaluation_days SET rows = 15000 WHERE {of}")).await?;
     let total = page(&app, organization, "").await?.total;
@@ -313,7 +316,7 @@ async fn total_is_a_bound_while_many_rows_change(app: TestApp) -> Result<()> {
 on_both_databases! { TestApp {
     agent_filter_compares_ids_only,
     pages_of_any_order_hold_every_row_once,
-    pages_of_many_found_words_keep_their_order,
+    pages_of_a_search_with_many_hits_keep_their_order,
     pages_neither_skip_nor_repeat_while_rows_change,
     cursor_of_another_list_is_refused,
     neighbours_are_those_of_the_list,

@@ -64,10 +64,10 @@ async fn expired_files_are_removed_although_other_steps_fail(prepared: PreparedD
     Ok(())
 }
 
-async fn file_that_cannot_be_removed_does_not_keep_others(prepared: PreparedDatabase) -> Result<()> {
+async fn file_that_cannot_be_removed_does_not_block_others(prepared: PreparedDatabase) -> Result<()> {
     let (stuck, stuck_key) = create_complete_export(&prepared, now().plus_millis(-10)).await?;
     let (next, next_key) = create_complete_export(&prepared, now()).await?;
-    // A folder in its place: it cannot be deleted as a file is.
+    // A folder in its place, which cannot be deleted like a file.
     let obstacle = prepared.folder().join(&stuck_key);
     std::fs::remove_file(&obstacle)?;
     std::fs::create_dir_all(obstacle.join("in the way"))?;
@@ -80,10 +80,10 @@ async fn file_that_cannot_be_removed_does_not_keep_others(prepared: PreparedData
     assert!(matches!(app.objects.size(&next_key).await, Err(ObjectError::NotFound(_))));
     assert!(!is_removed(stuck).await?);
     std::fs::remove_dir_all(&obstacle)?;
-    eventually("the removal of the other", || is_removed(stuck)).await
+    eventually("the removal of the first file", || is_removed(stuck)).await
 }
 
-/// After 90 days the event of an evaluation is refused: it cannot arrive any more.
+/// After 90 days the event of an evaluation is refused, so the evaluation cannot arrive any more.
 async fn skipped_sequences_are_forgotten_after_90_days(prepared: PreparedDatabase) -> Result<()> {
     const DAY_MILLIS: i64 = 24 * 60 * 60 * 1_000;
     let organization: OrganizationId = new_id();
@@ -131,7 +131,7 @@ mod removing {
     on_both_databases! { PreparedDatabase {
         expired_files_are_removed,
         expired_files_are_removed_although_other_steps_fail,
-        file_that_cannot_be_removed_does_not_keep_others,
+        file_that_cannot_be_removed_does_not_block_others,
         skipped_sequences_are_forgotten_after_90_days,
     } }
 }

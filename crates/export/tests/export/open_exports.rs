@@ -1,4 +1,4 @@
-//! How many unfinished exports an organization may have, and how large a request may be.
+//! Limits: unfinished exports of an organization, and the size of a request.
 
 use anyhow::Result;
 use assay_contracts::ids::OrganizationId;
@@ -44,7 +44,7 @@ async fn refused_export_leaves_no_record_of_its_key(prepared: PreparedDatabase) 
         let refused = app.post(organization, BODY, Some("second")).await?;
         problem(refused, 429, "too-many-exports").await?;
     }
-    // The recorded response is sent again, whatever the limit says now.
+    // The recorded response is sent again although the limit is reached.
     let replayed = app.post(organization, BODY, Some("first")).await?;
     assert_eq!((replayed.status().as_u16(), replayed.text().await?), (201, first));
     app.complete(b"header\r\n", Timestamp::MAX).await?;

@@ -1,4 +1,4 @@
-//! Random evaluations and random filters, and what a filter means, written out plainly.
+//! Random evaluations and random filters, and a simple implementation of filters to compare with.
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
@@ -117,7 +117,7 @@ impl Random {
         values
     }
 
-    /// Valid filters: those that contradict each other are thrown again.
+    /// Valid filters: those that contradict each other are drawn again.
     pub fn filters(&mut self) -> EvaluationFilters {
         loop {
             let filters = self.any_filters();
@@ -128,7 +128,7 @@ impl Random {
     }
 
     fn any_filters(&mut self) -> EvaluationFilters {
-        // From none to many.
+        // Each filter is set with the probability 1 / `rare`.
         let rare = self.choose(&[6, 12, 30, 1_000]);
         let (one, other) = (self.moment(), self.moment());
         let (from, to) = (one.min(other), one.max(other).plus_millis(i64::try_from(self.below(2)).unwrap()));
@@ -195,13 +195,13 @@ fn tool_use(tool: AiTool) -> AiToolUse {
     AiToolUse { ai_tool: Some(tool), agent_id: None, agent_external_id: None, messages: 1 }
 }
 
-/// Whether a row satisfies filters, by what the documentation of each filter says.
+/// Whether a row satisfies filters as they are documented.
 pub fn satisfies(row: &EvaluationItem, filters: &EvaluationFilters) -> bool {
     let (ticket, evaluation) = (&row.ticket, &row.evaluation);
-    let one = |is_empty: bool, is_one: bool| is_empty || is_one;
+    let unset_or = |is_unset: bool, is_satisfied: bool| is_unset || is_satisfied;
     macro_rules! is_one_of {
         ($values:ident, $value:expr) => {
-            one(filters.$values.is_empty(), $value.is_some_and(|value| filters.$values.contains(&value)))
+            unset_or(filters.$values.is_empty(), $value.is_some_and(|value| filters.$values.contains(&value)))
         };
     }
     let has_words = |text: &str| {
@@ -217,18 +217,18 @@ pub fn satisfies(row: &EvaluationItem, filters: &EvaluationFilters) -> bool {
     let confidence = evaluation.scores.map(|scores| scores.confidence);
     filters.from.is_none_or(|from| ticket.started_at >= from)
         && filters.to.is_none_or(|to| ticket.started_at < to)
-        && one(filters.external_id.is_empty(), filters.external_id.contains(&ticket.external_id))
-        && one(filters.subject.is_empty(), filters.subject.iter().any(|text| has_words(text)))
+        && unset_or(filters.external_id.is_empty(), filters.external_id.contains(&ticket.external_id))
+        && unset_or(filters.subject.is_empty(), filters.subject.iter().any(|text| has_words(text)))
         && filters.search.as_ref().is_none_or(|text| has_words(text) || *text == ticket.external_id)
-        && one(filters.source.is_empty(), filters.source.contains(&ticket.source))
-        && one(
+        && unset_or(filters.source.is_empty(), filters.source.contains(&ticket.source))
+        && unset_or(
             filters.ai_tool.is_empty(),
             filters.ai_tool.iter().any(|tool| match tool {
                 OrNone::Value(tool) => evaluation.ai_tools.contains(tool),
                 OrNone::None => evaluated && evaluation.ai_tools.is_empty(),
             }),
         )
-        && one(
+        && unset_or(
             filters.agent.is_empty(),
             filters.agent.iter().any(|agent| match agent {
                 OrNone::Value(id) => ticket.agents.iter().any(|agent| agent.id == *id),
@@ -244,12 +244,12 @@ pub fn satisfies(row: &EvaluationItem, filters: &EvaluationFilters) -> bool {
         && is_one_of!(scorer, evaluation.scorer)
         && is_one_of!(band, evaluation.scores.map(|scores| scores.band))
         && is_one_of!(language, evaluation.language.clone())
-        && one(filters.status.is_empty(), filters.status.contains(&evaluation.status))
-        && one(
+        && unset_or(filters.status.is_empty(), filters.status.contains(&evaluation.status))
+        && unset_or(
             filters.charge_reason.is_empty(),
             evaluation.charge_reasons.iter().any(|reason| filters.charge_reason.contains(reason)),
         )
-        && one(filters.flag.is_empty(), evaluation.flags.iter().any(|flag| filters.flag.contains(flag)))
+        && unset_or(filters.flag.is_empty(), evaluation.flags.iter().any(|flag| filters.flag.contains(flag)))
         && in_range("axis", |scores| scores.axis)
         && in_range("resolution_accuracy", |scores| scores.resolution_accuracy)
         && in_range("interaction_effort", |scores| scores.interaction_effort)

@@ -84,7 +84,7 @@ async fn job_with_an_expired_file_stays_listed(app: TestApp) -> Result<()> {
     Ok(())
 }
 
-async fn file_that_lacks_evaluations_says_so(app: TestApp) -> Result<()> {
+async fn export_says_that_its_file_lacks_evaluations(app: TestApp) -> Result<()> {
     let organization = new_id();
     for (missing, of_earlier_release) in [(Some(2), false), (None, false), (Some(0), true)] {
         let id = app.create(organization).await?.id;
@@ -99,8 +99,8 @@ async fn file_that_lacks_evaluations_says_so(app: TestApp) -> Result<()> {
         };
         assert!(app.work.complete(&claim, file, now()).await?);
         if of_earlier_release {
-            let forget = format!("UPDATE exports SET missing_evaluations = NULL WHERE id = '{id}'");
-            execute(&app.test_database.database, forget).await?;
+            let clear_count = format!("UPDATE exports SET missing_evaluations = NULL WHERE id = '{id}'");
+            execute(&app.test_database.database, clear_count).await?;
         }
         let export: serde_json::Value = app.get(organization, &format!("/{id}")).await?.json().await?;
         assert_eq!(export["evaluations_complete"], false, "{export}");
@@ -115,8 +115,8 @@ async fn unknown_and_foreign_exports_are_not_found(app: TestApp) -> Result<()> {
     let foreign = app.create(new_id()).await?.id;
     app.complete(b"header\r\n", Timestamp::MAX).await?;
     let unknown: ExportId = new_id();
-    let shouted = foreign.to_string().to_uppercase();
-    for id in [&foreign.to_string(), &unknown.to_string(), "x", "%00", "0", &shouted] {
+    let upper_case = foreign.to_string().to_uppercase();
+    for id in [&foreign.to_string(), &unknown.to_string(), "x", "%00", "0", &upper_case] {
         problem(app.get(organization, &format!("/{id}")).await?, 404, "export-not-found").await?;
         problem(app.get(organization, &format!("/{id}/download")).await?, 404, "export-not-found").await?;
     }
@@ -136,7 +136,7 @@ on_both_databases! { TestApp {
     complete_job_has_an_absolute_download_url,
     failed_job_has_an_error_message,
     job_with_an_expired_file_stays_listed,
-    file_that_lacks_evaluations_says_so,
+    export_says_that_its_file_lacks_evaluations,
     unknown_and_foreign_exports_are_not_found,
     call_without_public_base_url_is_refused,
 } }

@@ -35,7 +35,7 @@ impl Registry {
         Ok((registry, url))
     }
 
-    /// Sets the answer.
+    /// Sets the response; `None`: the registry is unavailable.
     pub fn set_retention(&self, retention: Option<Vec<OrganizationRetention>>) {
         *self.retention.locked() = retention;
     }

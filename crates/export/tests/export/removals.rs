@@ -91,11 +91,11 @@ impl Rows {
 const ORDERS: [&str; 9] = ["ed", "de", "dE", "ednD", "dne", "end", "eEdD", "dDeE", "nDEd"];
 
 async fn deletion_wins_in_every_order_and_every_evaluation_counts(rows: Rows) -> Result<()> {
-    let mut taken_in = 0;
+    let mut recorded = 0;
     for order in ORDERS {
         let first =
-            ConversationEvaluated { sequence: taken_in + 1, ..evaluated(rows.organization_id, STARTED) };
-        let newer = ConversationEvaluated { sequence: taken_in + 2, ..evaluated_again(&first, "newer", 1) };
+            ConversationEvaluated { sequence: recorded + 1, ..evaluated(rows.organization_id, STARTED) };
+        let newer = ConversationEvaluated { sequence: recorded + 2, ..evaluated_again(&first, "newer", 1) };
         let (e, n, d): (EventId, EventId, EventId) = (new_id(), new_id(), new_id());
         for event in order.chars() {
             match event {
@@ -107,10 +107,10 @@ async fn deletion_wins_in_every_order_and_every_evaluation_counts(rows: Rows) ->
         for kind in [ExportKind::Axis, ExportKind::ResolutionAudit] {
             assert_eq!(rows.lines(kind).await?, 0, "{order}");
         }
-        taken_in += i64::from(order.to_lowercase().contains('e')) + i64::from(order.contains('n'));
+        recorded += i64::from(order.to_lowercase().contains('e')) + i64::from(order.contains('n'));
     }
     // The watermark is exactly the number of recorded evaluations.
-    let (enough, too_many) = (rows.export_of(taken_in).await?, rows.export_of(taken_in + 1).await?);
+    let (enough, too_many) = (rows.export_of(recorded).await?, rows.export_of(recorded + 1).await?);
     assert_eq!(rows.work.evaluation_lag(enough).await?, Some(0));
     assert_eq!(rows.work.evaluation_lag(too_many).await?, Some(1));
     Ok(())

@@ -1,4 +1,4 @@
-//! Downloads whose readers are slow, or many.
+//! Simultaneous downloads, and downloads without progress.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -17,8 +17,8 @@ async fn get(app: &TestApp, address: &str) -> Result<Response> {
     Ok(app.http.get(address).send().await?)
 }
 
-/// Sends a request and reads the status only.
-fn ask(app: &TestApp, address: &str) -> Result<TcpStream> {
+/// Starts a download of which only the status is read.
+fn start_download(app: &TestApp, address: &str) -> Result<TcpStream> {
     let server = app.address.strip_prefix("http://").context("no scheme")?;
     let path = address.strip_prefix(&app.address).context("another server")?;
     let mut connection = TcpStream::connect(server)?;
@@ -41,11 +41,11 @@ async fn simultaneous_downloads_of_a_file_are_bounded(prepared: PreparedDatabase
     ensure!(header(&refused, "retry-after").is_some());
     ensure!(header(&refused, "cache-control").as_deref() == Some("private, no-store"));
     problem(refused, 429, "too-many-downloads").await?;
-    // Others are served, and what has no body costs nothing.
+    // Other files are served, and a response without a body needs no permit.
     ensure!(app.http.head(&address).send().await?.status() == 200);
     let other = app.downloadable(organization, b"small").await?;
     ensure!(get(&app, &other).await?.bytes().await? == b"small".as_slice());
-    // The whole body frees its permit, and so does the end of a connection.
+    // The end of the body frees a permit, and so does the end of the connection.
     ensure!(first.bytes().await?.len() == LARGE);
     eventually("a free permit", || async { Ok(get(&app, &address).await?.status() == 200) }).await?;
     drop(part);
@@ -79,7 +79,7 @@ async fn download_without_progress_ends_and_frees_its_permit(prepared: PreparedD
         config.response_stall_seconds = 1;
     })?;
     let address = app.downloadable(new_id(), &vec![b'x'; LARGE]).await?;
-    let mut stalled = ask(&app, &address)?;
+    let mut stalled = start_download(&app, &address)?;
     // On a slow machine the first may end before another is refused: then the other takes its permit and keeps it.
     let mut unread = Vec::new();
     let refused = loop {

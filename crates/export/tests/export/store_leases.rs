@@ -162,7 +162,7 @@ async fn simultaneous_claims_serve_every_organization(jobs: Jobs) -> Result<()> 
     Ok(())
 }
 
-async fn excepted_organization_is_left_to_others(jobs: Jobs) -> Result<()> {
+async fn excepted_organization_is_not_claimed(jobs: Jobs) -> Result<()> {
     let other = new_id();
     let own = jobs.create(NOW.plus_millis(-1)).await?;
     jobs.create_for(other, NOW).await?;
@@ -199,18 +199,18 @@ async fn young_job_is_not_claimed_by_polling(jobs: Jobs) -> Result<()> {
 
 async fn expired_lease_is_taken_over_and_its_worker_changes_nothing(jobs: Jobs) -> Result<()> {
     let id = jobs.create(NOW).await?;
-    let dead = jobs.claim().await?;
+    let expired = jobs.claim().await?;
     assert_eq!(jobs.claim_at(NOW.plus_millis(LEASE - 1)).await?, None);
     let later = NOW.plus_millis(LEASE);
     let successor = jobs.claim_at(later).await?.context("not taken over")?;
     assert_eq!((successor.id, successor.attempt, successor.counted_attempt), (id, 2, 2));
-    assert_ne!(successor.object_key(), dead.object_key());
+    assert_ne!(successor.object_key(), expired.object_key());
 
-    assert!(!jobs.work.renew(&dead, later, later.plus_millis(LEASE)).await?);
-    assert!(!jobs.work.complete(&dead, file(&dead), later).await?);
-    assert!(!jobs.work.fail(&dead, "no", later).await?);
-    assert!(!jobs.work.retry_later(&dead, later, later).await?);
-    assert!(!jobs.work.release(&dead, later).await?);
+    assert!(!jobs.work.renew(&expired, later, later.plus_millis(LEASE)).await?);
+    assert!(!jobs.work.complete(&expired, file(&expired), later).await?);
+    assert!(!jobs.work.fail(&expired, "no", later).await?);
+    assert!(!jobs.work.retry_later(&expired, later, later).await?);
+    assert!(!jobs.work.release(&expired, later).await?);
     assert!(jobs.work.complete(&successor, file(&successor), later).await?);
     let job = jobs.job(id).await?;
     let JobState::Complete(file) = job.state else { anyhow::bail!("{job:?}") };
@@ -218,16 +218,16 @@ async fn expired_lease_is_taken_over_and_its_worker_changes_nothing(jobs: Jobs) 
     Ok(())
 }
 
-async fn heartbeat_extends_the_lease_and_updates_the_job(jobs: Jobs) -> Result<()> {
+async fn renewal_extends_the_lease_and_updates_the_job(jobs: Jobs) -> Result<()> {
     let id = jobs.create(NOW).await?;
     let claim = jobs.claim().await?;
-    let beat = NOW.plus_millis(LEASE - 1);
-    assert!(jobs.work.renew(&claim, beat, beat.plus_millis(LEASE)).await?);
-    assert_eq!(jobs.job(id).await?.updated_at, beat);
+    let renewed_at = NOW.plus_millis(LEASE - 1);
+    assert!(jobs.work.renew(&claim, renewed_at, renewed_at.plus_millis(LEASE)).await?);
+    assert_eq!(jobs.job(id).await?.updated_at, renewed_at);
     assert_eq!(jobs.claim_at(NOW.plus_millis(LEASE)).await?, None);
-    // A clock that is behind does not move it back.
-    assert!(jobs.work.renew(&claim, NOW, beat.plus_millis(LEASE)).await?);
-    assert_eq!(jobs.job(id).await?.updated_at, beat);
+    // A clock that is behind does not move `updated_at` back.
+    assert!(jobs.work.renew(&claim, NOW, renewed_at.plus_millis(LEASE)).await?);
+    assert_eq!(jobs.job(id).await?.updated_at, renewed_at);
     Ok(())
 }
 
@@ -238,8 +238,8 @@ async fn completing_twice_with_the_same_file_succeeds(jobs: Jobs) -> Result<()> 
         assert!(jobs.work.complete(&claim, file(&claim), NOW).await?);
     }
     let job = jobs.job(id).await?;
-    let shown = job.file_at(NOW).context("no file")?;
-    assert_eq!((shown.bytes, shown.sha256.as_str()), (10, "ab"));
+    let stored = job.file_at(NOW).context("no file")?;
+    assert_eq!((stored.bytes, stored.sha256.as_str()), (10, "ab"));
     assert_eq!(job.file_at(NOW.plus_millis(1_000)), None);
     assert_eq!(jobs.claim_at(NOW.plus_millis(LEASE)).await?, None);
     Ok(())
@@ -249,9 +249,9 @@ async fn finished_job_is_announced_once_in_its_transaction(jobs: Jobs) -> Result
     let finished = "SELECT count(*) FROM outbox WHERE topic = 'export.finished.v1'";
     let database = &jobs.test_database.database;
     jobs.create(NOW).await?;
-    let shown = jobs.claim().await?;
+    let complete = jobs.claim().await?;
     for _ in 0..2 {
-        assert!(jobs.work.complete(&shown, file(&shown), NOW).await?);
+        assert!(jobs.work.complete(&complete, file(&complete), NOW).await?);
     }
     assert_eq!(number(database, finished).await?, 1);
     jobs.create(NOW).await?;
@@ -346,11 +346,11 @@ on_both_databases! { Jobs {
     organization_with_the_fewest_leases_is_next,
     expired_and_released_leases_do_not_count,
     simultaneous_claims_serve_every_organization,
-    excepted_organization_is_left_to_others,
+    excepted_organization_is_not_claimed,
     job_is_claimed_by_one_worker_only,
     young_job_is_not_claimed_by_polling,
     expired_lease_is_taken_over_and_its_worker_changes_nothing,
-    heartbeat_extends_the_lease_and_updates_the_job,
+    renewal_extends_the_lease_and_updates_the_job,
     completing_twice_with_the_same_file_succeeds,
     finished_job_is_announced_once_in_its_transaction,
     retried_job_waits_and_released_job_does_not,

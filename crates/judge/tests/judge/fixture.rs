@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 pub type Behaviour = fn(&Question) -> Reply;
 
-/// The customer confirms the solution.
+/// Author types and texts; the customer confirms the solution.
 pub const SOLVED: [(&str, &str); 3] = [
     ("contact", "Please cancel order 5521."),
     ("ai", "I have cancelled order 5521, the money is on its way."),
     ("contact", "Perfect, that solved it. Thank you!"),
 ];
-/// The customer denies the solution.
+/// Author types and texts; the customer denies the solution.
 pub const REJECTED: [(&str, &str); 3] = [
     ("contact", "Where is my refund?"),
     ("ai", "Refunds take five working days after the return has arrived."),
@@ -69,7 +69,7 @@ impl Fixture {
     }
 }
 
-/// The timeout is out of reach, unless a test shortens it.
+/// The timeout is longer than a judgement ever takes, unless a test shortens it.
 pub fn config(url: &str) -> JudgeConfig {
     JudgeConfig {
         url: url.to_owned(),
@@ -115,7 +115,7 @@ pub fn changed(question: &Question, pointer: &str, value: Value) -> Reply {
     Reply::Text(answer.to_string())
 }
 
-/// A status with an explanation.
-pub fn status(status: u16, said: &str) -> Reply {
-    Reply::Raw(status, String::new(), json!({"error": {"message": said}}).to_string())
+/// A response with this status and error message.
+pub fn status(status: u16, message: &str) -> Reply {
+    Reply::Raw(status, String::new(), json!({"error": {"message": message}}).to_string())
 }

@@ -6,12 +6,12 @@ use assay_testkit::stub_judge::Reply;
 
 use crate::fixture::{Fixture, SOLVED, config, good};
 
-/// The estimate of a request is between this and twice as much: 1000 answer tokens and about 4000 prompt tokens.
-const ESTIMATE: f64 = 0.005;
+/// In US dollars. A request is estimated at between this and twice as much: 1000 answer tokens and about 4000 prompt tokens.
+const MIN_ESTIMATE: f64 = 0.005;
 
 #[tokio::test]
 async fn spending_cap_stops_requests() {
-    let fixture = Fixture::with(good, |config| config.daily_usd_cap = 2.0 * ESTIMATE);
+    let fixture = Fixture::with(good, |config| config.daily_usd_cap = 2.0 * MIN_ESTIMATE);
     let mut judged = 0;
     let last = loop {
         let evaluation = fixture.evaluate(&SOLVED).await;
@@ -19,7 +19,7 @@ async fn spending_cap_stops_requests() {
             break evaluation;
         }
         judged += 1;
-        assert!(judged < 10, "0.0014 dollars each");
+        assert!(judged < 10, "each costs 0.0014 dollars");
     };
     assert!(judged >= 1);
     fixture.assert_fell_back(&SOLVED, &last, FallbackReason::SpendingCap);
@@ -33,13 +33,13 @@ async fn spending_cap_stops_requests() {
 #[tokio::test]
 async fn lost_answers_count_against_the_cap() {
     let change = |config: &mut JudgeConfig| {
-        config.daily_usd_cap = 2.0 * ESTIMATE;
+        config.daily_usd_cap = 2.0 * MIN_ESTIMATE;
         config.attempts = 1;
     };
     let fixture = Fixture::with(|_| Reply::Cut, change);
     let first = fixture.evaluate(&SOLVED).await;
     fixture.assert_fell_back(&SOLVED, &first, FallbackReason::Unavailable);
-    assert!(first.scorer.judge.as_ref().unwrap().cost_usd >= ESTIMATE, "{:?}", first.scorer);
+    assert!(first.scorer.judge.as_ref().unwrap().cost_usd >= MIN_ESTIMATE, "{:?}", first.scorer);
     let second = fixture.evaluate(&SOLVED).await;
     fixture.assert_fell_back(&SOLVED, &second, FallbackReason::SpendingCap);
 }

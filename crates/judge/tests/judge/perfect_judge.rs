@@ -1,4 +1,4 @@
-//! The rules about facts must not spoil the answers of a perfect judge, which repeats the labels of the corpus.
+//! The rules about facts must hardly change the answers of a perfect judge, which repeats the labels of the corpus.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -61,7 +61,7 @@ async fn judged(conversations: &[Conversation], labels: Arc<HashMap<String, Valu
     evaluations
 }
 
-/// The answer for a label. Labels have no basis: the plainest compatible one is used. Members without agreement are omitted.
+/// The answer for a label. Labels have no basis: the simplest compatible one is used. Values that the label lacks are omitted.
 fn answer(question: &Question, label: &Value) -> Value {
     let status = label["status"].as_str().unwrap_or("partial");
     let resolved_by = label["by"].as_str();

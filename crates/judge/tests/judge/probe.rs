@@ -114,7 +114,8 @@ async fn connection_and_setting_errors_have_messages() {
     assert!(error.contains("daily_usd_cap"), "{error}");
     let error = error_with(honest, |config| config.url = String::new()).await;
     assert!(error.contains("no judge is set"), "{error}");
-    let gone = StubJudge::start(honest).unwrap().url();
-    let error = error_with(honest, |config| config.url = gone).await;
+    // The stub is dropped: its port refuses connections.
+    let refusing = StubJudge::start(honest).unwrap().url();
+    let error = error_with(honest, |config| config.url = refusing).await;
     assert!(error.contains("nothing listens on port"), "{error}");
 }

@@ -12,7 +12,7 @@ pub(crate) use self::x86::{Avx2, Avx512Vnni};
 use super::{Input, LANES, Transformer};
 use crate::workspace::Workspace;
 
-/// Instruction set that a model runs with. All give the same bytes.
+/// Instruction set that a model runs with. All of them give the same bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kernel {
@@ -67,7 +67,8 @@ pub(crate) trait Arithmetic: Copy {
     /// Packs rows of `inputs` signed bytes, one row for each output. Inputs and outputs are multiples of sixteen.
     fn pack(rows: &[u8], inputs: usize) -> Self::Weights;
 
-    /// For each vector (one per scale) writes the results of `outputs`, a range between multiples of sixteen.
+    /// Writes the results of `outputs`, a range between multiples of sixteen, for each vector. `scales` has one scale per
+    /// vector.
     fn multiply(
         self,
         matrix: &Matrix<Self>,
@@ -90,7 +91,7 @@ pub(crate) struct Matrix<A: Arithmetic> {
 }
 
 impl<A: Arithmetic> Matrix<A> {
-    /// Rows of `inputs` signed bytes. The number of outputs is a multiple of sixteen, as is that of inputs.
+    /// `rows` has `inputs` signed bytes for each output. Both numbers are multiples of sixteen.
     pub(crate) fn new(rows: &[u8], inputs: usize, scales: &[f32], biases: &[f32]) -> Self {
         Self {
             inputs,

@@ -68,7 +68,7 @@ impl Arithmetic for Portable {
 /// Dot products of `vector` with two adjacent rows, all of the same even length.
 ///
 /// Two products fit into 16 bits (2 · 127 · 128), and so do the sums of their low bytes and of their high bytes, so that
-/// compilers use 16-bit vectors for the whole loop. Not inlined, so that this loop is optimised alone.
+/// compilers use 16-bit vectors for the whole loop. Not inlined, so that the loop is optimised separately.
 #[inline(never)]
 fn dot_pair(vector: &[i16], rows: &[i16]) -> [i32; 2] {
     let (first, second) = rows.split_at(vector.len());

@@ -1,7 +1,7 @@
 //! Multiplication with AVX2, and with AVX-512 VNNI.
 //!
-//! The only place with `unsafe`: it calls functions with target features that were detected at run time, and converts
-//! between registers and arrays.
+//! The only module with `unsafe`, for calls of functions with target features that were detected at run time, and for
+//! conversions between registers and arrays.
 
 #![allow(unsafe_code, reason = "functions for certain processors; each place says why it is sound")]
 
@@ -12,7 +12,7 @@ use super::{Arithmetic, Matrix};
 use crate::forward::{Input, LANES, Transformer, encode};
 use crate::workspace::{Workspace, resize};
 
-/// Vectors per multiplication: with two or four accumulators for each, all registers are in use.
+/// Vectors per multiplication: with two (AVX2) or four (AVX-512) accumulators each, nearly all registers are in use.
 const ROWS: usize = 6;
 
 /// Proof that the processor has AVX2: only [`Avx2::detect`] makes it.
@@ -43,7 +43,7 @@ impl Avx512Vnni {
 
 impl Arithmetic for Avx2 {
     type Activation = i16;
-    /// For sixteen outputs, for each two inputs: `[output][input]`, eight outputs in each half.
+    /// For each block of sixteen outputs and each pair of inputs: `[output][input]`, eight outputs in each half.
     type Weights = Vec<[__m128i; 2]>;
     const ROWS: usize = ROWS;
 
@@ -83,7 +83,7 @@ impl Arithmetic for Avx2 {
 }
 
 impl Arithmetic for Avx512Vnni {
-    /// 128 more than the number: the instruction multiplies unsigned by signed bytes.
+    /// The quantised number plus 128: the instruction multiplies unsigned by signed bytes.
     type Activation = u8;
     type Weights = Avx512Weights;
     const ROWS: usize = ROWS;
@@ -128,13 +128,13 @@ impl Arithmetic for Avx512Vnni {
 
 /// Weights for AVX-512.
 pub(crate) struct Avx512Weights {
-    /// For sixteen outputs, for each four inputs: `[output][input]`.
+    /// For each block of sixteen outputs and each group of four inputs: `[output][input]`.
     panels: Vec<__m512i>,
     /// Excess of each output because 128 was added to every input; subtracted at the end.
     corrections: Vec<[i32; LANES]>,
 }
 
-/// Interleaves the rows of sixteen outputs: for each `INPUTS` inputs the weights of all sixteen, which are `BYTES` bytes.
+/// Interleaves the rows of sixteen outputs: each vector has `INPUTS` weights of each of them, `BYTES` bytes in all.
 fn interleave<const INPUTS: usize, const BYTES: usize, V>(
     rows: &[u8],
     inputs: usize,

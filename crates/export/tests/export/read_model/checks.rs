@@ -1,4 +1,4 @@
-//! What lists, summaries and files say about one filter, compared with what should be in them.
+//! Compares lists, summaries and files of a filter with the expected rows.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use assay_contracts::evaluations::{
 };
 
 use super::fixture::ReadModel;
-use crate::list_order::{compare, ids, place};
+use crate::list_order::{compare, ids, position_of};
 use crate::random_evaluations::satisfies;
 
 impl ReadModel {
-    /// Compares everything that is said about one filter.
+    /// Compares the list, the summary and the file of a random filter with the expected rows.
     pub async fn check(&mut self) -> Result<()> {
         let filters = self.random.filters();
         let (key, descending) = (self.random.choose(SortKey::ALL), self.random.below(2) == 0);
@@ -85,7 +85,7 @@ impl ReadModel {
         }
     }
 
-    /// The groups are those of the values that rows have, each with their number.
+    /// Expects one group for each value of the rows, with the number of its rows.
     fn check_groups(&self, by: &[Dimension], groups: &[Group], rows: &[&EvaluationItem], case: &str) {
         let found: BTreeMap<Option<String>, u64> =
             groups.iter().map(|group| (group.value.clone(), group.measures.count)).collect();
@@ -104,7 +104,7 @@ impl ReadModel {
             if by.len() > 1 {
                 self.check_groups(&by[1..], &group.groups, rows, case);
             }
-            // The filter of the value selects the rows of the group.
+            // A filter by the value selects the rows with this value.
             let Some(value) = &group.value else { continue };
             let filters = EvaluationFilters::parse([(by[0].as_str(), value.clone())]).unwrap();
             let selected = self.rows.values().filter(|row| satisfies(row, &filters)).count();
@@ -113,7 +113,7 @@ impl ReadModel {
         }
     }
 
-    /// From any row of the list, one step to each side, and the number before it.
+    /// Compares the rows before and after a random row, and the number of rows before it.
     async fn check_neighbours(
         &mut self,
         filters: &EvaluationFilters,
@@ -125,9 +125,9 @@ impl ReadModel {
             return Ok(());
         }
         let at = usize::try_from(self.random.below(list.len() as u64))?;
-        let place = Some(place(&list[at], sort));
-        let next = self.page(self.selection(filters, sort, place, false), 1).await?;
-        let before = self.selection(filters, sort, place, true);
+        let position = Some(position_of(&list[at], sort));
+        let next = self.page(self.selection(filters, sort, position, false), 1).await?;
+        let before = self.selection(filters, sort, position, true);
         let previous = self.page(before.clone(), 1).await?;
         let id = |row: Option<&EvaluationItem>| row.map(|row| row.ticket.id);
         assert_eq!(next.first().map(|facts| facts.ticket.ticket_id), id(list.get(at + 1)), "{case}");
@@ -140,7 +140,7 @@ impl ReadModel {
     }
 }
 
-/// Eight steps of half a point with all scores.
+/// Expects eight steps of half a point that count all scores.
 fn check_distribution(
     steps: &[DistributionStep],
     scores: &[ItemScores],
@@ -162,16 +162,16 @@ fn check_distribution(
     assert_eq!(found.iter().map(|(.., count)| count).sum::<u64>(), scores.len() as u64, "{case}");
 }
 
-/// Every reason that occurs, with the charges that it occurs with, most frequent first.
+/// Expects every reason that occurs, with the number of rows of each charge assessment, most frequent first.
 fn check_reasons(found: &[ReasonCount], rows: &[EvaluationItem], case: &str) {
     let mut expected: BTreeMap<ChargeReason, [u64; 5]> = BTreeMap::new();
     for row in rows {
         let charge = row.evaluation.charge.map_or("", |charge| charge.as_str());
-        let of = ["supported", "review", "disputed", "not_applicable"];
+        let assessments = ["supported", "review", "disputed", "not_applicable"];
         for reason in &row.evaluation.charge_reasons {
             let counts = expected.entry(*reason).or_default();
             counts[0] += 1;
-            counts[1 + of.iter().position(|name| *name == charge).unwrap()] += 1;
+            counts[1 + assessments.iter().position(|name| *name == charge).unwrap()] += 1;
         }
     }
     let all: BTreeMap<ChargeReason, [u64; 5]> = found
@@ -188,7 +188,7 @@ fn check_reasons(found: &[ReasonCount], rows: &[EvaluationItem], case: &str) {
     assert!(found.is_sorted_by(|one, other| one.count >= other.count), "{case}");
 }
 
-/// The values of a dimension that a row counts for, by what the documentation of each says.
+/// The values of a dimension that a row counts for, as they are documented.
 fn values_of(dimension: Dimension, row: &EvaluationItem) -> Vec<Option<String>> {
     fn name<T: Named>(value: Option<T>) -> Vec<Option<String>> {
         vec![value.map(|value| value.name().to_owned())]

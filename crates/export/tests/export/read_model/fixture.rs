@@ -1,4 +1,4 @@
-//! A read model, and beside it what should be in it.
+//! A read model, and the rows that it is expected to have.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,15 +21,15 @@ use assay_export::store::{
 };
 use assay_platform::runtime::{new_id, now};
 
-use crate::list_order::place;
+use crate::list_order::position_of;
 use crate::random_evaluations::Random;
 use crate::test_database::TestDatabase;
 
-/// Rows of the organization, beyond which the oldest expire. Fewer tests than the longest one have as many.
-const MOST_ROWS: usize = 600;
+/// Maximum number of rows of the organization: with more, the oldest expire. Only the longest test reaches it.
+const MAX_ROWS: usize = 600;
 
 pub struct ReadModel {
-    /// Keeps the database.
+    /// Owns the database.
     pub test_database: TestDatabase,
     pub exports: Arc<dyn ExportStore>,
     pub work: Arc<dyn WorkStore>,
@@ -37,7 +37,7 @@ pub struct ReadModel {
     pub days: Arc<DayCache>,
     pub organization_id: OrganizationId,
     pub other: OrganizationId,
-    /// What should be there.
+    /// The expected rows.
     pub rows: BTreeMap<TicketId, EvaluationItem>,
     pub random: Random,
 }
@@ -86,6 +86,7 @@ impl ReadModel {
         Ok(self.exports.record_rows(Arc::new(batch), now()).await?)
     }
 
+    /// Updates the expected rows.
     pub fn expect(&mut self, event: &ConversationEvaluated) {
         if event.organization_id != self.organization_id {
             return;
@@ -118,9 +119,10 @@ impl ReadModel {
         Ok(())
     }
 
+    /// Makes one random change.
     pub async fn step(&mut self) -> Result<()> {
-        // More rows make each check slower, and find no more.
-        while self.rows.len() > MOST_ROWS {
+        // More rows make each check slower, and do not find more errors.
+        while self.rows.len() > MAX_ROWS {
             self.expire_some().await?;
         }
         match self.random.below(8) {
@@ -150,7 +152,7 @@ impl ReadModel {
     pub async fn list(&self, filters: &EvaluationFilters, sort: Sort) -> Result<Vec<EvaluationItem>> {
         let mut found: Vec<EvaluationItem> = Vec::new();
         loop {
-            let after = found.last().map(|last| place(last, sort));
+            let after = found.last().map(|last| position_of(last, sort));
             let page = self.page(self.selection(filters, sort, after, false), 7).await?;
             let is_last = page.len() < 7;
             found.extend(page.into_iter().map(EvaluationFacts::into_item));
@@ -160,7 +162,7 @@ impl ReadModel {
         }
     }
 
-    /// A part of the list, found as the product finds it: by the ranks in columns where these have all that the filters compare.
+    /// A part of the list, found as the role finds it: by the ranks in columns, if these have all that the filters compare.
     pub async fn page(&self, selection: ListSelection, wanted: u32) -> Result<Vec<EvaluationFacts>> {
         let ListSelection { filters, sort, after, backwards, .. } = selection.clone();
         let between = (0, i64::from(i32::MAX));
@@ -206,14 +208,14 @@ impl ReadModel {
     }
 }
 
-/// Puts at most this many marked days into columns.
+/// Writes the columns of at most this many stale days.
 pub async fn refresh(store: &dyn EvaluationStore, days: u32) -> Result<()> {
     for _ in 0..days {
-        // As if long ago: every marked day is due.
-        let Some(marked) = store.next_stale_day(now().plus_millis(1_000_000), Vec::new()).await? else {
+        // So late that every stale day is due.
+        let Some(stale_day) = store.next_stale_day(now().plus_millis(1_000_000), Vec::new()).await? else {
             break;
         };
-        store.refresh_day(marked, now()).await?;
+        store.refresh_day(stale_day, now()).await?;
     }
     Ok(())
 }

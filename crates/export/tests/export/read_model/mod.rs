@@ -20,17 +20,17 @@ use assay_testkit::on_both_databases;
 pub use self::fixture::{ReadModel, refresh};
 use crate::test_database::number;
 
-/// Filters of one test; `ten_thousand_filters` has as many as its name says.
+/// Filters of an ordinary test; `ten_thousand_filters_agree_on_postgres` checks more.
 const FILTERS: u64 = 400;
 
 async fn lists_summaries_and_files_of_any_filter_agree(mut model: ReadModel) -> Result<()> {
     check_filters(&mut model, FILTERS).await
 }
 
-#[expect(clippy::print_stderr, reason = "the longest run takes a quarter of an hour")]
+#[expect(clippy::print_stderr, reason = "the longest run takes a quarter of an hour: it shows its progress")]
 async fn check_filters(model: &mut ReadModel, count: u64) -> Result<()> {
     for number in 0..count {
-        // More changes in the beginning, so that there are rows.
+        // More changes at the beginning, so that there are rows.
         for _ in 0..if number < 20 { 4 } else { u64::from(number % 4 == 0) } {
             model.step().await?;
         }
@@ -42,7 +42,7 @@ async fn check_filters(model: &mut ReadModel, count: u64) -> Result<()> {
     Ok(())
 }
 
-async fn days_in_columns_have_no_marks_left(mut model: ReadModel) -> Result<()> {
+async fn refreshed_days_are_not_stale(mut model: ReadModel) -> Result<()> {
     model.record(60).await?;
     let database = &model.test_database.database;
     assert!(number(database, "SELECT count(*) FROM stale_days").await? > 0);
@@ -63,8 +63,8 @@ async fn days_in_columns_have_no_marks_left(mut model: ReadModel) -> Result<()> 
     Ok(())
 }
 
-/// Writers, deletions, retention, readers and the task that makes columns run at once, again and again. Meanwhile each answer is one
-/// moment's; afterwards nothing may be missing or counted twice.
+/// Writers, deletions, retention, readers and the task that writes columns run at the same time. Each summary read meanwhile
+/// must be consistent; afterwards no row may be missing or counted twice.
 async fn columns_stay_exact_beside_concurrent_changes(mut model: ReadModel) -> Result<()> {
     for round in 0..5 {
         model.record(20).await?;
@@ -75,10 +75,10 @@ async fn columns_stay_exact_beside_concurrent_changes(mut model: ReadModel) -> R
                 events.iter().map(|event| EvaluationRow::of(new_id(), event)).collect()
             })
             .collect();
-        // Those of earlier rounds and of this one, before and after they arrive.
+        // Tickets of earlier rounds and of this one: some are deleted before they arrive.
         let (oldest, deleted) = (model.rows.keys().nth(3).copied(), model.some_tickets(8));
         let oldest = oldest.unwrap_or(TicketId::min_at(now()));
-        let written = AtomicBool::new(false);
+        let has_ended = AtomicBool::new(false);
         let writing = async {
             let writes = batches.into_iter().map(|batch| model.exports.record_rows(Arc::new(batch), now()));
             futures_util::future::try_join_all(writes).await?;
@@ -101,13 +101,13 @@ async fn columns_stay_exact_beside_concurrent_changes(mut model: ReadModel) -> R
             while model.exports.remove_rows_older_than(model.organization_id, oldest, 1).await? > 0 {}
             anyhow::Ok(())
         };
-        let refreshing = (0..2).map(|_| refresh_until(model.evaluations.as_ref(), &written));
+        let refreshing = (0..2).map(|_| refresh_until(model.evaluations.as_ref(), &has_ended));
         let changing = async {
             tokio::try_join!(writing, deleting, expiring)?;
-            written.store(true, Ordering::Relaxed);
+            has_ended.store(true, Ordering::Relaxed);
             anyhow::Ok(())
         };
-        let reading = model.read_until(&written);
+        let reading = model.read_until(&has_ended);
         tokio::try_join!(changing, futures_util::future::try_join_all(refreshing), reading)?;
         model.rows.retain(|id, _| *id >= oldest && !deleted.contains(id));
         let summary = model.summary(SummaryQuery::default()).await?;
@@ -117,8 +117,8 @@ async fn columns_stay_exact_beside_concurrent_changes(mut model: ReadModel) -> R
     Ok(())
 }
 
-async fn refresh_until(store: &dyn EvaluationStore, written: &AtomicBool) -> Result<()> {
-    while !written.load(Ordering::Relaxed) {
+async fn refresh_until(store: &dyn EvaluationStore, has_ended: &AtomicBool) -> Result<()> {
+    while !has_ended.load(Ordering::Relaxed) {
         refresh(store, 1).await?;
         tokio::task::yield_now().await;
     }
@@ -131,8 +131,8 @@ impl ReadModel {
         (0..count).map(|_| self.random.choose(&known)).collect()
     }
 
-    /// Summaries while rows change: their parts add up, and no ticket counts twice. At least one.
-    async fn read_until(&self, written: &AtomicBool) -> Result<()> {
+    /// Reads summaries while rows change, at least one: their parts add up, and no ticket counts twice.
+    async fn read_until(&self, has_ended: &AtomicBool) -> Result<()> {
         loop {
             let by = vec![Dimension::Status, Dimension::Source];
             let query = SummaryQuery { by, step: Some(Step::Day), ..SummaryQuery::default() };
@@ -144,7 +144,7 @@ impl ReadModel {
             let in_series: u64 = series.iter().flatten().map(|point| point.measures.count).sum();
             assert_eq!([in_groups, within, in_series], [totals.count; 3]);
             assert!(totals.count <= self.rows.len() as u64, "{} of {}", totals.count, self.rows.len());
-            if written.load(Ordering::Relaxed) {
+            if has_ended.load(Ordering::Relaxed) {
                 return Ok(());
             }
         }
@@ -153,7 +153,7 @@ impl ReadModel {
 
 on_both_databases!(ReadModel {
     lists_summaries_and_files_of_any_filter_agree,
-    days_in_columns_have_no_marks_left,
+    refreshed_days_are_not_stale,
     columns_stay_exact_beside_concurrent_changes,
 });
 

@@ -1,4 +1,4 @@
-//! The loop of a worker: claims one job after the other, on events and by polling, for jobs whose event was lost or whose
+//! The loop of a slot: claims one job after the other. Events wake it; polling finds jobs whose event was lost or whose
 //! worker crashed.
 
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use assay_platform::runtime::{new_id, now};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::places::Place;
 use super::run_job::failure_message;
+use super::slot_usage::OccupiedSlot;
 use super::{Worker, millis};
 
-/// Runs jobs, one at a time, until `stop`. A task of `Phase::Consume`. While the clock is wrong no job is claimed: the leases of
+/// Runs jobs, one at a time, until `stop`. A task of `Phase::Consume`. Claims no job while the clock is wrong: leases of
 /// other workers would seem to have expired.
-pub(crate) async fn run_worker(
+pub(crate) async fn run_slot(
     worker: Arc<Worker>,
     clock: Clock,
     wakeup: Arc<Notify>,
@@ -27,9 +27,9 @@ pub(crate) async fn run_worker(
     while !stop.is_cancelled() {
         let claimed = if clock.is_trusted() { worker.claim(grace, &stop).await } else { Ok(None) };
         match claimed {
-            Ok(Some((claim, place))) => {
+            Ok(Some((claim, occupied_slot))) => {
                 worker.run_job(claim, &stop).await;
-                drop(place);
+                drop(occupied_slot);
                 // Events of other jobs may have arrived meanwhile.
                 grace = Duration::ZERO;
                 continue;
@@ -57,10 +57,10 @@ impl Worker {
         &self,
         grace: Duration,
         stop: &CancellationToken,
-    ) -> Result<Option<(Claim, Place)>, DatabaseError> {
-        let turn = stop.run_until_cancelled(self.claims.acquire()).await;
-        let Some(Ok(_turn)) = turn else { return Ok(None) };
-        // The turn may have come with the stop, and after the release of a job.
+    ) -> Result<Option<(Claim, OccupiedSlot)>, DatabaseError> {
+        let permit = stop.run_until_cancelled(self.claim_permit.acquire()).await;
+        let Some(Ok(_permit)) = permit else { return Ok(None) };
+        // The stop signal may have come with the permit: a job that another slot has just released is left to other workers.
         if stop.is_cancelled() {
             return Ok(None);
         }
@@ -71,12 +71,12 @@ impl Worker {
             lease_millis: millis(self.settings.lease),
             pending_before: created_before(now, grace),
             max_attempts: self.settings.max_attempts,
-            except: self.places.full(),
+            except: self.slot_usage.organization_at_limit(),
         };
         let claim = self.store.claim(terms).await?;
         Ok(claim.map(|claim| {
-            let place = self.places.take(claim.organization_id);
-            (claim, place)
+            let occupied_slot = self.slot_usage.occupy(claim.organization_id);
+            (claim, occupied_slot)
         }))
     }
 
