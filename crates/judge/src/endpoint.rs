@@ -47,6 +47,9 @@ pub(crate) enum EndpointError {
     Status { status: u16, code: Option<String>, message: String, retry_after: Option<Duration> },
 }
 
+/// Codes for a prompt longer than the model's context: OpenAI's API and its copies, and llama.cpp's server.
+const CONTEXT_EXCEEDED: [&str; 2] = ["context_length_exceeded", "exceed_context_size_error"];
+
 impl Endpoint {
     pub(crate) fn open(settings: &Settings) -> Result<Self, JudgeConfigError> {
         let http = client_builder()
@@ -111,6 +114,15 @@ impl EndpointError {
             | Self::ConnectionClosed(_) => true,
             Self::Status { status, .. } => matches!(status, 408 | 425 | 429 | 500..=599),
             Self::Tls(_) | Self::TooLarge { .. } | Self::Redirect { .. } => false,
+        }
+    }
+
+    /// Whether it is about this request alone: another conversation may succeed at the same moment.
+    pub(crate) fn is_about_one_request(&self) -> bool {
+        match self {
+            Self::TooLarge { .. } | Self::Status { status: 413, .. } => true,
+            Self::Status { code: Some(code), .. } => CONTEXT_EXCEEDED.contains(&code.as_str()),
+            _ => false,
         }
     }
 

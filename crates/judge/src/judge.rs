@@ -149,7 +149,7 @@ impl Judge {
         let (error, retry_after) = match result {
             Err(error @ NoJudgement::Timeout(_)) => (error, None),
             Err(error @ NoJudgement::Client(ClientError::Endpoint(cause)))
-                if !matches!(cause, EndpointError::TooLarge { .. }) =>
+                if !cause.is_about_one_request() =>
             {
                 (error, cause.retry_after())
             }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use assay_contracts::evaluation::{FallbackReason, ScorerKind};
 use assay_judge::Judge;
 use assay_testkit::stub_judge::{Question, Reply};
+use serde_json::json;
 
 use crate::fixture::{Behaviour, Fixture, SOLVED, config, conversation, good, status};
 
@@ -113,6 +114,20 @@ async fn failing_endpoint_gets_a_cooldown() {
         fixture.assert_fell_back(&SOLVED, &evaluation, FallbackReason::Unavailable);
     }
     assert_eq!(fixture.requests(), 3);
+}
+
+#[tokio::test]
+async fn conversation_longer_than_the_context_starts_no_cooldown() {
+    let too_long = |_: &Question| {
+        let error = json!({"code": "context_length_exceeded", "message": "too many tokens"});
+        Reply::Raw(400, String::new(), json!({"error": error}).to_string())
+    };
+    let fixture = Fixture::with(too_long, |config| config.attempts = 1);
+    for _ in 0..5 {
+        let evaluation = fixture.evaluate(&SOLVED).await;
+        fixture.assert_fell_back(&SOLVED, &evaluation, FallbackReason::Refused);
+    }
+    assert_eq!(fixture.requests(), 5);
 }
 
 #[tokio::test]
