@@ -241,14 +241,15 @@ fn title(subject: &str) -> String {
 }
 
 fn agents(transcript: Option<&TicketTranscript>, evaluation: Option<&Evaluation>) -> String {
+    let tools = evaluation.iter().flat_map(|evaluation| &evaluation.ai_tools);
+    let labels = tools.filter_map(|used| used.ai_tool).map(|tool| ai_tool_label(tool.as_str()));
+    let agents = transcript.iter().flat_map(|transcript| &transcript.agents);
     let mut names: Vec<String> = Vec::new();
-    for used in evaluation.iter().flat_map(|evaluation| &evaluation.ai_tools) {
-        names.extend(used.ai_tool.map(|tool| ai_tool_label(tool.as_str())));
+    for name in labels.chain(agents.map(|agent| agent.name.clone())) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
     }
-    for agent in transcript.iter().flat_map(|transcript| &transcript.agents) {
-        names.push(agent.name.clone());
-    }
-    names.dedup();
     names.join(", ")
 }
 
