@@ -103,7 +103,7 @@ async fn known_key_works_while_the_registry_fails_and_ends_when_revoked() -> Res
     ensure!((2..=5).contains(&look_ups), "{look_ups} renewals in three seconds without a fresh grant");
     services.registry.revoke(&known);
     services.registry.fail(false);
-    let end = Instant::now() + Duration::from_secs(30);
+    let end = Instant::now() + Duration::from_secs(2);
     while list(&gateway, known.reveal()).await?.status() != StatusCode::UNAUTHORIZED {
         ensure!(Instant::now() < end, "the revoked key still works");
         sleep(Duration::from_millis(50)).await;
