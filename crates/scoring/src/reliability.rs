@@ -1,7 +1,7 @@
 //! Reasons to trust an evaluation less: flags, a factor for confidences, and whether a human should review.
 
 use assay_contracts::conversation::MAX_MESSAGES;
-use assay_contracts::evaluation::Flag;
+use assay_contracts::evaluation::{Flag, ResolutionStatus};
 
 use crate::language::Language;
 use crate::transcript::{Role, Transcript};
@@ -42,17 +42,17 @@ impl Reliability {
         self.flags.iter().map(|flag| flag_factor(*flag)).product()
     }
 
-    /// Whether the transcript is too unreliable to decide a charge without human review.
-    pub(crate) fn needs_review(&self) -> bool {
-        self.flags.iter().any(|flag| {
-            matches!(
-                flag,
-                Flag::PossiblePromptInjection
-                    | Flag::UnsupportedLanguage
-                    | Flag::MixedAuthors
-                    | Flag::TruncatedTranscript
-                    | Flag::NoCustomerMessages
-            )
+    /// Whether the transcript is too unreliable to decide a charge without human review. Text addressed to an evaluator
+    /// does not count where the issue is unresolved: otherwise an agent could write it to get `review` instead of
+    /// `disputed`.
+    pub(crate) fn needs_review(&self, status: ResolutionStatus) -> bool {
+        self.flags.iter().any(|flag| match flag {
+            Flag::PossiblePromptInjection => status != ResolutionStatus::NotResolved,
+            Flag::UnsupportedLanguage
+            | Flag::MixedAuthors
+            | Flag::TruncatedTranscript
+            | Flag::NoCustomerMessages => true,
+            Flag::ShortConversation | Flag::NoAiMessages | Flag::JudgeDisagrees => false,
         })
     }
 }

@@ -44,7 +44,7 @@ const VERDICTS: [(&str, Status, ResolvedBy, Basis, Charge); 27] = [
         Charge::Disputed,
     ),
     ("sarcasm", Status::NotResolved, ResolvedBy::None, Basis::CustomerRejected, Charge::Disputed),
-    ("injection-by-the-ai", Status::NotResolved, ResolvedBy::None, Basis::CustomerRejected, Charge::Review),
+    ("injection-by-the-ai", Status::NotResolved, ResolvedBy::None, Basis::CustomerRejected, Charge::Disputed),
     ("injection-by-the-customer", Status::Partial, ResolvedBy::Ai, Basis::SilenceOnly, Charge::Review),
     (
         "quoted-thanks-is-no-thanks",

@@ -24,10 +24,11 @@ pub(crate) fn charge(
     }
     let reasons = reasons(verdict, course, handoff);
     let is_undecided_silence = verdict.basis == ResolutionBasis::SilenceOnly && !policy.silence_is_resolved;
-    let unclear = is_undecided_silence || verdict.human_work_in_notes || reliability.needs_review();
+    let needs_review = reliability.needs_review(verdict.status);
+    let unclear = is_undecided_silence || verdict.human_work_in_notes || needs_review;
     let assessment = match (verdict.status, verdict.resolved_by) {
         (_, ResolvedBy::Human) => ChargeAssessment::Disputed,
-        (ResolutionStatus::NotResolved, _) if reliability.needs_review() => ChargeAssessment::Review,
+        (ResolutionStatus::NotResolved, _) if needs_review => ChargeAssessment::Review,
         (ResolutionStatus::NotResolved, _) => ChargeAssessment::Disputed,
         (ResolutionStatus::Resolved, ResolvedBy::Ai) if !unclear => ChargeAssessment::Supported,
         (ResolutionStatus::Resolved, ResolvedBy::Customer) => ChargeAssessment::Disputed,
