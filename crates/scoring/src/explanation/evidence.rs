@@ -34,7 +34,8 @@ impl<'t, 'a> EvidenceCollector<'t, 'a> {
         let quote = content.get(start..end).filter(|quote| !quote.is_empty())?;
         let message_external_id = item.message.external_id.as_str();
         let author_type = item.message.author.author_type();
-        // The kind is not in the evidence, and ids are unique only per kind: offsets and text must agree, too.
+        // A message and a comment may have the same external id, and evidence does not say which it quotes: offsets and
+        // text must agree, too.
         let known = self.quotes.iter().position(|known| {
             known.start == start
                 && known.end == end
@@ -58,7 +59,7 @@ impl<'t, 'a> EvidenceCollector<'t, 'a> {
 /// The part of a text to be quoted, without outer spaces: at most [`MAX_QUOTE_BYTES`] bytes, cut at a sentence where that
 /// leaves enough of it, else at a word. Only a word that is longer than a quote is cut in the middle.
 fn passage(content: &str, from_the_end: bool) -> (usize, usize) {
-    let (start, end) = own_part(content);
+    let (start, end) = own_part(content, from_the_end);
     let text = content.get(start..end).unwrap_or("");
     if text.len() <= MAX_QUOTE_BYTES {
         return (start, end);
@@ -82,8 +83,8 @@ fn last_part_start(text: &str) -> usize {
 /// Offset at which the first part of a text ends.
 fn first_part_end(text: &str) -> usize {
     let latest = text.floor_char_boundary(MAX_QUOTE_BYTES);
-    let part = text.get(..latest).unwrap_or("");
-    let at_sentence = sentence_ends(part).filter(|at| *at >= MIN_SENTENCE_BYTES).last();
+    let at_sentence =
+        sentence_ends(text).take_while(|at| *at <= latest).filter(|at| *at >= MIN_SENTENCE_BYTES).last();
     let at_word = || word_bounds(text, 1..latest + 1).next_back();
     at_sentence.or_else(at_word).unwrap_or(latest)
 }
@@ -102,12 +103,22 @@ fn word_bounds(text: &str, range: Range<usize>) -> impl DoubleEndedIterator<Item
     })
 }
 
-/// The text without outer spaces, and without the quoted messages and the signature that follow it.
-fn own_part(content: &str) -> (usize, usize) {
-    let own_end = quotes_and_signatures(content).into_iter().next().map_or(content.len(), |(start, _)| start);
-    let own = content.get(..own_end).filter(|own| !own.trim().is_empty()).unwrap_or(content);
-    let start = own.len() - own.trim_start().len();
-    (start, start + own.trim().len())
+/// The first part of the text that is neither a quoted message nor a signature, or the last one, without outer spaces; the
+/// whole text if there is no such part.
+fn own_part(content: &str, last: bool) -> (usize, usize) {
+    let others = quotes_and_signatures(content);
+    let starts = std::iter::once(0).chain(others.iter().map(|(_, end)| *end));
+    let ends = others.iter().map(|(start, _)| *start).chain([content.len()]);
+    let mut own = starts.zip(ends).filter_map(|(start, end)| {
+        let part = content.get(start..end)?;
+        let from = start + part.len() - part.trim_start().len();
+        (!part.trim().is_empty()).then(|| (from, from + part.trim().len()))
+    });
+    let found = if last { own.last() } else { own.next() };
+    found.unwrap_or_else(|| {
+        let from = content.len() - content.trim_start().len();
+        (from, from + content.trim().len())
+    })
 }
 
 /// Offsets after marks that end a sentence. A full stop within an address or a number does not end one.
@@ -138,6 +149,24 @@ mod tests {
         assert_eq!(quoted("  No, that did not fix it! \n", true), "No, that did not fix it!");
         assert_eq!(quoted("It works.\n\nKind regards,\nAnn", true), "It works.");
         assert_eq!(quoted("> only a quote", false), "> only a quote");
+    }
+
+    #[test]
+    fn quoted_messages_are_left_out() {
+        let between = "Hello,\n> Please restart it\nDid that, still broken.\n> It is fixed now.\n";
+        assert_eq!(quoted(between, true), "Did that, still broken.");
+        assert_eq!(quoted(between, false), "Hello,");
+        assert_eq!(quoted("> It is fixed now.\nNo, it is not.", true), "No, it is not.");
+        assert_eq!(quoted("No, it is not.\n\n> It is fixed now.", true), "No, it is not.");
+    }
+
+    #[test]
+    fn number_is_not_cut_at_its_point() {
+        let start = "a".repeat(60) + ". ";
+        let text =
+            start.clone() + &"b".repeat(MAX_QUOTE_BYTES - start.len() - 3) + " 2.5 and more of the same";
+        assert_eq!(text.as_bytes()[MAX_QUOTE_BYTES - 1], b'.');
+        assert!(!quoted(&text, false).ends_with("2."), "{}", quoted(&text, false));
     }
 
     #[test]
