@@ -67,19 +67,22 @@ const MAX_REFERENCE_LENGTH: usize = 12;
 /// The text as a browser would show it.
 pub fn text_of(html: &str) -> String {
     let mut text = Text::default();
-    let mut links: Vec<(String, usize)> = Vec::new();
+    // A link ends where the next one begins.
+    let mut link: Option<(String, usize)> = None;
+    // Until the first tag whose quotes do not close: looking for the end of each of them would take quadratic time.
+    let mut quotes_close = true;
     let mut rest = html;
-    // No tag ends after it. Searching for the end of a tag at every `<` would take quadratic time.
+    // A `<` after the last `>` begins no tag: without this check every one of them would be searched to the end of the text.
     let last_end = html.rfind('>');
     while let Some(at) = rest.find('<') {
         text.add(&rest[..at]);
         rest = &rest[at..];
         if let Some(comment) = rest.strip_prefix("<!--") {
-            rest = comment.split_once("-->").map_or("", |(_, behind)| behind);
+            rest = comment.split_once("-->").map_or("", |(_, after)| after);
             continue;
         }
         let may_be_tag = last_end > Some(html.len() - rest.len());
-        let Some(tag) = may_be_tag.then(|| Tag::parse(rest)).flatten() else {
+        let Some(tag) = may_be_tag.then(|| Tag::parse(rest, &mut quotes_close)).flatten() else {
             // A lone bracket, as in "a < b".
             text.add("<");
             rest = &rest[1..];
@@ -89,11 +92,11 @@ pub fn text_of(html: &str) -> String {
         match (tag.name.as_str(), tag.is_end) {
             (name, false) if HIDDEN.contains(&name) => rest = skip_past_end_tag(rest, name),
             ("br", _) => text.break_line(),
-            ("a", false) => links.push((tag.attribute("href").unwrap_or_default(), text.written.len())),
-            ("a", true) => {
-                if let Some((address, begin)) = links.pop() {
+            ("a", is_end) => {
+                if let Some((address, begin)) = link.take() {
                     text.add_link_target(&address, begin);
                 }
+                link = (!is_end).then(|| (tag.attribute("href").unwrap_or_default(), text.written.len()));
             }
             ("img", _) => text.add(
                 &tag.attribute("alt")
@@ -191,14 +194,17 @@ struct Tag<'a> {
 }
 
 impl<'a> Tag<'a> {
-    fn parse(html: &'a str) -> Option<Self> {
+    /// `quotes_close` becomes false at a tag whose quotes do not close; brackets in quotes end tags from there on.
+    fn parse(html: &'a str, quotes_close: &mut bool) -> Option<Self> {
         let inside = html.strip_prefix('<')?;
         let is_end = inside.starts_with('/');
         let named = if is_end { &inside[1..] } else { inside };
         if !named.starts_with(|first: char| first.is_ascii_alphabetic() || first == '!' || first == '?') {
             return None;
         }
-        let length = end_of_tag(html)?;
+        let in_quotes = quotes_close.then(|| end_of_tag(html)).flatten();
+        *quotes_close &= in_quotes.is_some();
+        let length = in_quotes.or_else(|| html.find('>').map(|at| at + 1))?;
         let content = &html[..length - 1][1 + usize::from(is_end)..];
         let name_length = content.find(|c: char| c.is_whitespace() || c == '/').unwrap_or(content.len());
         let (name, attributes) = content.split_at(name_length);
@@ -207,12 +213,12 @@ impl<'a> Tag<'a> {
 
     fn attribute(&self, wanted: &str) -> Option<String> {
         let mut rest = self.attributes;
-        while let Some((before, behind)) = rest.split_once('=') {
+        while let Some((before, after)) = rest.split_once('=') {
             let name = before.split_whitespace().next_back().unwrap_or_default();
-            let behind = behind.trim_start();
-            let (value, next) = match behind.chars().next() {
-                Some(quote @ ('"' | '\'')) => behind[1..].split_once(quote).unwrap_or((&behind[1..], "")),
-                _ => behind.split_once(char::is_whitespace).unwrap_or((behind, "")),
+            let after = after.trim_start();
+            let (value, next) = match after.chars().next() {
+                Some(quote @ ('"' | '\'')) => after[1..].split_once(quote).unwrap_or((&after[1..], "")),
+                _ => after.split_once(char::is_whitespace).unwrap_or((after, "")),
             };
             if name.eq_ignore_ascii_case(wanted) {
                 return Some(decoded(value).trim().to_owned());
@@ -223,7 +229,7 @@ impl<'a> Tag<'a> {
     }
 }
 
-/// Length of the tag. Brackets in quoted attributes do not end it.
+/// Length of the tag. Brackets in quoted attributes do not end it; none if a quote does not close.
 fn end_of_tag(html: &str) -> Option<usize> {
     let mut quote = None;
     for (at, byte) in html.bytes().enumerate() {
@@ -234,8 +240,7 @@ fn end_of_tag(html: &str) -> Option<usize> {
             _ => {}
         }
     }
-    // An unclosed quote: the next bracket ends the tag.
-    html.find('>').map(|at| at + 1)
+    None
 }
 
 fn skip_past_end_tag<'a>(html: &'a str, name: &str) -> &'a str {
@@ -243,7 +248,7 @@ fn skip_past_end_tag<'a>(html: &'a str, name: &str) -> &'a str {
     let at =
         html.as_bytes().windows(end.len()).position(|window| window.eq_ignore_ascii_case(end.as_bytes()));
     // The end tag starts with an ASCII character, so this is a character boundary.
-    at.and_then(|at| html[at..].split_once('>')).map_or("", |(_, behind)| behind)
+    at.and_then(|at| html[at..].split_once('>')).map_or("", |(_, after)| after)
 }
 
 /// Resolves character references; unknown ones are kept.
@@ -306,6 +311,11 @@ mod tests {
             ("<a href='https://x.example/'>https://x.example</a>", "https://x.example"),
             ("<a href=\"mailto:a@x.example\">a@x.example</a>", "a@x.example"),
             ("<img src=\"x\" alt=\"A > B\"> below", "[image: A > B] below"),
+            (
+                "<a href=http://x.example>one<a href=http://y.example>two</a></a>",
+                "one (http://x.example)two (http://y.example)",
+            ),
+            ("<b title=\"open>still</b> <i title='A > B'>shown</i>", "still B'>shown"),
             ("<img src=x>", "[image]"),
             ("a < b and 3<4 & 5 &unknown; &#65;&#x42;&#0;", "a < b and 3<4 & 5 &unknown; AB&#0;"),
             ("<style>p { color: red }</style><p>x</p><SCRIPT>alert(1)</Script>y", "x\ny"),
@@ -343,6 +353,8 @@ mod tests {
             "<",
             "<a",
             "<a \"",
+            "<a \"> \"",
+            "<a b=\"> \"",
             "&",
             "<style></style>",
             "<!--",
@@ -357,5 +369,6 @@ mod tests {
                 text_of(&(piece.repeat(1_000_000 / piece.len()) + end));
             }
         }
+        text_of(&("<a href=http://x>y".repeat(30_000) + &"</a>".repeat(30_000)));
     }
 }
