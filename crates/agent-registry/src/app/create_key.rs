@@ -46,7 +46,7 @@ pub async fn create(database: &Database, new: CreateKey) -> Result<CreatedKey, C
     create_in_organization(store::open(database).as_ref(), owner, new.name, new.scopes, new.expires_at).await
 }
 
-/// Creates a key in an organization: in one by its name, which is created when it does not exist, or in that of a caller.
+/// Creates a key for `owner`. An organization given by its name is created when it does not exist.
 ///
 /// # Errors
 /// [`CreateKeyError`]; nothing is stored then.

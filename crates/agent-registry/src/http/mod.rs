@@ -23,10 +23,11 @@ use crate::app::record_key_use::KeyUses;
 use crate::domain::{DefaultRetention, SessionLimits};
 use crate::store::Store;
 
-/// Of requests of clients. The gateway has the same limit.
+/// Limits of a body that the gateway passes on from a client. The gateway refuses larger ones itself.
 const BODY_LIMITS: BodyLimits = BodyLimits { max_bytes: SMALL_BODY, deadline: Duration::from_secs(10) };
 
-/// Of calls of services: the longest is that of ingest for the authors of an import.
+/// Limits of a body that a service wrote. The largest is that of `/agents/find`, with which ingest looks up the authors of
+/// an import.
 const CALL_LIMITS: BodyLimits = BodyLimits { max_bytes: 1024 * 1024, ..BODY_LIMITS };
 
 /// Shared state of the handlers.
@@ -63,7 +64,7 @@ pub fn configure(app: &mut ServiceConfig, services: Data<Services>, auth: Servic
     );
 }
 
-/// The body of a call of a service.
+/// Reads and parses a body that a service wrote.
 async fn read_as<T: DeserializeOwned>(request: &HttpRequest, payload: Payload) -> Result<T, WebError> {
     let body = read_body(request, payload, CALL_LIMITS).await?;
     serde_json::from_slice(&body)

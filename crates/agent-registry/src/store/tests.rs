@@ -1,4 +1,4 @@
-//! When sessions and sign-in links end, at moments of the tests' choice.
+//! When sessions and sign-in links end. The tests pass the time to the store.
 
 use anyhow::{Context as _, Result};
 use assay_contracts::ids::OrganizationId;
@@ -18,7 +18,7 @@ const LIMITS: SessionLimits = SessionLimits { idle_millis: 60_000, total_millis:
 
 on_both_databases! { Sessions {
     session_ends_when_it_is_not_used,
-    session_in_use_ends_after_its_longest_time,
+    session_in_use_ends_after_its_total_time,
     session_ends_when_its_key_expires,
     sign_in_link_ends_after_an_hour,
 } }
@@ -39,7 +39,7 @@ impl Sessions {
         Self::of(ServiceDatabase::postgres(SCHEMA, MIGRATIONS).await?).await
     }
 
-    /// With an organization, which has a key without an end.
+    /// With an organization and a key that does not expire.
     async fn of(service_database: ServiceDatabase) -> Result<Self> {
         let database = service_database.open(SCHEMA)?;
         let began = now();
@@ -69,7 +69,7 @@ impl Sessions {
         Ok(SignIn::Key { id, organization_id: self.organization_id })
     }
 
-    /// Begins a session, and returns its token.
+    /// Begins a session and returns the hash of its token; `None` when the sign-in is refused.
     async fn begin(&self, sign_in: SignIn, at: Timestamp) -> Result<Option<TokenHash>> {
         let token = RandomToken::generate()?.hash();
         let expires_at = at.plus_millis(LIMITS.total_millis);
@@ -108,7 +108,7 @@ async fn session_ends_when_it_is_not_used(test: Sessions) -> Result<()> {
     Ok(())
 }
 
-async fn session_in_use_ends_after_its_longest_time(test: Sessions) -> Result<()> {
+async fn session_in_use_ends_after_its_total_time(test: Sessions) -> Result<()> {
     let key = test.key(None).await?;
     let token = test.begin(key, test.began).await?.context("refused")?;
     let last = test.began.plus_millis(LIMITS.total_millis - 1);

@@ -64,7 +64,7 @@ impl TestApp {
         Ok(Self { database, bus, tasks, tokens, http, address, _service_database: service_database })
     }
 
-    /// A new organization with a key with all scopes but `admin`.
+    /// A new organization and its key, which has the default scopes: all but `console` and `admin`.
     pub async fn new_credentials(&self) -> Result<Credentials> {
         self.credentials_of(&random_name("organization")?).await
     }

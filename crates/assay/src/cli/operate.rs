@@ -65,7 +65,8 @@ pub enum KeysCommand {
         #[command(flatten)]
         location: RegistryLocation,
     },
-    /// Revoke a key by its id. It stops working within half a minute.
+    /// Revoke a key by its id. It stops working within half a minute, or a minute while agent-registry does
+    /// not answer.
     Revoke {
         /// Id of the key, as in the list.
         id: String,

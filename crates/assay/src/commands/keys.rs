@@ -44,17 +44,19 @@ pub async fn run(command: KeysCommand) -> Result<()> {
 async fn create(database: Database, new: CreateKey) -> Result<()> {
     let created = keys::create(&database, new).await?;
     writeln!(stdout(), "{}", created.key.reveal())?;
-    writeln!(stderr(), "created key {}; it is not shown again", created.id)?;
+    writeln!(stderr(), "created the key with the id {}; the key itself is not shown again", created.id)?;
     Ok(())
 }
 
 async fn list(database: Database, organization: Option<OrganizationName>, json: bool) -> Result<()> {
+    let is_of_one = organization.is_some();
     let records = keys::list(&database, organization).await?;
     let now = now();
     let text = if json { as_json(&records, now)? } else { as_table(&records, now) };
     stdout().write_all(text.as_bytes())?;
     if records.len() as i64 >= keys::MAX_LISTED_KEYS {
-        writeln!(stderr(), "only the newest {} keys are listed: give --organization", keys::MAX_LISTED_KEYS)?;
+        let advice = if is_of_one { "" } else { ": give --organization" };
+        writeln!(stderr(), "at most the newest {} keys are listed{advice}", keys::MAX_LISTED_KEYS)?;
     }
     Ok(())
 }
@@ -96,7 +98,10 @@ fn as_json(records: &[KeyRecord], now: Timestamp) -> Result<String> {
 async fn revoke(database: Database, id: &str) -> Result<()> {
     let key_id = id.parse().with_context(|| format!("`{id}`; `assay keys list` shows the ids"))?;
     match keys::revoke(&database, key_id).await? {
-        Revocation::Revoked => writeln!(stderr(), "revoked; gateways may accept it for half a minute more")?,
+        Revocation::Revoked => writeln!(
+            stderr(),
+            "revoked; gateways may accept it for half a minute more, or a minute while agent-registry does not answer"
+        )?,
         Revocation::AlreadyRevoked(at) => writeln!(stderr(), "was revoked at {at}")?,
         Revocation::Unknown => bail!("there is no key with the id {id}; `assay keys list` shows the ids"),
     }

@@ -45,7 +45,7 @@ pub(super) fn create(
     Ok(StoreAgentOutcome::Created)
 }
 
-/// Both kinds of ids are unique: no more agents than ids can be found. Two branches, each with an index; `UNION` removes the
+/// No limit: ids and external ids are unique, so no more agents than ids are found. Two branches, each with an index; `UNION` removes the
 /// duplicates.
 pub(super) fn find(
     connection: &mut Connection,
