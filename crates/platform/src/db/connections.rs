@@ -107,7 +107,7 @@ impl Connections {
             if !self.needs_validation(&connection) || self.validate(&mut connection) {
                 return Ok(connection);
             }
-            // The pool drops the broken connection, so this loop ends when no old one is left.
+            // The pool drops the broken connection; the next one is another, at last a new one.
         }
     }
 
@@ -118,7 +118,10 @@ impl Connections {
             timeout = timeout.min(OUTAGE_CONNECT_TIMEOUT);
         }
         let connected = self.pool.get_timeout(timeout.max(Duration::from_millis(1)));
-        lock(&self.state).connect_failed_at = connected.is_err().then(Instant::now);
+        // A call that had no time left says nothing about the server.
+        if connected.is_ok() || timeout >= OUTAGE_CONNECT_TIMEOUT {
+            lock(&self.state).connect_failed_at = connected.is_err().then(Instant::now);
+        }
         if connected.is_err() {
             self.metrics.count_unavailable();
         }
@@ -133,7 +136,8 @@ impl Connections {
 
     /// Runs `SELECT 1`; a connection that fails it is dropped by the pool. Required after failed work: diesel does not
     /// detect a connection that broke before a statement was prepared on it, and the pool is last-in first-out, so it
-    /// would hand out the same broken connection again. Bounded by the statement timeout.
+    /// would hand out the same broken connection again. The server bounds it by the statement timeout; without an answer the
+    /// call becomes overdue.
     pub(super) fn validate(&self, connection: &mut PooledConnection<Manager>) -> bool {
         // Not a prepared statement, for the same reason.
         let result = connection.batch_execute("SELECT 1");
