@@ -9,7 +9,7 @@ use assay_contracts::ids::{AgentId, EvaluationId, OrganizationId, TicketId};
 use assay_contracts::ticket::MAX_SUBJECT_CHARS;
 use assay_contracts::time::Timestamp;
 
-use super::csv::Facts;
+use super::csv::EventFields;
 use super::facets::{self, Facets};
 
 /// Facts of the ticket: the same for all of its evaluations.
@@ -56,7 +56,7 @@ pub struct EvaluationFacts {
 
 impl EvaluationFacts {
     pub fn of(event: &ConversationEvaluated) -> Self {
-        let facts = Facts::of(event);
+        let facts = EventFields::of(event);
         let status = match facts.evaluation {
             None => ResultStatus::Failed,
             Some(_) if facts.axis().is_some() => ResultStatus::Scored,
@@ -168,7 +168,7 @@ impl Scores {
     }
 }
 
-fn scores(facts: &Facts<'_>) -> Option<Scores> {
+fn scores(facts: &EventFields<'_>) -> Option<Scores> {
     let (axis, dimensions) = (facts.axis()?, facts.dimensions()?);
     Some(Scores {
         axis: axis.score,

@@ -101,7 +101,7 @@ impl LineSink {
     /// When the version is newer than this release, or the receiver was dropped.
     pub fn push(&mut self, kind: ExportKind, version: i16, line: &str) -> Result<(), SnapshotError> {
         if self.line_ending.0 != version {
-            self.line_ending = (version, csv::line_ending(kind, version)?);
+            self.line_ending = (version, csv::padding_and_line_end(kind, version)?);
         }
         let bytes = line.len() + self.line_ending.1.len();
         // Growing a chunk would copy it and double its memory.

@@ -156,8 +156,9 @@ pub trait ExportStore: Send + Sync {
     /// Removes a batch of expired inbox entries and idempotency records; returns the count.
     async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError>;
 
-    /// Skips the missing sequences before a range that arrived before `cutoff`, and those up to the target of an export created
-    /// before `cutoff`; returns the skipped ranges.
+    /// Skips sequences that have been missing for too long: those below a sequence that arrived before `cutoff`, and those up
+    /// to the target of an export created before `cutoff`. Returns the skipped ranges; some sequences of a range may have
+    /// arrived.
     async fn skip_missing_sequences(&self, cutoff: Timestamp)
     -> Result<Vec<SkippedSequences>, DatabaseError>;
 

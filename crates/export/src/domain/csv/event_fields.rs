@@ -1,17 +1,17 @@
-//! Typed access to the event, for the columns.
+//! Typed access to the fields of an event, for CSV columns and for the facts of lists.
 
 use assay_contracts::evaluation::{Axis, Confidence, Dimensions, Evaluation, HandoffRequester};
 use assay_contracts::event::{ConversationEvaluated, EvaluationOutcome, TicketFacts};
 
-/// One evaluated conversation.
+/// The event of one evaluation, successful or failed.
 #[derive(Clone, Copy)]
-pub struct Facts<'e> {
+pub struct EventFields<'e> {
     pub event: &'e ConversationEvaluated,
     /// `None` when the evaluation failed.
     pub evaluation: Option<&'e Evaluation>,
 }
 
-impl<'e> Facts<'e> {
+impl<'e> EventFields<'e> {
     pub fn of(event: &'e ConversationEvaluated) -> Self {
         let evaluation = match &event.outcome {
             EvaluationOutcome::Evaluated { evaluation } => Some(evaluation.as_ref()),
@@ -59,7 +59,7 @@ impl<'e> Facts<'e> {
         Some(self.evaluation?.handoff.requested_by == Some(HandoffRequester::Customer))
     }
 
-    /// Distinct ids of the messages cited by the signals of AXIS, strongest signal first.
+    /// Distinct ids of the messages cited by the signals of AXIS: dimension by dimension, in each the strongest signal first.
     pub fn axis_evidence(&self) -> Option<Vec<&'e str>> {
         let evaluation = self.evaluation?;
         let signals = self.dimensions().into_iter().flat_map(|dimensions| {

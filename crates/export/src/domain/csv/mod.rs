@@ -6,28 +6,28 @@
 mod audit;
 mod axis;
 mod columns;
-mod facts;
+mod event_fields;
 mod line;
 
 use assay_contracts::event::ConversationEvaluated;
 use assay_contracts::export::ExportKind;
 
 use self::columns::Column;
-pub use self::facts::Facts;
+pub use self::event_fields::EventFields;
 use self::line::Line;
 
 /// Line terminator (RFC 4180, section 2, rule 1).
 pub const LINE_END: &str = "\r\n";
 
-/// Version of the columns that [`render`] writes. Append columns, append their number to the histories below, and
-/// raise this by one.
+/// Version of the columns that [`render`] writes. To add columns: append them, append the new total to
+/// the histories below, and raise this by one.
 pub const COLUMNS_VERSION: i16 = 1;
 
 /// How many columns each version had; version 1 first.
 const AXIS_HISTORY: [usize; COLUMNS_VERSION as usize] = [43];
 const AUDIT_HISTORY: [usize; COLUMNS_VERSION as usize] = [43];
 
-/// A line of a newer release.
+/// A column version that this release does not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("columns of version {0} are unknown to this release, which knows versions 1 to {COLUMNS_VERSION}")]
 pub struct UnknownColumns(pub i16);
@@ -46,17 +46,17 @@ pub fn header(kind: ExportKind) -> String {
 /// The line of an evaluation, without its terminator.
 pub fn render(kind: ExportKind, event: &ConversationEvaluated) -> String {
     let (ticket, specific) = parts(kind);
-    let facts = Facts::of(event);
-    append_cells(specific, &facts, append_cells([ticket], &facts, Line::with_capacity(LINE_BYTES))).finish()
+    let fields = EventFields::of(event);
+    append_cells(specific, &fields, append_cells([ticket], &fields, Line::with_capacity(LINE_BYTES))).finish()
 }
 
 /// The lines of an evaluation in both kinds of file, `axis` and `resolution_audit`, without terminators. The
 /// common leading columns are rendered once.
 pub fn render_both(event: &ConversationEvaluated) -> [String; 2] {
-    let facts = Facts::of(event);
-    let common = append_cells([&columns::TICKET[..]], &facts, Line::with_capacity(LINE_BYTES));
+    let fields = EventFields::of(event);
+    let common = append_cells([&columns::TICKET[..]], &fields, Line::with_capacity(LINE_BYTES));
     [ExportKind::Axis, ExportKind::ResolutionAudit]
-        .map(|kind| append_cells(parts(kind).1, &facts, common.clone()).finish())
+        .map(|kind| append_cells(parts(kind).1, &fields, common.clone()).finish())
 }
 
 /// Initial capacity; most lines are shorter.
@@ -65,11 +65,11 @@ const LINE_BYTES: usize = 960;
 /// Appends the cells of these columns.
 fn append_cells(
     parts: impl IntoIterator<Item = &'static [Column]>,
-    facts: &Facts<'_>,
+    fields: &EventFields<'_>,
     mut line: Line,
 ) -> Line {
     for column in parts.into_iter().flatten() {
-        (column.write)(facts, &mut line);
+        (column.write)(fields, &mut line);
     }
     line
 }
@@ -78,7 +78,7 @@ fn append_cells(
 ///
 /// # Errors
 /// When `version` is newer than this release.
-pub fn line_ending(kind: ExportKind, version: i16) -> Result<String, UnknownColumns> {
+pub fn padding_and_line_end(kind: ExportKind, version: i16) -> Result<String, UnknownColumns> {
     let history: &[usize] = match kind {
         ExportKind::Axis => &AXIS_HISTORY,
         ExportKind::ResolutionAudit => &AUDIT_HISTORY,
@@ -155,9 +155,9 @@ mod tests {
 
     #[test]
     fn line_of_a_newer_version_is_refused() {
-        assert_eq!(line_ending(ExportKind::Axis, COLUMNS_VERSION).as_deref(), Ok("\r\n"));
+        assert_eq!(padding_and_line_end(ExportKind::Axis, COLUMNS_VERSION).as_deref(), Ok("\r\n"));
         for version in [-1, 0, COLUMNS_VERSION + 1] {
-            assert_eq!(line_ending(ExportKind::Axis, version), Err(UnknownColumns(version)));
+            assert_eq!(padding_and_line_end(ExportKind::Axis, version), Err(UnknownColumns(version)));
         }
     }
 }
