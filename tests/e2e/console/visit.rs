@@ -110,8 +110,9 @@ pub fn run_rules(rules: &[Rule]) -> Result<()> {
             }
             cases.check(name, outcome);
         }
-        visit.browser.close().await?;
-        cases.finish()
+        let closed = visit.browser.close().await;
+        cases.finish()?;
+        closed
     });
     if outcome.is_err() {
         stack.show_logs();

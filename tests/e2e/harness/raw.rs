@@ -31,7 +31,8 @@ impl RawConnection {
         Ok(self.writer.write_all(bytes).await?)
     }
 
-    /// Sends `chunk` repeatedly until an answer begins or the connection breaks. Returns the number of bytes sent.
+    /// Sends `chunk` repeatedly, at most `at_most` bytes in all, until an answer begins; returns the number of bytes sent. An
+    /// error when the connection breaks first.
     pub async fn send_until_answered(&mut self, chunk: &[u8], at_most: usize) -> Result<usize> {
         let mut sent = 0;
         // A chunk may be written partially.

@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 
 use crate::harness::{Api, Cases, Stack, conversation, edited, set, unset};
 
+/// Scores are rounded to one decimal; a little more for the arithmetic of floating point.
+const HALF_A_STEP: f64 = 0.0501;
+
 /// The shape of the responses.
 pub async fn run(stack: &Stack) -> Result<()> {
     let api = stack.api()?;
@@ -110,7 +113,7 @@ async fn scored(api: &Api) -> Result<()> {
         sum += score;
     }
     let score = axis["score"].as_f64().context("axis score")?;
-    ensure!((score - sum / 3.0).abs() < 0.0501, "{score} is not the mean of {axis}");
+    ensure!((score - sum / 3.0).abs() < HALF_A_STEP, "{score} is not the mean of {axis}");
     evidence_is_quoted(&evaluation)?;
     let members: BTreeSet<&str> =
         evaluation.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();

@@ -93,8 +93,8 @@ async fn check_transcript(visit: &mut Visit, id: &str) -> Result<()> {
     distinct.sort();
     distinct.dedup();
     ensure!(distinct.len() == ids.len(), "an id is there twice: {ids:?}");
-    let forged: Vec<String> = browser.all(".ref", "it.getAttribute('href')").await?;
-    ensure!(forged.iter().all(|href| href.starts_with('#')), "{forged:?}");
+    let hrefs: Vec<String> = browser.all(".ref", "it.getAttribute('href')").await?;
+    ensure!(hrefs.iter().all(|href| href.starts_with('#')), "{hrefs:?}");
     Ok(())
 }
 

@@ -14,7 +14,7 @@ use crate::report::Report;
 pub struct Latencies(BTreeMap<String, Vec<f64>>);
 
 impl Latencies {
-    /// `repeats` rounds over all addresses of the API.
+    /// Requests each of these paths of the API `repeats` times.
     pub async fn of_paths(cluster: &Cluster, paths: &[String], repeats: usize) -> Result<Self> {
         let mut this = Self::default();
         for _ in 0..repeats {
@@ -25,7 +25,7 @@ impl Latencies {
         Ok(this)
     }
 
-    /// Lists page by page, up to `pages` of each.
+    /// Requests up to `pages` pages of each list, by following its cursors.
     pub async fn of_pages(cluster: &Cluster, lists: &[String], pages: usize) -> Result<Self> {
         let mut this = Self::default();
         for list in lists {
@@ -69,6 +69,6 @@ impl Latencies {
 
 fn percentile(mut values: Vec<f64>, share: f64) -> f64 {
     values.sort_by(f64::total_cmp);
-    let index = (values.len() as f64 * share) as usize;
+    let index = ((values.len() as f64 * share).ceil() as usize).saturating_sub(1);
     values.get(index.min(values.len().saturating_sub(1))).copied().unwrap_or_default()
 }
