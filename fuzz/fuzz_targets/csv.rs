@@ -1,6 +1,6 @@
 //! Any texts of customers in an exported file: a CSV reader reads them back, and a spreadsheet runs none of them.
 //!
-//! An input is texts behind separators (U+001E).
+//! An input is a list of texts, separated by U+001E.
 
 #![no_main]
 
@@ -113,7 +113,7 @@ fn texts_are_kept<'r>(kind: ExportKind, event: &ConversationEvaluated, cell: imp
     }
 }
 
-/// As it was, or behind the mark that makes it a text.
+/// The cell holds the text unchanged, or after a `'` when a spreadsheet would take it for a formula.
 fn reads_as(cell: &str, text: &str) {
     let guard = if text.starts_with(FORMULA_STARTS) { "'" } else { "" };
     assert_eq!(cell, format!("{guard}{text}"));

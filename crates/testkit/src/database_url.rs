@@ -48,7 +48,7 @@ impl DatabaseUrl {
         Ok(Self(url))
     }
 
-    /// The password in the URL, empty when it has none.
+    /// The password as it stands in the URL (percent-encoded), empty when it has none.
     pub(crate) fn password(&self) -> &str {
         self.0.password().unwrap_or_default()
     }

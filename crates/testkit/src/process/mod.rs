@@ -1,6 +1,6 @@
 //! Supervised child processes. One thread per child spawns it, waits for it and reaps it.
 //!
-//! One thread per child, because the kernel sends the parent death signal when the *thread* that spawned the child ends,
+//! The thread stays, because the kernel sends the parent death signal when the *thread* that spawned the child ends,
 //! and because a server must be reaped before it can be restarted after `kill -9`.
 
 mod spec;
@@ -130,7 +130,8 @@ impl Process {
         *exit
     }
 
-    /// Sends `signal`, waits for at most `grace`, then kills. Returns once the process is reaped.
+    /// Sends `signal`, waits for at most `grace`, then kills. Returns once the process is reaped, or ten
+    /// seconds after the kill.
     pub fn stop(&self, signal: Signal, grace: Duration) {
         self.signal(signal);
         if self.wait(grace).is_none() {

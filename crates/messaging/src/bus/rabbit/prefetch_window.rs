@@ -11,7 +11,8 @@ use crate::bus::MAX_IN_FLIGHT_BYTES;
 
 /// With one message at a time the handler would idle until the next one arrives.
 const MIN_MESSAGES: usize = 2;
-/// Maximum bytes of unacked messages. Their unpacked events take twice as much memory.
+/// Bytes of unacked messages that the window aims at; it shrinks above twice as many. Their unpacked events take twice as
+/// much memory.
 const MAX_BYTES: usize = MAX_IN_FLIGHT_BYTES;
 /// Maximum growth in one resize, because a burst of large messages may follow small ones.
 const GROWTH_FACTOR: usize = 4;

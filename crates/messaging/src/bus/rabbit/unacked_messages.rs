@@ -42,7 +42,7 @@ impl UnackedMessages {
     pub(super) fn settle(&mut self, tags: &[u64]) -> Vec<(u64, bool)> {
         let mut settled = BTreeSet::new();
         for tag in tags {
-            // An unknown tag was requeued; none of its events was dispatched.
+            // Does not happen: only messages of which no event was dispatched are requeued.
             let Some(events) = self.messages.get_mut(tag) else { continue };
             events.pending -= 1;
             self.counts.pending -= 1;
