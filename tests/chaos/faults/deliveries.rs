@@ -18,10 +18,11 @@ use crate::cluster::{LIMIT, To};
 
 /// The exchange of the default namespace.
 const EXCHANGE: &str = "assay.events";
-/// The consumer is killed after this many commits: few, because a busy core evaluates fewer than ten conversations a second.
-/// If they take longer than [`FREEZE_TIME`], its link is healed for [`HEALTHY_TIME`] before the next attempt.
-const COMMITS: u64 = 5;
-const FREEZE_TIME: Duration = Duration::from_secs(5);
+/// The consumer is killed after this many commits. If they take longer than [`FREEZE_TIME`], its link is healed for
+/// [`HEALTHY_TIME`] before the next attempt.
+const COMMITS: u64 = 20;
+/// A busy core evaluates two or three conversations a second.
+const FREEZE_TIME: Duration = Duration::from_secs(15);
 const HEALTHY_TIME: Duration = Duration::from_secs(2);
 /// For how long events are captured, and how many at most.
 const CAPTURE_TIME: Duration = Duration::from_secs(3);

@@ -7,7 +7,8 @@ use assay_platform::runtime::now;
 use crate::domain::Revocation;
 use crate::store::{self, Store};
 
-/// Revokes a key permanently. Gateways cache keys: they may accept it for 30 more seconds, or 60 while agent-registry does not answer.
+/// Revokes a key permanently. Gateways cache keys: they may accept it for 30 more seconds, or 60 while agent-registry does
+/// not answer.
 ///
 /// # Errors
 /// When the database fails.

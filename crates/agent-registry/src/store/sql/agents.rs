@@ -45,8 +45,8 @@ pub(super) fn create(
     Ok(StoreAgentOutcome::Created)
 }
 
-/// No limit: ids and external ids are unique, so no more agents than ids are found. Two branches, each with an index; `UNION` removes the
-/// duplicates.
+/// No limit: ids and external ids are unique, so no more agents than ids are found. Two branches, each with an index;
+/// `UNION` removes the duplicates.
 pub(super) fn find(
     connection: &mut Connection,
     organization_id: OrganizationId,
