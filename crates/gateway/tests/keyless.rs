@@ -22,8 +22,8 @@ async fn response_without_progress_ends_and_frees_its_slot() -> Result<()> {
         config.response_stall_seconds = 1;
     })?;
     let mut stalled = gateway.request_and_read_status(LARGE_FILE)?;
-    let (_unread, refused) = gateway.fill_slots(LARGE_FILE, "/openapi.json").await?;
-    ensure!(refused.status() == StatusCode::SERVICE_UNAVAILABLE, "{refused:?}");
+    let (_unread, refused) =
+        gateway.fill_slots(LARGE_FILE, "/openapi.json", StatusCode::SERVICE_UNAVAILABLE).await?;
     ensure!(refused.headers().contains_key("retry-after"), "{refused:?}");
     ensure!(refused.json::<Problem>().await?.code.as_str() == "unavailable");
     // The slot is free when `stalled` has ended, and not before.

@@ -148,8 +148,7 @@ async fn download_keeps_its_slot_until_it_is_read_or_stalls() -> Result<()> {
     })?;
     let (gateway, path) = (&fixture.gateway, format!("/v1/downloads/{ID}"));
     let mut stalled = gateway.request_and_read_status(&path)?;
-    let (_unread, refused) = gateway.fill_slots(&path, &path).await?;
-    ensure!(refused.status() == StatusCode::SERVICE_UNAVAILABLE, "{refused:?}");
+    let (_unread, refused) = gateway.fill_slots(&path, &path, StatusCode::SERVICE_UNAVAILABLE).await?;
     ensure!(refused.headers().contains_key("retry-after"), "{refused:?}");
     let list = fixture.request(Method::GET, "/v1/evaluations/exports").send().await?;
     ensure!(list.status() == StatusCode::OK, "a download takes no slot of other requests: {list:?}");
@@ -166,8 +165,7 @@ async fn one_organization_keeps_half_of_the_downloads() -> Result<()> {
     const OTHER: &str = "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a12";
     let fixture = Fixture::start(|config| config.max_downloads = 4)?;
     let (gateway, path) = (&fixture.gateway, format!("/v1/downloads/{ID}"));
-    let _unread = (0..4).map(|_| gateway.request_unread(&path)).collect::<Result<Vec<_>>>()?;
-    let refused = gateway.wait_for_status(&path, StatusCode::TOO_MANY_REQUESTS).await?;
+    let (_unread, refused) = gateway.fill_slots(&path, &path, StatusCode::TOO_MANY_REQUESTS).await?;
     ensure!(refused.headers()["retry-after"] == "10", "{refused:?}");
     let problem: Problem = refused.json().await?;
     ensure!(problem.code == ProblemCode::TooManyDownloads, "{problem:?}");

@@ -111,17 +111,24 @@ impl Gateway {
         Ok(connection)
     }
 
-    /// Asks for `unread` on connections that read nothing until a request for `path` is refused: returns them and its response.
-    /// Takes as many connections as needed: each ends after `response_stall_seconds`.
-    pub async fn fill_slots(&self, unread: &str, path: &str) -> Result<(Vec<TcpStream>, reqwest::Response)> {
+    /// Asks for `unread` on connections that read nothing until a request for `path` is refused with `status`: returns them
+    /// and its response. Takes as many connections as needed: a connection gets no slot when its requests are refused while
+    /// others hold all of them, and ends after `response_stall_seconds`.
+    pub async fn fill_slots(
+        &self,
+        unread: &str,
+        path: &str,
+        status: StatusCode,
+    ) -> Result<(Vec<TcpStream>, reqwest::Response)> {
         let mut connections = Vec::new();
         let deadline = Instant::now() + Duration::from_secs(30);
         loop {
             let response = self.get(path).await?;
-            if response.status() != StatusCode::OK {
+            if response.status() == status {
                 return Ok((connections, response));
             }
-            ensure!(Instant::now() < deadline, "no request is refused");
+            ensure!(Instant::now() < deadline, "still {}", response.status());
+            drop(response);
             connections.push(self.request_unread(unread)?);
             sleep(Duration::from_millis(20)).await;
         }
