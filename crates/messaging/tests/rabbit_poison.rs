@@ -164,6 +164,55 @@ async fn innocent_events_survive_many_ends_of_the_process() -> Result<()> {
     Ok(())
 }
 
+/// More ends of the process than an isolated event may have, each soon after its start, while it handles another event.
+const EARLY_ENDS: usize = 30;
+
+#[tokio::test]
+async fn early_ends_do_not_count_for_isolated_events() -> Result<()> {
+    let (bus, wire, _) = rabbit().await?;
+    declare(&bus, BATCHES).await?;
+    for _ in 0..EARLY_ENDS {
+        publish(&bus, &accepted()).await?;
+        let stuck = Scripted::gated(|_| Outcome::Done);
+        let consumer = Running::consumer(&bus, BATCHES, stuck.clone());
+        eventually("a call", || async { Ok(stuck.begun() > 0) }).await?;
+        consumer.abort().await;
+    }
+    let handler = Scripted::done();
+    let consumer = Running::consumer(&bus, BATCHES, handler.clone());
+    eventually("all events", || async { Ok(handler.ids().len() == EARLY_ENDS) }).await?;
+    consumer.stop().await?;
+    assert_eq!(wire.waiting(DEAD).await?, 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn early_ends_do_not_count_for_isolated_events_of_the_local_bus() -> Result<()> {
+    let fresh = test_databases::sqlite(&TABLES).await?;
+    let outbox = Outbox::new(fresh.database.clone());
+    for _ in 0..EARLY_ENDS {
+        enqueue(&fresh.database, &[accepted()]).await?;
+        outbox.release_all_claims().await?;
+        make_due(&fresh.database).await?;
+        let (bus, stuck) = (local_bus(), Scripted::gated(|_| Outcome::Done));
+        let consumer = Running::consumer(&bus, BATCHES, stuck.clone());
+        let relay = start_relay(&outbox, &bus);
+        eventually("a call", || async { Ok(stuck.begun() > 0) }).await?;
+        relay.abort().await;
+        consumer.abort().await;
+    }
+    outbox.release_all_claims().await?;
+    make_due(&fresh.database).await?;
+    let (bus, handler) = (local_bus(), Scripted::done());
+    let consumer = Running::consumer(&bus, BATCHES, handler.clone());
+    let relay = start_relay(&outbox, &bus);
+    eventually("all events", || async { Ok(handler.ids().len() == EARLY_ENDS) }).await?;
+    relay.stop().await?;
+    consumer.stop().await?;
+    assert_eq!(outbox.status().await?.dead, 0);
+    Ok(())
+}
+
 #[tokio::test]
 async fn handler_that_panics_on_one_event_is_called_with_each() -> Result<()> {
     for (bus, name) in [(local_bus(), "local"), (rabbit().await?.0, "rabbit")] {

@@ -11,7 +11,7 @@ use backon::{BackoffBuilder, ExponentialBuilder};
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::Outbox;
@@ -19,7 +19,7 @@ use super::gauges::update_gauges;
 use super::poll_schedule::PollSchedule;
 use super::rows::{BatchLimit, Claimed, IsolatedClaim, LEASE_MILLIS, Postponed, PublishResults};
 use crate::backoff::backoff;
-use crate::bus::{Bus, PublishError};
+use crate::bus::{Bus, PublishError, cut_short};
 use crate::envelope::OutgoingEvent;
 use crate::metrics;
 
@@ -35,7 +35,7 @@ const UNROUTABLE_DELAY_MILLIS: (i64, i64) = (1_000, 10_000);
 const RECORD_RETRY: ExponentialBuilder = backoff(Duration::from_millis(100), Duration::from_secs(2));
 const RECORD_ATTEMPTS: u32 = 5;
 /// Minimum and maximum time between two attempts to claim isolated events; in between others are published concurrently.
-const ISOLATED_WAIT_MILLIS: [i64; 2] = [1_000, 30_000];
+const ISOLATED_WAIT: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
 /// Claims during shutdown. A larger backlog is left to the next start, or to other relays.
 const FLUSH_BATCHES: usize = 4;
 /// From the stop to the end of the relay: well within the time that a process has for its shutdown.
@@ -53,13 +53,14 @@ pub fn relay(outbox: Outbox, bus: Bus, stop: CancellationToken) -> BoxFuture<'st
 async fn publish_all(outbox: Outbox, bus: Bus, stop: CancellationToken) {
     let mut schedule = PollSchedule::default();
     let mut publishing = FuturesUnordered::new();
+    let isolated_from = Instant::now() + cut_short::ISOLATION_START_DELAY;
     // When the next isolated event is due: nothing is published concurrently with it. At the start there may be one.
-    let mut isolated_due = Some(Timestamp::MIN);
+    let mut isolated_due = Some(isolated_from);
     while !stop.is_cancelled() {
         if outbox.take_has_returned() {
-            isolated_due = Some(Timestamp::MIN);
+            isolated_due = Some(isolated_from);
         }
-        let has_isolated = isolated_due.is_some_and(|due| due <= now());
+        let has_isolated = isolated_due.is_some_and(|due| due <= Instant::now());
         let is_limited = has_isolated || schedule.in_outage();
         let max_batches = if is_limited { 1 } else { MAX_CONCURRENT_BATCHES };
         outbox.fast_path.set_open(!is_limited);
@@ -143,7 +144,7 @@ async fn flush(outbox: &Outbox, bus: &Bus, stop: &CancellationToken) {
 async fn claim(
     outbox: &Outbox,
     schedule: &mut PollSchedule,
-    isolated_due: Option<&mut Option<Timestamp>>,
+    isolated_due: Option<&mut Option<Instant>>,
 ) -> Result<Vec<Claimed>, DatabaseError> {
     if schedule.take_clock_check() {
         outbox.repair_clock_skew(now()).await?;
@@ -153,8 +154,10 @@ async fn claim(
             IsolatedClaim::Due(claimed) => return Ok(claimed),
             // The first one may be claimed by another process, or be rescheduled.
             IsolatedClaim::Waiting(due) => {
-                let [soon, late] = ISOLATED_WAIT_MILLIS.map(|wait| now().plus_millis(wait));
-                Some(due.clamp(soon, late))
+                let wait =
+                    u64::try_from(due.millis_since(now())).map_or(Duration::ZERO, Duration::from_millis);
+                let [shortest, longest] = ISOLATED_WAIT;
+                Some(Instant::now() + wait.clamp(shortest, longest))
             }
             IsolatedClaim::None => None,
         }

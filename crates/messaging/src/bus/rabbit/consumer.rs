@@ -15,8 +15,8 @@ use super::broker::{Broker, CountGuard};
 use super::delivery_buffer::{BufferedEvent, DeliveryBuffer, IsolatedDelivery};
 use super::handler_call::{FinishedCall, HandlerCall, InFlightEvents, Settlement};
 use crate::backoff::backoff;
-use crate::bus::MAX_IN_FLIGHT_BYTES;
 use crate::bus::delivery::{Handler, Subscription};
+use crate::bus::{MAX_IN_FLIGHT_BYTES, cut_short};
 
 /// Delays between attempts to connect.
 const RECONNECT_BACKOFF: ExponentialBuilder = backoff(Duration::from_millis(250), Duration::from_secs(5));
@@ -41,10 +41,28 @@ pub(super) struct Consumer {
 /// State of the isolation queue: events that are handled one at a time.
 #[derive(Clone, Copy)]
 struct IsolationQueue {
-    /// Whether the queue may hold events: then no other event is dispatched.
+    /// Whether the queue may hold events: then no other event is dispatched, once the queue is served.
     may_have_events: bool,
     /// When an empty queue is checked again: another process may have filled it.
     check_at: Instant,
+    served_from: Instant,
+}
+
+impl IsolationQueue {
+    fn of_new_session() -> Self {
+        let served_from = Instant::now() + cut_short::ISOLATION_START_DELAY;
+        Self { may_have_events: false, check_at: served_from, served_from }
+    }
+
+    fn is_served(&self) -> bool {
+        self.may_have_events && self.served_from <= Instant::now()
+    }
+
+    /// When it is to be checked or served; `None` while it is served.
+    fn wake_at(&self) -> Option<Instant> {
+        let at = if self.may_have_events { self.served_from } else { self.check_at };
+        (!self.is_served()).then_some(at)
+    }
 }
 
 enum SessionEnd {
@@ -60,7 +78,7 @@ impl Consumer {
             handler,
             calls: FuturesUnordered::new(),
             in_flight: InFlightEvents::default(),
-            isolation: IsolationQueue { may_have_events: false, check_at: Instant::now() },
+            isolation: IsolationQueue::of_new_session(),
         }
     }
 
@@ -74,7 +92,7 @@ impl Consumer {
                 Some(Err(reason)) => reason,
                 Some(Ok(buffer)) => {
                     tracing::info!(queue, "consumer is connected");
-                    self.isolation = IsolationQueue { may_have_events: false, check_at: Instant::now() };
+                    self.isolation = IsolationQueue::of_new_session();
                     let started = Instant::now();
                     match self.run_session(buffer, stop).await {
                         SessionEnd::Stopped => break,
@@ -122,8 +140,8 @@ impl Consumer {
                 None => break SessionEnd::Stopped,
             }
             self.dispatch(&mut buffer, stop);
-            let check_at = (!self.isolation.may_have_events).then_some(self.isolation.check_at);
-            let wake_at = resize_due_at.filter(|due_at| *due_at > now).into_iter().chain(check_at).min();
+            let resize_at = resize_due_at.filter(|due_at| *due_at > now);
+            let wake_at = resize_at.into_iter().chain(self.isolation.wake_at()).min();
             tokio::select! {
                 // In this order: after the stop nothing more is received, and finished calls go before new ones.
                 biased;
@@ -150,7 +168,7 @@ impl Consumer {
     }
 
     /// Moves events that were cut short twice to the isolation queue. Otherwise calls the handler with buffered events, up to
-    /// `max_in_flight`; with none while the isolation queue may hold events.
+    /// `max_in_flight`; with none while the isolation queue is served.
     fn dispatch(&mut self, buffer: &mut DeliveryBuffer, stop: &CancellationToken) {
         let cut_short_twice = buffer.take_cut_short_twice();
         if !cut_short_twice.is_empty() {
@@ -158,7 +176,7 @@ impl Consumer {
             self.calls.push(Box::pin(self.settlement(buffer, stop).settle(cut_short_twice)));
         }
         let max_in_flight = self.subscription.max_in_flight.max(1);
-        while !self.isolation.may_have_events
+        while !self.isolation.is_served()
             && self.in_flight.events < max_in_flight
             && self.in_flight.bytes < MAX_IN_FLIGHT_BYTES
             && !buffer.is_empty()
@@ -187,7 +205,7 @@ impl Consumer {
         }
     }
 
-    /// Checks the isolation queue when that is due. While it holds events, calls the handler with the next one as soon as no
+    /// Checks the isolation queue when that is due. While it is served, calls the handler with its next event as soon as no
     /// other call is running. `None` when `stop` was cancelled first.
     async fn serve_isolation_queue(
         &mut self,
@@ -203,7 +221,7 @@ impl Consumer {
             }
             self.isolation.check_at = Instant::now() + ISOLATION_CHECK_INTERVAL;
         }
-        if self.isolation.may_have_events && self.calls.is_empty() {
+        if self.isolation.is_served() && self.calls.is_empty() {
             match stop.run_until_cancelled(buffer.take_isolated()).await? {
                 Ok(IsolatedDelivery::None) => self.isolation.may_have_events = false,
                 Ok(IsolatedDelivery::Event(events)) => self.call(events, buffer, stop),
