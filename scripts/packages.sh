@@ -18,6 +18,8 @@ command -v chromium >/dev/null || command -v google-chrome >/dev/null || missing
 # Pictures of pages with every language of the scorer, and emoji: small packages, of one weight.
 [ -n "$(fc-list ':lang=ja' 2>/dev/null)" ] || missing+=(fontconfig fonts-droid-fallback)
 [ -n "$(fc-list 2>/dev/null | grep -i emoji)" ] || missing+=(fonts-noto-color-emoji)
+# Roles with a wrong clock.
+ls /usr/lib/*-linux-gnu/faketime/libfaketimeMT.so.1 >/dev/null 2>&1 || missing+=(libfaketime)
 # promtool, which checks the alerts and fires them.
 command -v promtool >/dev/null || missing+=(prometheus)
 [ ${#missing[@]} -eq 0 ] && exit

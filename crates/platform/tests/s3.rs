@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use assay_platform::objects::{ObjectError, Objects};
@@ -111,6 +112,34 @@ async fn delete_is_idempotent() {
     assert!(matches!(objects.size("a.csv").await, Err(ObjectError::NotFound(_))));
     assert!(matches!(objects.read("a.csv", 0..1).await, Err(ObjectError::NotFound(_))));
     objects.delete("a.csv").await.unwrap();
+}
+
+/// The sweeper of exports lists and deletes this way. S3 lists 1,000 keys in a page.
+#[tokio::test]
+#[ignore = "needs an S3 server: scripts/s3-test.sh"]
+async fn listing_has_every_file_below_its_prefix() {
+    const FILES: usize = 1_005;
+    let objects = open("listed");
+    for file in 0..FILES {
+        write(&objects, &format!("exports/organization/{file}.csv"), b"x").await;
+    }
+    write(&objects, "exported/a.csv", b"x").await;
+    write(&open("listed-too"), "exports/a.csv", b"x").await;
+    let mut listing = objects.list("exports");
+    let mut keys = BTreeSet::new();
+    loop {
+        let page = listing.next(400).await.unwrap();
+        let [first, ..] = &page[..] else { break };
+        objects.delete_listed(first).await.unwrap();
+        keys.extend(page.into_iter().map(|object| object.key));
+    }
+    let expected: BTreeSet<_> = (0..FILES).map(|file| format!("exports/organization/{file}.csv")).collect();
+    assert_eq!(keys, expected);
+    let first = objects.list("exports").next(1).await.unwrap();
+    assert!(keys.contains(&first[0].key));
+    let left = objects.list("exports").next(2 * FILES).await.unwrap().len();
+    assert_eq!(left, FILES - FILES.div_ceil(400), "one file of each page was deleted");
+    assert_eq!(objects.size("exported/a.csv").await.unwrap(), 1);
 }
 
 #[tokio::test]

@@ -21,8 +21,11 @@ pub async fn run(stack: &Stack) -> Result<()> {
     cases.check("unknown ids", unknown_ids(&api).await);
     cases.check("an evaluation", scored(&api).await);
     cases.check("different conversations get different scores", different_scores(&api).await);
-    cases.check("without an AI agent", not_applicable(&api, false).await);
-    cases.check("without a customer", not_applicable(&api, true).await);
+    cases.check("without an AI agent", not_applicable(&api, &conversation("without-ai-agent")).await);
+    cases.check(
+        "without a customer",
+        not_applicable(&api, &conversation_of_an_ai_agent("without-customer")).await,
+    );
     cases.finish()
 }
 
@@ -177,21 +180,16 @@ async fn different_scores(api: &Api) -> Result<()> {
     Ok(())
 }
 
+/// The example, with an AI agent as the author of every message.
+fn conversation_of_an_ai_agent(ticket: &str) -> Value {
+    let authors = ["/messages/0/author", "/messages/1/author", "/messages/2/author"];
+    let edits = authors.map(|author| set(author, json!({"type": "ai", "external_id": "bot"})));
+    edited(conversation(ticket), &edits)
+}
+
 /// AXIS is absent, not 0; the audit is present.
-async fn not_applicable(api: &Api, without_customer: bool) -> Result<()> {
-    let ticket = format!("not-applicable-{without_customer}");
-    let body = if without_customer {
-        let bot = json!({"type": "ai", "external_id": "bot"});
-        let changed = [
-            set("/messages/0/author", bot.clone()),
-            set("/messages/1/author", bot.clone()),
-            set("/messages/2/author", bot),
-        ];
-        edited(conversation(&ticket), &changed)
-    } else {
-        conversation(&ticket)
-    };
-    let evaluation = api.evaluation(&api.import(&body).await?).await?;
+async fn not_applicable(api: &Api, body: &Value) -> Result<()> {
+    let evaluation = api.evaluation(&api.import(body).await?).await?;
     ensure!(evaluation["status"] == "not_applicable" && evaluation["axis"].is_null(), "{evaluation}");
     ensure!(
         evaluation["resolution"]["reason"].as_str().is_some_and(|reason| !reason.is_empty()),

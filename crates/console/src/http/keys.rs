@@ -67,7 +67,9 @@ struct ScopeChoice {
 pub(crate) async fn list(request: HttpRequest, console: Data<Console>) -> Result<HttpResponse, PageError> {
     let viewer = Viewer::of(&request, &console).await?;
     let notice = match query_pairs(&request, &["done"])?.get("done").map(String::as_str) {
-        Some("revoked") => Some("The key is revoked. Gateways may accept it for half a minute more."),
+        Some("revoked") => Some(
+            "The key is revoked. Gateways may accept it for half a minute more, or a minute while agent-registry does not answer.",
+        ),
         Some("session-ended") => Some("The session has ended."),
         _ => None,
     };

@@ -21,7 +21,7 @@ const PUBLISH_RETRY_DELAY: Duration = Duration::from_millis(500);
 /// of the process.
 const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(10);
 
-const MAX_RETRY_DELAY: Duration = Duration::from_secs(300);
+pub(super) const MAX_RETRY_DELAY: Duration = Duration::from_secs(300);
 
 /// Why a running attempt is cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,18 +11,22 @@ use assay_platform::runtime::{new_id, now};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::run_job::failure_message;
+use super::run_job::{MAX_RETRY_DELAY, failure_message};
 use super::slot_usage::OccupiedSlot;
 use super::{Worker, millis};
 
-/// Runs jobs, one at a time, until `stop`. A task of `Phase::Consume`. Claims no job while the clock is wrong: leases of
-/// other workers would seem to have expired.
+/// More than the clocks of two workers that run may differ by.
+const CLOCK_TOLERANCE: Duration = Duration::from_secs(30);
+
+/// Runs jobs, one at a time, until `stop`. A task of `Phase::Consume`. Claims no job before the clocks are compared and while
+/// the clock is wrong: leases of other workers would seem to have expired.
 pub(crate) async fn run_slot(
     worker: Arc<Worker>,
     clock: Clock,
     wakeup: Arc<Notify>,
     stop: CancellationToken,
 ) {
+    stop.run_until_cancelled(clock.wait_for_comparison()).await;
     let mut grace = worker.settings.pending_grace;
     while !stop.is_cancelled() {
         let claimed = if clock.is_trusted() { worker.claim(grace, &stop).await } else { Ok(None) };
@@ -69,6 +73,7 @@ impl Worker {
             owner: new_id(),
             now,
             lease_millis: millis(self.settings.lease),
+            latest_lease_end: self.latest_lease_end(now),
             pending_before: created_before(now, grace),
             max_attempts: self.settings.max_attempts,
             except: self.slot_usage.organization_at_limit(),
@@ -80,11 +85,18 @@ impl Worker {
         }))
     }
 
+    /// Leases and the delays between attempts end earlier. Twice the lease: workers with other settings may have longer ones.
+    fn latest_lease_end(&self, now: Timestamp) -> Timestamp {
+        let longest = (MAX_RETRY_DELAY + CLOCK_TOLERANCE).max(self.settings.lease.saturating_mul(2));
+        now.plus_millis(millis(longest))
+    }
+
     /// Fails jobs whose workers crashed in every attempt.
     async fn fail_exhausted_jobs(&self) {
         let attempts = self.settings.max_attempts;
         let message = failure_message("the file could not be written", attempts);
-        match self.store.fail_exhausted(attempts, &message, now()).await {
+        let now = now();
+        match self.store.fail_exhausted(attempts, self.latest_lease_end(now), &message, now).await {
             Ok(0) => {}
             Ok(count) => {
                 tracing::error!(count, attempts, "export jobs failed: their workers crashed in every attempt")

@@ -165,6 +165,7 @@ impl TestApp {
             owner: new_id(),
             now: now(),
             lease_millis: -1,
+            latest_lease_end: Timestamp::MAX,
             pending_before: now().plus_millis(1_000),
             max_attempts,
             except: None,

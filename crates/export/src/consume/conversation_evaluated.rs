@@ -41,4 +41,8 @@ impl BatchHandler for ConversationEvaluatedHandler {
     async fn handle_events(&self, events: Vec<Self::Event>) -> Vec<Result<(), Self::Error>> {
         record_evaluations(self.store.as_ref(), events).await
     }
+
+    fn is_transient(error: &Self::Error) -> bool {
+        error.is_transient()
+    }
 }

@@ -34,4 +34,8 @@ impl BatchHandler for EvaluationDeletedHandler {
         let delete = |rows| self.store.delete_rows(Arc::unwrap_or_clone(rows), now());
         all_or_each(rows, DatabaseError::is_transient, delete).await
     }
+
+    fn is_transient(error: &Self::Error) -> bool {
+        error.is_transient()
+    }
 }

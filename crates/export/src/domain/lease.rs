@@ -60,6 +60,8 @@ pub struct ClaimTerms {
     pub now: Timestamp,
     /// Duration of the lease unless it is renewed.
     pub lease_millis: i64,
+    /// No lease or pause ends later, unless a wrong clock has set it: such a job is due.
+    pub latest_lease_end: Timestamp,
     /// Pending jobs created after this moment are left to the worker that receives their event; [`Timestamp::MAX`] claims
     /// all.
     pub pending_before: Timestamp,

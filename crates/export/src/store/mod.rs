@@ -202,9 +202,11 @@ pub trait WorkStore: Send + Sync {
     async fn release(&self, claim: &Claim, now: Timestamp) -> Result<bool, DatabaseError>;
 
     /// Fails jobs with `max_attempts` counted attempts and an expired lease: their workers crashed. Returns the count.
+    /// `latest_lease_end` as in [`ClaimTerms`].
     async fn fail_exhausted(
         &self,
         max_attempts: u32,
+        latest_lease_end: Timestamp,
         message: &str,
         now: Timestamp,
     ) -> Result<usize, DatabaseError>;

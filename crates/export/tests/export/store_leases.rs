@@ -19,6 +19,7 @@ use crate::test_database::{TestDatabase, execute, number};
 
 const NOW: Timestamp = Timestamp::saturating_from_millis(1_795_158_000_000);
 const LEASE: i64 = 60_000;
+const LONGEST: i64 = 5 * LEASE;
 const MAX_ATTEMPTS: u32 = 3;
 
 struct Jobs {
@@ -77,6 +78,7 @@ fn terms(now: Timestamp, pending_before: Timestamp) -> ClaimTerms {
         owner: new_id(),
         now,
         lease_millis: LEASE,
+        latest_lease_end: now.plus_millis(LONGEST),
         pending_before,
         max_attempts: MAX_ATTEMPTS,
         except: None,
@@ -265,14 +267,33 @@ async fn finished_job_is_announced_once_in_its_transaction(jobs: Jobs) -> Result
         jobs.claim_at(now).await?.context("not claimed")?;
         now = now.plus_millis(LEASE);
     }
-    assert_eq!(jobs.work.fail_exhausted(MAX_ATTEMPTS, "no use", now).await?, 1);
-    assert_eq!(jobs.work.fail_exhausted(MAX_ATTEMPTS, "no use", now).await?, 0);
+    assert_eq!(jobs.work.fail_exhausted(MAX_ATTEMPTS, now.plus_millis(LONGEST), "no use", now).await?, 1);
+    assert_eq!(jobs.work.fail_exhausted(MAX_ATTEMPTS, now.plus_millis(LONGEST), "no use", now).await?, 0);
     assert_eq!(number(database, finished).await?, 3);
     let silent = work_store(database, Notifications::Off);
     jobs.create(NOW).await?;
     let claim = silent.claim(terms(now, now)).await?.context("no job waits")?;
     assert!(silent.complete(&claim, file(&claim), now).await?);
     assert_eq!(number(database, finished).await?, 3);
+    Ok(())
+}
+
+/// The clock of the worker was an hour ahead, and was set right or its process has ended.
+async fn job_leased_by_a_wrong_clock_is_due(jobs: Jobs) -> Result<()> {
+    let id = jobs.create(NOW).await?;
+    let ahead = NOW.plus_millis(3_600_000);
+    let wrong = jobs.claim_at(ahead).await?.context("no job waits")?;
+    let claim = jobs.claim().await?;
+    assert_eq!((claim.id, claim.counted_attempt), (id, 2));
+    assert!(
+        !jobs.work.renew(&wrong, ahead, ahead.plus_millis(LEASE)).await?,
+        "its worker has lost the lease"
+    );
+    assert_eq!(jobs.claim_at(NOW).await?, None);
+    let last = jobs.claim_at(ahead.plus_millis(2 * LEASE)).await?.context("not claimed")?;
+    assert_eq!(last.counted_attempt, MAX_ATTEMPTS);
+    let latest = NOW.plus_millis(LONGEST);
+    assert_eq!(jobs.work.fail_exhausted(MAX_ATTEMPTS, latest, "no use", NOW).await?, 1);
     Ok(())
 }
 
@@ -296,13 +317,13 @@ async fn job_whose_workers_crashed_in_every_attempt_fails(jobs: Jobs) -> Result<
     let id = jobs.create(NOW).await?;
     let mut now = NOW;
     for counted_attempt in 1..=MAX_ATTEMPTS {
-        assert_eq!(jobs.work.fail_exhausted(MAX_ATTEMPTS, "no use", now).await?, 0);
+        assert_eq!(jobs.work.fail_exhausted(MAX_ATTEMPTS, now.plus_millis(LONGEST), "no use", now).await?, 0);
         let claim = jobs.claim_at(now).await?.context("not claimed")?;
         assert_eq!(claim.counted_attempt, counted_attempt);
         now = now.plus_millis(LEASE);
     }
     assert_eq!(jobs.claim_at(now).await?, None);
-    assert_eq!(jobs.work.fail_exhausted(MAX_ATTEMPTS, "no use", now).await?, 1);
+    assert_eq!(jobs.work.fail_exhausted(MAX_ATTEMPTS, now.plus_millis(LONGEST), "no use", now).await?, 1);
     let job = jobs.job(id).await?;
     assert_eq!((job.state, job.updated_at), (JobState::Failed { message: "no use".to_owned() }, now));
     Ok(())
@@ -353,6 +374,7 @@ on_both_databases! { Jobs {
     renewal_extends_the_lease_and_updates_the_job,
     completing_twice_with_the_same_file_succeeds,
     finished_job_is_announced_once_in_its_transaction,
+    job_leased_by_a_wrong_clock_is_due,
     retried_job_waits_and_released_job_does_not,
     job_whose_workers_crashed_in_every_attempt_fails,
     database_refuses_invalid_job_transitions,

@@ -207,6 +207,7 @@ pub async fn claim(work: &dyn WorkStore) -> Result<Claim> {
         owner: new_id(),
         now: now(),
         lease_millis: 60_000,
+        latest_lease_end: Timestamp::MAX,
         pending_before: now().plus_millis(1_000),
         max_attempts: 5,
         except: None,

@@ -5,6 +5,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use assay_clients::count_pending;
 use assay_contracts::evaluations::{EvaluationPage, Neighbours, Summary, SummaryQuery};
 use assay_contracts::ids::TicketId;
+use assay_contracts::json::JsonFault;
 use assay_contracts::problem::ProblemCode;
 use assay_platform::auth::ServiceClaims;
 use assay_platform::web::{WebError, all_query_pairs, tagged};
@@ -98,7 +99,8 @@ pub(crate) async fn summarize_evaluations(
     let body = actix_web::body::to_bytes(summary.into_body())
         .await
         .map_err(|error| WebError::unavailable(&error))?;
-    let mut summary: Summary = serde_json::from_slice(&body).map_err(|error| WebError::internal(&error))?;
+    let mut summary: Summary =
+        serde_json::from_slice(&body).map_err(|error| WebError::internal(&JsonFault::of(&error)))?;
     summary.coverage = match pending {
         Ok(pending) => summary.coverage.map(|coverage| coverage.with_pending(pending)),
         Err(error) => {

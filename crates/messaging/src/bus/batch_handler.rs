@@ -23,9 +23,15 @@ pub trait BatchHandler: Send + Sync {
     /// When no attempt can succeed.
     fn decode(&self, delivery: &Delivery) -> Result<Self::Event, BoxError>;
 
-    /// Handles events and returns one result for each, in the same order. A failure is an outage or a bug: a later attempt
-    /// may succeed, and after the last one the event is a dead letter for an operator.
+    /// Handles events and returns one result for each, in the same order. After the last attempt a failed event is a dead
+    /// letter for an operator, unless the failure is transient.
     async fn handle_events(&self, events: Vec<Self::Event>) -> Vec<Result<(), Self::Error>>;
+
+    /// Whether an error is that of an outage, which says nothing about the event: then the last attempt is repeated, however
+    /// long the outage lasts.
+    fn is_transient(_error: &Self::Error) -> bool {
+        false
+    }
 
     /// See [`Handler::give_up`].
     ///
@@ -41,18 +47,23 @@ impl<H: BatchHandler> Handler for H {
     async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
         let mut events = Vec::with_capacity(deliveries.len());
         let mut rejections = Vec::with_capacity(deliveries.len());
+        let mut last_attempts = Vec::with_capacity(deliveries.len());
         for delivery in deliveries {
             match self.decode(delivery) {
                 Ok(event) => {
                     events.push(event);
+                    last_attempts.push(delivery.is_last_attempt);
                     rejections.push(None);
                 }
                 Err(error) => rejections.push(Some(Outcome::Reject { reason: error.to_string() })),
             }
         }
         let results = if events.is_empty() { Vec::new() } else { self.handle_events(events).await };
-        let mut outcomes = results.into_iter().map(|result| match result {
+        let mut outcomes = results.into_iter().zip(last_attempts).map(|(result, is_last)| match result {
             Ok(()) => Outcome::Done,
+            Err(error) if is_last && H::is_transient(&error) => {
+                Outcome::Postpone { reason: error.to_string() }
+            }
             Err(error) => Outcome::Retry { reason: error.to_string() },
         });
         // A missing result must not count as success.
@@ -100,7 +111,45 @@ where
 mod tests {
     use std::sync::Mutex;
 
+    use assay_contracts::event::ConversationAccepted;
+    use assay_platform::runtime::{new_id, now};
+
     use super::*;
+    use crate::envelope::OutgoingEvent;
+
+    struct Failing(&'static str);
+
+    #[async_trait]
+    impl BatchHandler for Failing {
+        type Event = ();
+        type Error = &'static str;
+
+        fn decode(&self, _: &Delivery) -> Result<(), BoxError> {
+            Ok(())
+        }
+
+        async fn handle_events(&self, events: Vec<()>) -> Vec<Result<(), Self::Error>> {
+            events.iter().map(|()| Err(self.0)).collect()
+        }
+
+        fn is_transient(error: &Self::Error) -> bool {
+            *error == "outage"
+        }
+    }
+
+    #[tokio::test]
+    async fn last_attempt_is_repeated_while_an_outage_lasts() {
+        let event =
+            ConversationAccepted { organization_id: new_id(), ticket_id: new_id(), accepted_at: now() };
+        let event = OutgoingEvent::new(new_id(), now(), &event).unwrap();
+        let mut deliveries =
+            [1, 2].map(|attempt| Delivery::parse(event.payload().as_bytes(), attempt).unwrap());
+        deliveries[1].is_last_attempt = true;
+        let retry = |reason: &str| Outcome::Retry { reason: reason.to_owned() };
+        let postpone = Outcome::Postpone { reason: "outage".to_owned() };
+        assert_eq!(Failing("outage").handle(&deliveries).await, [retry("outage"), postpone]);
+        assert_eq!(Failing("refused").handle(&deliveries).await, [retry("refused"), retry("refused")]);
+    }
 
     #[tokio::test]
     async fn refused_batch_is_split_into_single_items() {

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use assay_contracts::time::Timestamp;
 use metrics::gauge;
+use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 
 use super::clock_skew::ClockSkew;
@@ -32,11 +33,13 @@ pub struct Clock {
     now: Now,
     /// Whether the last comparison found a skew that is not tolerable.
     is_wrong: Arc<AtomicBool>,
+    /// Set by the first comparison; from the start where there is nothing to compare.
+    is_compared: Arc<SetOnce<()>>,
 }
 
 /// Compares the clocks from now on: the task fails if the first comparison finds a skew of more than five seconds, which
-/// ends the process; later ones make the role degraded (the check `<name> clock`). While the database cannot be reached, the
-/// clock counts as right.
+/// ends the process; later ones make the role degraded (the check `<name> clock`). Before the first comparison the clock is not
+/// trusted; while the database cannot be reached, the result of the last comparison holds.
 pub fn watch_clock(tasks: &mut Tasks, name: &'static str, database: &Database) -> Clock {
     watch_clock_by(tasks, name, database, INTERVAL, now)
 }
@@ -49,12 +52,14 @@ pub fn watch_clock_by(
     interval: Duration,
     now: impl Fn() -> Timestamp + Send + Sync + 'static,
 ) -> Clock {
-    let clock = Clock { database: database.clone(), now: Arc::new(now), is_wrong: Arc::default() };
+    let is_compared = Arc::new(SetOnce::new_with((!database.has_server_clock()).then_some(())));
+    let clock =
+        Clock { database: database.clone(), now: Arc::new(now), is_wrong: Arc::default(), is_compared };
     if database.has_server_clock() {
         let checked = clock.clone();
         tasks.readiness().register_degrading(format!("{name} clock"), move || {
-            let is_trusted = checked.is_trusted();
-            async move { if is_trusted { Ok(()) } else { Err("the clocks differ: see the log".to_owned()) } }
+            let is_wrong = checked.is_wrong.load(Ordering::Relaxed);
+            async move { if is_wrong { Err("the clocks differ: see the log".to_owned()) } else { Ok(()) } }
         });
         let watched = clock.clone();
         tasks.spawn(Phase::Relay, format!("{name} clock"), move |stop| watched.watch(interval, stop));
@@ -65,7 +70,12 @@ pub fn watch_clock_by(
 impl Clock {
     /// Whether the clocks agreed when they were last compared.
     pub fn is_trusted(&self) -> bool {
-        !self.is_wrong.load(Ordering::Relaxed)
+        self.is_compared.initialized() && !self.is_wrong.load(Ordering::Relaxed)
+    }
+
+    /// Waits for the first comparison, which needs the database.
+    pub async fn wait_for_comparison(&self) {
+        self.is_compared.wait().await;
     }
 
     /// Compares the clocks. To be called before maintenance, which removes what has expired.
@@ -110,6 +120,8 @@ impl Clock {
         gauge!("assay_clock_skew_seconds", "database" => self.database.name())
             .set(skew.millis() as f64 / 1_000.0);
         let was_wrong = self.is_wrong.swap(!skew.is_tolerable(), Ordering::Relaxed);
+        // Fails when it is set already.
+        let _ = self.is_compared.set(());
         if was_wrong && skew.is_tolerable() {
             tracing::info!("the clock of this process agrees with the database's again");
         } else if !skew.is_negligible() {

@@ -44,4 +44,8 @@ impl BatchHandler for ConversationDeletedHandler {
         self.outbox.wake();
         results
     }
+
+    fn is_transient(error: &Self::Error) -> bool {
+        error.is_transient()
+    }
 }

@@ -45,4 +45,8 @@ impl BatchHandler for ConversationsExpiredHandler {
         self.outbox.wake();
         results
     }
+
+    fn is_transient(error: &Self::Error) -> bool {
+        error.is_transient()
+    }
 }

@@ -55,9 +55,11 @@ pub(crate) struct Sender {
 
 type Claiming = Pin<Box<dyn Future<Output = Result<Vec<Claim>, DatabaseError>> + Send>>;
 
-/// Sends until `stop`. A failed attempt is recorded for its message; a failed claim is repeated. While the clock is wrong
-/// nothing is claimed: messages would be sent early, or twice because the leases of other processes seem to have expired.
+/// Sends until `stop`. A failed attempt is recorded for its message; a failed claim is repeated. Before the clocks are compared
+/// and while the clock is wrong nothing is claimed: messages would be sent early, or twice because the leases of other
+/// processes seem to have expired.
 pub(crate) async fn send_messages(sender: Arc<Sender>, stop: CancellationToken) {
+    stop.run_until_cancelled(sender.clock.wait_for_comparison()).await;
     let mut attempts = FuturesUnordered::new();
     let mut in_flight = InFlight::default();
     let mut claiming: Option<Claiming> = sender.clock.is_trusted().then(|| sender.claim(&in_flight));

@@ -39,4 +39,8 @@ impl BatchHandler for NotificationsHandler {
         let enqueue = |received| self.enqueue_messages.run(Arc::unwrap_or_clone(received));
         all_or_each(received, DatabaseError::is_transient, enqueue).await
     }
+
+    fn is_transient(error: &Self::Error) -> bool {
+        error.is_transient()
+    }
 }

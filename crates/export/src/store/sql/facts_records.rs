@@ -1,6 +1,7 @@
 //! Reads rows of `evaluation_facts`.
 
 use assay_contracts::evaluations::ItemAgent;
+use assay_contracts::json::JsonFault;
 use assay_contracts::time::Timestamp;
 use assay_platform::db::{DatabaseError, StoredId};
 use diesel::QueryableByName;
@@ -91,8 +92,9 @@ impl DayRecord {
 }
 
 pub(super) fn parse_agents(json: &str) -> Result<Vec<ItemAgent>, DatabaseError> {
-    serde_json::from_str(json)
-        .map_err(|error| DatabaseError::Corrupt(format!("agents of an evaluation: {error}")))
+    serde_json::from_str(json).map_err(|error| {
+        DatabaseError::Corrupt(format!("agents of an evaluation: {}", JsonFault::of(&error)))
+    })
 }
 
 impl TryFrom<FactsRecord> for EvaluationFacts {

@@ -22,13 +22,13 @@ static DUE: LazyLock<String> = LazyLock::new(|| {
     format!(
         "SELECT exports.id FROM exports
            LEFT JOIN (SELECT organization_id, count(*) AS jobs FROM exports
-                       WHERE status = 'running' AND lease_owner IS NOT NULL AND lease_until > $1
+                       WHERE status = 'running' AND lease_owner IS NOT NULL AND lease_until > $1 AND lease_until <= $5
                        GROUP BY organization_id) AS leased
                   ON leased.organization_id = exports.organization_id
           WHERE exports.status IN ('pending', 'running')
             AND exports.organization_id <> $2
             AND ((exports.status = 'pending' AND exports.created_at <= $3)
-              OR (exports.status = 'running' AND exports.lease_until <= $1
+              OR (exports.status = 'running' AND (exports.lease_until <= $1 OR exports.lease_until > $5)
                   AND exports.attempts - exports.hand_backs < $4))
           ORDER BY coalesce(leased.jobs, 0), exports.created_at, exports.id
           LIMIT 1 {SKIP_LOCKED}"
@@ -49,6 +49,7 @@ pub(super) fn claim(connection: &mut Connection, terms: ClaimTerms) -> Result<Op
         .bind::<Id, _>(StoredId(terms.except.map_or(Uuid::nil(), |organization| organization.as_uuid())))
         .bind::<BigInt, _>(terms.pending_before.as_millis())
         .bind::<Integer, _>(saturating_i32(terms.max_attempts))
+        .bind::<BigInt, _>(terms.latest_lease_end.as_millis())
         .get_result(connection)
         .optional()?;
     let Some(due) = due else { return Ok(None) };
@@ -165,6 +166,7 @@ pub(super) fn release_until(
 pub(super) fn fail_exhausted(
     connection: &mut Connection,
     max_attempts: u32,
+    latest_lease_end: Timestamp,
     message: &str,
     now: Timestamp,
     notifications: Notifications,
@@ -172,7 +174,11 @@ pub(super) fn fail_exhausted(
     let counted_attempts = exports::attempts - exports::hand_backs;
     let failed: Vec<FailedJob> = diesel::update(exports::table)
         .filter(sql::<Bool>("status = 'running'"))
-        .filter(exports::lease_until.le(now.as_millis()))
+        .filter(
+            exports::lease_until
+                .le(now.as_millis())
+                .or(exports::lease_until.gt(latest_lease_end.as_millis())),
+        )
         .filter(counted_attempts.ge(saturating_i32(max_attempts)))
         .set((
             exports::status.eq("failed"),

@@ -197,13 +197,21 @@ impl WorkStore for SqlStore {
     async fn fail_exhausted(
         &self,
         max_attempts: u32,
+        latest_lease_end: Timestamp,
         message: &str,
         now: Timestamp,
     ) -> Result<usize, DatabaseError> {
         let (message, notifications) = (message.to_owned(), self.notifications);
         self.database
             .write(move |connection| {
-                leases::fail_exhausted(connection, max_attempts, &message, now, notifications)
+                leases::fail_exhausted(
+                    connection,
+                    max_attempts,
+                    latest_lease_end,
+                    &message,
+                    now,
+                    notifications,
+                )
             })
             .await
     }
