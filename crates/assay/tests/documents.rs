@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Folders that are not searched: they have no documents of the project.
-const SKIPPED_FOLDERS: [&str; 6] = ["target", ".git", ".local", "data", "node_modules", "corpus"];
+const SKIPPED_FOLDERS: [&str; 5] = ["target", ".git", ".local", "data", "node_modules"];
 
-/// Whether the word stands for a value of the reader.
+/// Whether the word is a placeholder, to be replaced by a value.
 fn is_placeholder(word: &str) -> bool {
     word.chars().any(|character| character.is_ascii_uppercase() || "<{[|…$\"'".contains(character))
 }
@@ -125,13 +125,12 @@ fn help_of(words: &[String], helps: &mut BTreeMap<Vec<String>, String>) -> (Opti
         let option = word.trim_matches(['[', ']', ',', '.', ')']).split(['=', '|']).next()?;
         (option.starts_with("--") && option.len() > 2).then(|| option.to_owned())
     });
-    // An unknown first word that looks like a command.
+    // `words` begin with something that looks like a command and is none.
     let first = words.first().map(String::as_str).unwrap_or_default();
     let is_unknown_command = command.is_empty()
         && !first.is_empty()
         && first.chars().all(|character| character.is_ascii_lowercase() || character == '-')
-        && !first.starts_with('-')
-        && first != "command";
+        && !first.starts_with('-');
     (help.filter(|_| !is_unknown_command), options.collect())
 }
 

@@ -22,12 +22,12 @@ const ID: &str = "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11";
 const FILE: &[u8] = b"ticket_id,subject\r\n1,\"two\r\nlines\"\r\n2,plain\r\n";
 const TAG: &str = "\"one\"";
 
-/// The stub's responses to file requests, in order; the last one repeats.
+/// A response of the stub to a request for the file.
 #[derive(Clone)]
 enum Answer {
-    /// The requested bytes.
+    /// The requested part of the file: all of it, or the rest after what an earlier request got.
     Whole,
-    /// Closes the connection after this many bytes of the file.
+    /// Closes the connection after this many bytes of the requested part.
     CutAfter(usize),
     /// A different file under the same URL.
     Replaced,

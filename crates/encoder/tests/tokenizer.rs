@@ -98,7 +98,7 @@ proptest! {
     #[test]
     fn any_text_gives_ids_of_the_vocabulary(text in any::<String>()) {
         let ids = tokenize(&text);
-        // At most a metaspace and the two characters of the longest replacement.
+        // A character becomes at most three: a metaspace before it and "fi", the longest replacement in `MODEL`'s table.
         prop_assert!(ids.len() <= 3 * text.chars().count());
         prop_assert!(ids.iter().all(|&id| (1..20).contains(&id)));
     }

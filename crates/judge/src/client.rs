@@ -31,6 +31,7 @@ pub(crate) struct JudgeClient {
 /// Requests, tokens and cost of one judgement so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Tally {
+    /// Requests sent, also those that only repeat a request without a refused parameter.
     pub attempts: u32,
     pub prompt_tokens: Option<u64>,
     pub completion_tokens: Option<u64>,
@@ -55,7 +56,9 @@ impl JudgeClient {
         Ok(Self { settings, endpoint, dialect: Mutex::default(), spending })
     }
 
-    /// Retries until there is a completion, the attempts are used up, or the next attempt would start after `deadline`.
+    /// Retries temporary errors until there is a completion, the attempts are used up, or the next attempt would start
+    /// after `deadline`; other errors are returned at once. When the endpoint refuses a parameter, the request is repeated
+    /// without it, which does not use up an attempt.
     pub(crate) async fn complete(
         &self,
         prompt: &Prompt,

@@ -1,8 +1,9 @@
 //! Readiness checks for the bus, the outbox and handlers.
 //!
-//! A service that serves requests works without the bus, because its outbox keeps the events: failed checks only degrade
-//! it. While the outbox is full, it refuses the requests that write events. A service that only consumes is not ready
-//! without the bus, or when its handler is stuck.
+//! A service whose main task is to answer requests works without the bus, because its outbox keeps the events: failed
+//! checks only degrade it. While its backlog is at its limit it refuses the requests that write events. A worker
+//! (scoring-worker, export-worker) is not ready without the bus, while a handler is stuck, or while an event waits too
+//! long in its outbox.
 
 use std::time::Duration;
 
@@ -39,9 +40,9 @@ pub fn register_backlog_readiness(readiness: &Readiness, name: &str, backlog: &B
     });
 }
 
-/// Adds the checks `<name> bus` and `<name> deliveries` for a service that only consumes: connected, and no delivery of
-/// `queue` in flight for longer than `bus.handling_limit_seconds`. While one fails the service is not ready. The broker
-/// reports how long messages wait in the queue itself.
+/// Adds the checks `<name> bus` and `<name> deliveries` for a worker: connected, and no delivery of `queue` in flight
+/// for longer than `bus.handling_limit_seconds`. While one fails the worker is not ready. How long messages wait in the
+/// queue is not checked: the broker itself reports it.
 pub fn register_consumer_readiness(readiness: &Readiness, name: &str, bus: &Bus, queue: &'static str) {
     let pinged = bus.clone();
     readiness.register(format!("{name} bus"), move || {
@@ -55,8 +56,9 @@ pub fn register_consumer_readiness(readiness: &Readiness, name: &str, bus: &Bus,
     });
 }
 
-/// Adds the check `<name> parked deliveries` for a service that only consumes: none of the parked events that it handles as
-/// deliveries of `queue` is in flight for longer than `bus.handling_limit_seconds`. While it fails the service is not ready.
+/// Adds the check `<name> parked deliveries` for a worker: no parked event is in flight for longer than
+/// `bus.handling_limit_seconds`. `queue` is the name under which the worker handles its parked events. While the check
+/// fails the worker is not ready.
 pub fn register_parking_readiness(readiness: &Readiness, name: &str, bus: &Bus, queue: &'static str) {
     let bus = bus.clone();
     readiness.register(format!("{name} parked deliveries"), move || {
@@ -74,7 +76,8 @@ pub fn register_handling_readiness(readiness: &Readiness, name: &str, bus: &Bus,
     });
 }
 
-/// Adds the check `<name> outbox` for a service that only consumes: no pending event older than `max_age`.
+/// Adds the check `<name> outbox` for a worker: no pending event older than `max_age`. While it fails the worker is not
+/// ready.
 pub fn register_outbox_readiness(readiness: &Readiness, name: &str, outbox: &Outbox, max_age: Duration) {
     let outbox = outbox.clone();
     readiness.register(format!("{name} outbox"), move || check_age(outbox.clone(), max_age));

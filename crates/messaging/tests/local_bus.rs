@@ -43,7 +43,7 @@ async fn event_without_a_required_consumer_is_unroutable() {
 }
 
 #[tokio::test]
-async fn event_is_unavailable_while_one_queue_has_no_consumer() -> Result<()> {
+async fn publish_fails_while_one_of_the_queues_has_no_consumer() -> Result<()> {
     let bus = local_bus();
     let (stopped, running) = (Scripted::new(|_| Outcome::Done), Scripted::new(|_| Outcome::Done));
     let first = Running::consumer(&bus, ACCEPTED, stopped);
@@ -174,9 +174,9 @@ async fn stopping_consumer_finishes_its_batch_and_returns_the_rest() -> Result<(
     }
     let rest = bus.publish(&waiting);
     tokio::pin!(rest);
-    assert!(futures_util::poll!(&mut rest).is_pending(), "there was room for more");
+    assert!(futures_util::poll!(&mut rest).is_pending(), "they failed although the consumer runs");
     consumer.begin_stop();
-    // Their return shows that the consumer has seen the stop.
+    // The waiting events fail at their producer only after the consumer has seen the stop.
     let returned = Err(PublishError::Unavailable("the consumer has stopped".to_owned()));
     assert_eq!(timeout(DEADLINE, rest).await?, [returned.clone(), returned]);
     assert!(consumer.is_running(), "it left its work behind");

@@ -30,7 +30,7 @@ pub struct KeyRecord {
     pub name: String,
     pub scopes: Scopes,
     pub created_at: Timestamp,
-    /// To the minute.
+    /// The last recorded use. Uses within a minute after it are not recorded.
     pub last_used_at: Option<Timestamp>,
     pub expires_at: Option<Timestamp>,
     pub revoked_at: Option<Timestamp>,
@@ -39,7 +39,7 @@ pub struct KeyRecord {
 /// The outcome of a revocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Revocation {
-    /// Gateways may accept the key for up to 30 more seconds.
+    /// Gateways may accept the key for up to 30 more seconds, or 60 while agent-registry does not answer.
     Revoked,
     AlreadyRevoked(Timestamp),
     Unknown,

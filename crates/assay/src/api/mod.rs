@@ -26,10 +26,11 @@ const REQUEST_DEADLINE: Duration = Duration::from_secs(60);
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 const USER_AGENT: &str = concat!("assay-cli/", env!("CARGO_PKG_VERSION"));
 
-/// Maximum attempts of a request that a person waits for: a few seconds in total.
+/// Maximum attempts of a request that a person waits for. The pauses take some seconds in total, unless the service asks
+/// for longer ones.
 pub const ATTEMPTS: u16 = 6;
 
-/// The gateway's address and an API key.
+/// A client of one gateway, with one API key.
 pub struct Api {
     http: Client,
     url: String,
@@ -37,6 +38,7 @@ pub struct Api {
     attempts: u16,
 }
 
+/// A request of the public API.
 pub struct Call<'a> {
     pub method: Method,
     /// Relative to the gateway's address, with a leading slash.
@@ -61,6 +63,12 @@ impl Api {
                 .with_context(|| format!("ASSAY_URL is `{url}`: give an address like {DEFAULT_URL}"))?,
             (None, None) => Url::parse(DEFAULT_URL)?,
         };
+        // `localhost:8080` is an address of the scheme `localhost`.
+        if !matches!(url.scheme(), "http" | "https") {
+            bail!(
+                "`{url}` is no address of a gateway: it begins with http:// or https://, as in {DEFAULT_URL}"
+            );
+        }
         let Some(key) = service.key.clone().or_else(|| client_variable("ASSAY_API_KEY")) else {
             bail!(
                 "an API key is needed: set ASSAY_API_KEY or give --key; `assay keys create --organization NAME` makes one"
@@ -101,7 +109,7 @@ impl Api {
                 Err(error) => (self.unreachable(error), None),
             };
             let Some(delay) = delays.next() else {
-                bail!("{problem} ({} attempts)", self.attempts);
+                bail!("{problem} (attempts: {})", self.attempts);
             };
             tokio::time::sleep(requested_delay.unwrap_or(delay)).await;
         }
@@ -113,7 +121,7 @@ impl Api {
         if !response.status().is_success() {
             return Err(Problem::read(response).await.into_error());
         }
-        let body = response.bytes().await.context("the answer broke off")?;
+        let body = response.bytes().await.context("the connection broke before the end of the response")?;
         serde_json::from_slice(&body)
             .context("the answer cannot be read: do this command and the service have the same version?")
     }

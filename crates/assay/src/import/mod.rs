@@ -50,6 +50,7 @@ pub async fn run(arguments: ImportArguments) -> Result<ExitCode> {
     }
     let refused_path =
         arguments.refused.clone().unwrap_or_else(|| sibling_path(&arguments.file, "refused.jsonl"));
+    report::ensure_replaceable(&refused_path, &arguments.file)?;
     let format_options = input_format::describe(&arguments);
     let mut progress =
         Progress::resume(&arguments.file, &api.destination_hash(), &format_options, &refused_path)?;

@@ -2,11 +2,11 @@
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
-use std::io::{Seek, SeekFrom, Write};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use assay_contracts::conversation::MAX_MESSAGES;
 use serde::{Deserialize, Serialize};
 
@@ -16,11 +16,11 @@ use super::item::{Item, Position, Refusal};
 /// Counts of conversations by result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
-    /// 202.
+    /// The service accepted them (202).
     pub accepted: u64,
-    /// 409: already imported.
+    /// The service has them already (409).
     pub duplicate: u64,
-    /// Any other final answer.
+    /// The service refused them, or they were not sent because they cannot be converted to a request.
     pub refused: u64,
     /// Accepted with fewer messages, because there were too many.
     #[serde(default)]
@@ -28,7 +28,7 @@ pub struct Summary {
     /// Messages left out of these.
     #[serde(default)]
     pub messages_left_out: u64,
-    /// Other notices about accepted conversations.
+    /// Notices about accepted conversations, except about left-out messages.
     #[serde(default)]
     pub notices: u64,
 }
@@ -72,7 +72,7 @@ impl Summary {
             )?;
         }
         if self.notices > 0 {
-            writeln!(output, "{} notices about accepted conversations, see standard error", self.notices)?;
+            writeln!(output, "notices about accepted conversations: {}, see standard error", self.notices)?;
         }
         if let Some(path) = refused {
             writeln!(output, "refused lines and reasons: {}", path.display())?;
@@ -88,6 +88,9 @@ pub struct Refusals {
     bytes: u64,
     file: Option<File>,
 }
+
+/// The beginning of every refused line.
+const FIRST_MEMBER: &[u8] = b"{\"line\":";
 
 #[derive(Serialize)]
 struct RefusedLine<'a> {
@@ -130,7 +133,7 @@ impl Refusals {
     pub fn finish(&mut self) -> Result<()> {
         match &mut self.file {
             Some(file) => file.sync_all().with_context(|| format!("cannot write {}", self.path.display())),
-            None if self.bytes == 0 && self.path.exists() => std::fs::remove_file(&self.path)
+            None if self.bytes == 0 && self.path.is_file() => std::fs::remove_file(&self.path)
                 .with_context(|| format!("cannot remove {}", self.path.display())),
             None => Ok(()),
         }
@@ -145,10 +148,68 @@ impl Refusals {
     }
 
     /// Removes the lines after the checkpoint: their conversations are sent, and refused, again.
-    fn open_truncated(&self) -> std::io::Result<File> {
+    fn open_truncated(&mut self) -> std::io::Result<File> {
         let mut file = OpenOptions::new().create(true).truncate(false).write(true).open(&self.path)?;
-        file.set_len(self.bytes)?;
-        file.seek(SeekFrom::End(0))?;
+        let metadata = file.metadata()?;
+        // A device such as /dev/null has no length.
+        if metadata.is_file() {
+            // Shorter when the file was moved, or another one is named, since the interruption.
+            self.bytes = self.bytes.min(metadata.len());
+            file.set_len(self.bytes)?;
+            file.seek(SeekFrom::End(0))?;
+        }
         Ok(file)
+    }
+}
+
+/// Fails when the file of refused lines would replace the input, or a file that no import has written.
+pub fn ensure_replaceable(refused: &Path, input: &Path) -> Result<()> {
+    let is_input = matches!((refused.canonicalize(), input.canonicalize()), (Ok(refused), Ok(input)) if refused == input);
+    let mut beginning = Vec::new();
+    if refused.is_file() {
+        File::open(refused)
+            .and_then(|file| file.take(FIRST_MEMBER.len() as u64).read_to_end(&mut beginning))
+            .with_context(|| format!("cannot read {}", refused.display()))?;
+    }
+    if is_input || !(beginning.is_empty() || beginning == FIRST_MEMBER) {
+        bail!("{} is not a file of refused lines: name another one with --refused", refused.display());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_files_of_refused_lines_are_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, content: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, content).unwrap();
+            path
+        };
+        let input = file("input.jsonl", "{\"line\":1}\n");
+        for (refused, is_replaceable) in [
+            (file("empty.jsonl", ""), true),
+            (file("earlier.jsonl", "{\"line\":7,\"status\":400}\n"), true),
+            (folder.path().join("absent.jsonl"), true),
+            (PathBuf::from("/dev/null"), true),
+            (file("notes.txt", "To do"), false),
+            (input.clone(), false),
+        ] {
+            assert_eq!(ensure_replaceable(&refused, &input).is_ok(), is_replaceable, "{}", refused.display());
+        }
+        Refusals::open(Path::new("/dev/null"), 0).finish().unwrap();
+        assert!(Path::new("/dev/null").exists());
+    }
+
+    #[test]
+    fn moved_file_of_an_interrupted_import_leaves_no_hole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("refused.jsonl");
+        let mut refusals = Refusals::open(&path, 500);
+        refusals.file().unwrap().write_all(b"{}\n").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"{}\n");
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use assay_contracts::export::{ExportFilters, ExportKind, ExportStatus};
+use assay_platform::runtime::now;
 use assay_testkit::eventually;
 use diesel::PgConnection;
 use diesel::connection::{Connection as _, SimpleConnection as _};
@@ -95,8 +96,9 @@ async fn worker_with_a_lost_lease_publishes_nothing() -> Result<()> {
     let worker = app.worker(&config)?;
     app.status_becomes(id, ExportStatus::Running).await?;
     let successor = uuid::Uuid::now_v7();
+    let until = now().plus_millis(120_000).as_millis();
     let taken_over =
-        format!("UPDATE exports SET lease_owner = '{successor}', lease_until = 9e15::bigint, attempts = 2");
+        format!("UPDATE exports SET lease_owner = '{successor}', lease_until = {until}, attempts = 2");
     execute(&app.test_database.database, taken_over).await?;
     // The next renewal detects it. Then the only slot is free for the next job, which waits for the lock like the first.
     let other = app.create(ExportKind::Axis, ExportFilters::default()).await?;

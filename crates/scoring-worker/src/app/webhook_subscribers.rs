@@ -1,5 +1,5 @@
-//! The organizations with a webhook for evaluations, polled every few seconds: evaluations of all other organizations are
-//! not announced and cost nothing.
+//! The organizations with an enabled endpoint for evaluations, polled every few seconds. Evaluations of all other
+//! organizations are not announced, and cost only a look-up in memory.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,9 +18,10 @@ pub(crate) struct WebhookSubscribers {
 }
 
 enum Subscribers {
-    /// This installation has no webhooks.
+    /// The role webhooks is turned off in this installation.
     Disabled,
-    /// The webhooks role has not answered since the start. Everything is announced: a skipped notification would be lost.
+    /// The role webhooks has not answered since the start. All evaluations are announced, because subscribers would never
+    /// get one that is not.
     Unknown,
     Known(HashSet<OrganizationId>),
 }
@@ -36,7 +37,7 @@ impl WebhookSubscribers {
         }
     }
 
-    /// Whether this installation has webhooks.
+    /// Whether the role webhooks is turned on in this installation.
     pub(crate) fn is_enabled(&self) -> bool {
         self.webhooks.is_some()
     }
@@ -50,7 +51,7 @@ impl WebhookSubscribers {
         }
     }
 
-    /// Polls webhooks. If the call fails, the last known set stays in use, and the failure is logged once.
+    /// Asks the role webhooks for its subscribers. If the call fails, the last list stays in use; an outage is logged once.
     pub(crate) async fn refresh(&self) {
         let Some(webhooks) = &self.webhooks else { return };
         match webhooks.subscribers().await {
@@ -65,7 +66,8 @@ impl WebhookSubscribers {
                 if self.is_reachable.swap(false, Ordering::Relaxed) {
                     tracing::warn!(
                         cause = %error,
-                        "webhooks does not list its subscribers: the last known ones are notified, or all if none are known"
+                        "webhooks does not list its subscribers: the last list stays in use; without one all evaluations \
+                         are announced"
                     );
                 }
             }

@@ -28,7 +28,7 @@ const KILL_LIMIT: Duration = Duration::from_secs(10);
 /// Time limit for the first answer of the port mapper, which takes milliseconds.
 pub(crate) const EPMD_LIMIT: Duration = Duration::from_secs(10);
 
-/// Attempts when another process takes a free port first.
+/// Maximum number of starts: another process may take a chosen port before the broker does.
 const PORTS_TRIED: usize = 3;
 
 /// How to run a [`PrivateRabbit`].

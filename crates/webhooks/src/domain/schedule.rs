@@ -8,6 +8,9 @@ use super::attempt::Attempt;
 /// Upper bound of `Retry-After`, in seconds.
 const MAX_RETRY_AFTER: i64 = 24 * 60 * 60;
 
+/// Upper bound of a pause of the schedule: a year.
+const MAX_PAUSE_SECONDS: i64 = 365 * 24 * 60 * 60;
+
 /// An endpoint is disabled only after this many given-up messages since its last success.
 pub const MIN_GIVEN_UP_TO_DISABLE: u32 = 5;
 
@@ -27,7 +30,8 @@ pub struct FailurePolicy {
 }
 
 impl FailurePolicy {
-    /// Endpoints that have been failing since before this time are disabled.
+    /// An endpoint that has been failing since before this time is disabled once [`MIN_GIVEN_UP_TO_DISABLE`] messages
+    /// were given up. `None`: never.
     pub fn disable_cutoff(self, now: Timestamp) -> Option<Timestamp> {
         let days = self.disable_after_days;
         (days > 0).then(|| now.plus_millis(-i64::from(days) * DAY_MILLIS))
@@ -45,7 +49,7 @@ pub struct Schedule {
 pub enum RetryDecision {
     Delivered,
     RetryAt(Timestamp),
-    /// The last attempt of the cycle failed.
+    /// The last attempt of the retry cycle failed. Only a replay begins another one.
     GivenUp,
     /// The endpoint answered 410: it is disabled.
     Gone,
@@ -55,11 +59,13 @@ impl Schedule {
     /// Parses `0,5,300,…`, starting with the pause before the first attempt.
     ///
     /// # Errors
-    /// When a part is not a whole number of seconds, or the text is empty.
+    /// When a part is not a whole number of seconds or more than a year, or the text is empty.
     pub fn parse(text: &str, failure_policy: FailurePolicy) -> Result<Self, InvalidSchedule> {
         let parse = |part: &str| {
             let seconds: Option<i64> = part.trim().parse().ok();
-            seconds.filter(|seconds| *seconds >= 0).ok_or_else(|| InvalidSchedule(format!("`{part}`")))
+            seconds
+                .filter(|seconds| (0..=MAX_PAUSE_SECONDS).contains(seconds))
+                .ok_or_else(|| InvalidSchedule(format!("`{part}`")))
         };
         Ok(Self { pauses_seconds: text.split(',').map(parse).collect::<Result<_, _>>()?, failure_policy })
     }
@@ -144,7 +150,7 @@ mod tests {
 
     #[test]
     fn invalid_schedule_is_refused() {
-        for text in ["", "0,", "x", "-1", "0,1.5"] {
+        for text in ["", "0,", "x", "-1", "0,1.5", "0,9223372036854775807"] {
             assert!(Schedule::parse(text, FailurePolicy { disable_after_days: 0 }).is_err(), "{text}");
         }
     }

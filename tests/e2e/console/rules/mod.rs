@@ -1,15 +1,15 @@
-//! What holds for every page of the console, one statement in each module.
+//! The rules of the console's design, checked in a browser: what holds on its pages, and what its users can do.
 
 pub mod accessibility;
 pub mod charts;
 pub mod first_look;
 pub mod hostile_texts;
-pub mod keys;
 pub mod neighbours;
 pub mod numbers;
 pub mod partial_updates;
 pub mod policy;
 pub mod refused_filter;
+pub mod shortcuts;
 pub mod sign_in;
 pub mod times;
 pub mod url_state;

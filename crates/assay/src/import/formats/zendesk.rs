@@ -59,7 +59,7 @@ struct Comment {
     #[serde(default)]
     html_body: Option<String>,
     #[serde(default)]
-    attachments: Vec<Attachment>,
+    attachments: Option<Vec<Attachment>>,
 }
 
 #[derive(Deserialize)]
@@ -161,13 +161,14 @@ fn text_in(comment: &Comment) -> String {
     if !text.is_empty() {
         return text;
     }
-    attachments_text(comment.attachments.iter().map(|file| file.file_name.as_deref().unwrap_or("file")))
+    let attachments = comment.attachments.iter().flatten();
+    attachments_text(attachments.map(|file| file.file_name.as_deref().unwrap_or("file")))
 }
 
 struct People<'a> {
     ai: &'a AiAuthors,
     requester: Option<String>,
-    /// Users embedded in the ticket.
+    /// Users of this conversation: those embedded in the ticket and those beside it.
     known: Users,
     page_users: &'a Users,
 }
@@ -207,7 +208,7 @@ impl<'a> People<'a> {
         if id == SYSTEM_AUTHOR {
             return Ok(Author::System { external_id: None, name: None });
         }
-        // A teammate who opened the ticket is its customer.
+        // Before the role: a teammate who is the requester is the customer of this ticket.
         if self.requester.as_deref() == Some(id) {
             return Ok(Author::Contact { external_id, name });
         }

@@ -1,4 +1,6 @@
-//! Creates and reads jobs.
+//! Creates and reads jobs, sets their target sequences, and records that files were removed.
+//!
+//! Two columns have older names: `awaited_evaluations` is the target sequence, `progress.taken_in` the watermark.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -67,7 +69,7 @@ pub(super) fn page(
         .into_boxed();
     if let Some(Position { created_at, id }) = after {
         let moment = created_at.as_millis();
-        // Redundant, but the index scan can start with it.
+        // The first condition follows from the second; with it the index scan can begin at the position.
         query = query
             .filter(exports::created_at.le(moment))
             .filter(exports::created_at.lt(moment).or(exports::id.lt(StoredId::of(id))));

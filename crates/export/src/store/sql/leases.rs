@@ -22,14 +22,14 @@ static DUE: LazyLock<String> = LazyLock::new(|| {
     format!(
         "SELECT exports.id FROM exports
            LEFT JOIN (SELECT organization_id, count(*) AS jobs FROM exports
-                       WHERE status = 'running' AND lease_owner IS NOT NULL AND lease_until > $1 AND lease_until <= $5
+                       WHERE status = 'running' AND lease_owner IS NOT NULL AND lease_until > $1 AND lease_until <= $2
                        GROUP BY organization_id) AS leased
                   ON leased.organization_id = exports.organization_id
           WHERE exports.status IN ('pending', 'running')
-            AND exports.organization_id <> $2
-            AND ((exports.status = 'pending' AND exports.created_at <= $3)
-              OR (exports.status = 'running' AND (exports.lease_until <= $1 OR exports.lease_until > $5)
-                  AND exports.attempts - exports.hand_backs < $4))
+            AND exports.organization_id <> $3
+            AND ((exports.status = 'pending' AND exports.created_at <= $4)
+              OR (exports.status = 'running' AND (exports.lease_until <= $1 OR exports.lease_until > $2)
+                  AND exports.attempts - exports.hand_backs < $5))
           ORDER BY coalesce(leased.jobs, 0), exports.created_at, exports.id
           LIMIT 1 {SKIP_LOCKED}"
     )
@@ -46,10 +46,10 @@ pub(super) fn claim(connection: &mut Connection, terms: ClaimTerms) -> Result<Op
     lock_until_commit(connection, "assay export claims")?;
     let due: Option<DueJob> = static_sql(&DUE)
         .bind::<BigInt, _>(terms.now.as_millis())
+        .bind::<BigInt, _>(terms.latest_lease_end.as_millis())
         .bind::<Id, _>(StoredId(terms.except.map_or(Uuid::nil(), |organization| organization.as_uuid())))
         .bind::<BigInt, _>(terms.pending_before.as_millis())
         .bind::<Integer, _>(saturating_i32(terms.max_attempts))
-        .bind::<BigInt, _>(terms.latest_lease_end.as_millis())
         .get_result(connection)
         .optional()?;
     let Some(due) = due else { return Ok(None) };
