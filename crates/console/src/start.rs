@@ -8,12 +8,13 @@ use assay_clients::{ClientError, HttpSettings, ServiceClient, http_client};
 use assay_platform::auth::{Audience, ServiceTokens};
 use assay_platform::runtime::{Phase, Tasks};
 use assay_platform::web::{ServerSettings, ServiceAuth, serve};
+use tokio::sync::Semaphore;
 use url::Url;
 
 use crate::app::Services;
 use crate::config::Config;
 use crate::domain::FailedSignIns;
-use crate::http::{Assets, Console, configure};
+use crate::http::{Assets, Console, MAX_TRANSCRIPTS_IN_MEMORY, configure};
 
 /// Dependencies that the process provides.
 pub struct Dependencies {
@@ -67,6 +68,7 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
         services,
         assets: Assets::load(),
         failed_sign_ins: FailedSignIns::new(config.failed_sign_ins_per_minute),
+        transcripts_in_memory: Semaphore::new(MAX_TRANSCRIPTS_IN_MEMORY),
     });
     let auth = ServiceAuth { tokens: dependencies.tokens, audience: Audience::Console };
     let settings = ServerSettings::default();

@@ -17,6 +17,12 @@ use crate::config::Config;
 use crate::http::{Gateway, configure};
 use crate::metrics;
 
+/// Responses of the console that are being sent. A slow reader keeps some ten kilobytes of its own.
+const MAX_CONSOLE_RESPONSES: usize = 512;
+
+/// Memory of all forms of the console that arrive at the same time. One has up to 64 KiB.
+const FORM_MEMORY_BYTES: usize = 16 * 1024 * 1024;
+
 /// Dependencies that the process provides.
 pub struct Dependencies {
     /// A bound listener.
@@ -84,6 +90,8 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
         downloads: DownloadSlots::new(config.max_downloads),
         body_budget: BodyBudget::new(config.body_memory_bytes).parsing_at_once(2 * config.workers),
         console_in_flight: Semaphore::new(config.max_console_in_flight),
+        console_responses: Arc::new(Semaphore::new(MAX_CONSOLE_RESPONSES)),
+        form_budget: BodyBudget::new(FORM_MEMORY_BYTES),
         config: config.clone(),
     };
     watch_services(&gateway, tasks);

@@ -10,7 +10,7 @@ use assay_messaging::outbox::{self, Backlog, Outbox};
 use assay_platform::auth::{Audience, ServiceTokens};
 use assay_platform::db::{Database, DatabaseError};
 use assay_platform::runtime::{Phase, Tasks, now, periodically};
-use assay_platform::web::{BodyBudget, ServerSettings, ServiceAuth, serve};
+use assay_platform::web::{BodyBudget, ResponseBudget, ServerSettings, ServiceAuth, serve};
 use url::Url;
 
 use crate::app::accept_conversation::Acceptance;
@@ -20,6 +20,9 @@ use crate::app::run_maintenance::run_maintenance;
 use crate::app::write_imports::{Writer, write_imports};
 use crate::http::{Services, configure};
 use crate::{Config, MIGRATIONS, SCHEMA, store};
+
+/// Memory of large responses to clients that are being sent. One has up to 4 MiB.
+const RESPONSE_MEMORY_BYTES: usize = 128 * 1024 * 1024;
 
 /// Dependencies that the process provides.
 pub struct Dependencies {
@@ -107,7 +110,14 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     };
     let body_budget = BodyBudget::new(config.body_memory_bytes);
     let max_body_bytes = config.max_body_bytes;
-    let services = Services { store, outbox, acceptance, max_body_bytes, body_budget };
+    let services = Services {
+        store,
+        outbox,
+        acceptance,
+        max_body_bytes,
+        body_budget,
+        response_budget: ResponseBudget::new(RESPONSE_MEMORY_BYTES),
+    };
     let routes = configure(services, ServiceAuth { tokens, audience: Audience::Ingest });
     serve(tasks, Phase::ServeInternal, "ingest", listener, ServerSettings::default(), routes)?;
     Ok(())

@@ -98,6 +98,11 @@ async fn refused_lines(stack: &Stack) -> Result<()> {
     let output = import(stack, &mended, &["--refused", elsewhere.to_str().context("text")?]).await?;
     finishes(&output, 0, (2, 4, 0))?;
     ensure!(!elsewhere.exists(), "a file of refusals without a refusal");
+    // No other file is replaced.
+    let before = fs::read(&mended)?;
+    let output = import(stack, &mended, &["--refused", mended.to_str().context("text")?]).await?;
+    fails(&output, &["mended.jsonl is not a file of refused lines", "--refused"])?;
+    ensure!(fs::read(&mended)? == before, "the input was changed");
     Ok(())
 }
 

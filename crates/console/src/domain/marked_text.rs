@@ -26,11 +26,11 @@ pub(crate) enum Part {
     },
 }
 
-/// Text, or a character that is shown by its name.
+/// Text, or a control character that is shown by its name, once for all its repetitions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Run {
     Text(String),
-    Control { label: &'static str, name: &'static str },
+    Control { label: &'static str, name: &'static str, count: usize },
 }
 
 /// Characters that reorder or hide the text around them (Unicode Technical Report 36, section 2.5), with their names.
@@ -90,14 +90,17 @@ pub(crate) fn runs(text: &str) -> Vec<Run> {
     let mut runs = Vec::new();
     let mut plain = String::new();
     for character in text.chars() {
-        let Some(control) = control(character) else {
+        let Some((label, name)) = control(character) else {
             plain.push(character);
             continue;
         };
         if !plain.is_empty() {
             runs.push(Run::Text(std::mem::take(&mut plain)));
         }
-        runs.push(control);
+        match runs.last_mut() {
+            Some(Run::Control { label: last, count, .. }) if *last == label => *count += 1,
+            _ => runs.push(Run::Control { label, name, count: 1 }),
+        }
     }
     if !plain.is_empty() {
         runs.push(Run::Text(plain));
@@ -109,7 +112,8 @@ pub(crate) fn runs(text: &str) -> Vec<Run> {
 pub(crate) fn plain_text(text: &str) -> String {
     let plain = runs(text).into_iter().map(|run| match run {
         Run::Text(text) => text,
-        Run::Control { label, .. } => format!("[{label}]"),
+        Run::Control { label, count: 1, .. } => format!("[{label}]"),
+        Run::Control { label, count, .. } => format!("[{label} ×{count}]"),
     });
     plain.collect()
 }
@@ -126,12 +130,13 @@ pub(crate) fn escaped_json(json: &str) -> String {
     escaped
 }
 
-fn control(character: char) -> Option<Run> {
+/// Label and name of a control character.
+fn control(character: char) -> Option<(&'static str, &'static str)> {
     if let Some((_, label, name)) = CONTROLS.iter().find(|(known, ..)| *known == character) {
-        return Some(Run::Control { label, name });
+        return Some((label, name));
     }
     let is_other = character.is_control() && !matches!(character, '\n' | '\t' | '\r');
-    is_other.then_some(Run::Control { label: "CTRL", name: "control character" })
+    is_other.then_some(("CTRL", "control character"))
 }
 
 /// Overlapping quotes become one mark, with the numbers in order. A quote is clipped to the text and widened to whole
@@ -272,12 +277,19 @@ mod tests {
             runs,
             [
                 Run::Text("a".to_owned()),
-                Run::Control { label: "RLO", name: "right-to-left override" },
+                Run::Control { label: "RLO", name: "right-to-left override", count: 1 },
                 Run::Text("b".to_owned()),
-                Run::Control { label: "CTRL", name: "control character" },
+                Run::Control { label: "CTRL", name: "control character", count: 1 },
                 Run::Text("\nc".to_owned()),
             ]
         );
+    }
+
+    #[test]
+    fn repeated_controls_are_one_run() {
+        let repeated = runs(&"\u{7f}".repeat(4_000_000));
+        assert_eq!(repeated, [Run::Control { label: "CTRL", name: "control character", count: 4_000_000 }]);
+        assert_eq!(plain_text("\u{7f}\u{80}\u{202e}"), "[CTRL ×2][RLO]");
     }
 
     #[test]
@@ -327,7 +339,7 @@ mod tests {
                         .iter()
                         .map(|run| match run {
                             Run::Text(text) => text.chars().count(),
-                            Run::Control { .. } => 1,
+                            Run::Control { count, .. } => *count,
                         })
                         .sum(),
                     Part::Cut { characters, .. } => *characters,

@@ -67,13 +67,15 @@ pub(crate) async fn show(
 ) -> Result<HttpResponse, PageError> {
     let viewer = Viewer::of(&request, &console).await?;
     let id: TicketId = id.parse().map_err(|_| PageError::NotFound)?;
-    let (found, place) =
-        futures_util::future::join(find(&console, &viewer, id), place(&request, &console, &viewer, id)).await;
-    let template = view(&request, &console, &viewer, id, found?, place, None);
+    // First, because it may take long: a transcript in memory does not wait for it.
+    let place = place(&request, &console, &viewer, id).await;
+    let _permit = console.transcripts_in_memory.acquire().await;
+    let found = find(&console, &viewer, id).await?;
+    let template = view(&request, &console, &viewer, id, found, place, None);
     page(&request, StatusCode::OK, &template)
 }
 
-/// One message without cuts.
+/// One message, with more of its text than in the conversation.
 pub(crate) async fn message(
     request: HttpRequest,
     console: Data<Console>,
@@ -83,9 +85,10 @@ pub(crate) async fn message(
     let (id, number) = path.into_inner();
     let id: TicketId = id.parse().map_err(|_| PageError::NotFound)?;
     let number: usize = number.parse().map_err(|_| PageError::NotFound)?;
+    let alone = number.checked_sub(1).ok_or(PageError::NotFound)?;
+    let _permit = console.transcripts_in_memory.acquire().await;
     let found = find(&console, &viewer, id).await?;
-    let whole = number.checked_sub(1).ok_or(PageError::NotFound)?;
-    let mut template = view(&request, &console, &viewer, id, found, Place::default(), Some(whole));
+    let mut template = view(&request, &console, &viewer, id, found, Place::default(), Some(alone));
     template.items.retain(|item| item.number == number);
     let item = template.items.pop().ok_or(PageError::NotFound)?;
     let shell = template.shell;
@@ -179,7 +182,7 @@ fn position(found: &Neighbours, is_filtered: bool) -> String {
     }
 }
 
-/// The page; `whole` is the index of a message that is shown without cuts.
+/// The page; `alone` is the index of a message that is shown on a page of its own.
 fn view(
     request: &HttpRequest,
     console: &Console,
@@ -187,7 +190,7 @@ fn view(
     id: TicketId,
     found: FoundConversation,
     place: Place,
-    whole: Option<usize>,
+    alone: Option<usize>,
 ) -> ConversationPage {
     let transcript = found.transcript.as_deref();
     let (done, unscored) = match &found.evaluation {
@@ -222,7 +225,7 @@ fn view(
             .map(|of| (PageTime::long(of.started_at), PageTime::end(of.started_at, of.ended_at))),
         language: done.map(|evaluation| language_label(&evaluation.language)).unwrap_or_default(),
         involvement: done.map(|evaluation| involvement(evaluation.ai_involvement)).unwrap_or_default(),
-        items: items(messages, done, &quotes, whole),
+        items: items(messages, done, &quotes, alone),
         verdict: done.map(|evaluation| verdict(evaluation, &|index| quotes.number_of(index))),
         is_expired: transcript.is_none(),
         quotes,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use actix_web::HttpRequest;
 use actix_web::web::Payload;
 use assay_contracts::validation::FieldError;
-use assay_platform::web::{BodyLimits, read_form};
+use assay_platform::web::{BodyBudget, BodyLimits, read_form};
 
 use super::error::PageError;
 use super::viewer::{PublicAddress, Viewer};
@@ -63,7 +63,7 @@ pub(crate) async fn read_same_origin_form(
     if !is_same_origin(header("sec-fetch-site"), header("origin"), &host) {
         return Err(PageError::ForeignForm);
     }
-    let body = read_form(request, payload, LIMITS).await?;
+    let body = read_form(request, payload, LIMITS, &BodyBudget::new(LIMITS.max_bytes)).await?;
     let pairs = url::form_urlencoded::parse(&body);
     Ok(Fields(pairs.map(|(name, value)| (name.into_owned(), value.into_owned())).collect()))
 }

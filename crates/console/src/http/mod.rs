@@ -27,6 +27,7 @@ mod webhooks;
 use actix_web::middleware::from_fn;
 use actix_web::web::{Data, ServiceConfig, get, head, post, route, scope};
 use assay_platform::web::{ServiceAuth, resource, service_auth_middleware};
+use tokio::sync::Semaphore;
 
 pub(crate) use self::assets::Assets;
 use self::error::PageError;
@@ -38,7 +39,12 @@ pub(crate) struct Console {
     pub(crate) services: Services,
     pub(crate) assets: Assets,
     pub(crate) failed_sign_ins: FailedSignIns,
+    /// A transcript has up to 4 MiB, and twice that while it is decoded.
+    pub(crate) transcripts_in_memory: Semaphore,
 }
+
+/// Transcripts in memory at once; further pages wait.
+pub(crate) const MAX_TRANSCRIPTS_IN_MEMORY: usize = 4;
 
 /// A page: GET and HEAD.
 macro_rules! page {

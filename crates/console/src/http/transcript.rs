@@ -11,6 +11,9 @@ use crate::domain::{PageTime, Part, Quote, Run, max_bytes_per_text, parts, runs}
 /// Maximum size of all texts of a page, in bytes: with these a page stays below 100 kB even if nothing can be compressed.
 const MAX_TEXT_BYTES: usize = 60_000;
 
+/// Bytes of a message on a page of its own.
+const MAX_ALONE_BYTES: usize = 256 * 1024;
+
 /// One message.
 pub(crate) struct Item {
     pub(crate) number: usize,
@@ -21,6 +24,8 @@ pub(crate) struct Item {
     pub(crate) name: Option<Vec<Run>>,
     pub(crate) time: PageTime,
     pub(crate) parts: Vec<Part>,
+    /// Whether it is on a page of its own.
+    pub(crate) is_alone: bool,
 }
 
 /// The number of each quote on the page, and the reasons that point to it.
@@ -81,12 +86,12 @@ fn message_of(messages: &[Message], evidence: &Evidence) -> Option<usize> {
     })
 }
 
-/// The items of a transcript; `whole` is the index of one that is shown without cuts.
+/// The items of a transcript; `alone` is the index of one that is shown on a page of its own.
 pub(crate) fn items(
     messages: &[Message],
     evaluation: Option<&Evaluation>,
     quotes: &Quotes,
-    whole: Option<usize>,
+    alone: Option<usize>,
 ) -> Vec<Item> {
     let lengths: Vec<usize> = messages.iter().map(|message| message.content.len()).collect();
     let limit = max_bytes_per_text(&lengths, MAX_TEXT_BYTES);
@@ -94,8 +99,9 @@ pub(crate) fn items(
     all.map(|(at, message)| {
         let quotes_here =
             evaluation.map(|evaluation| quotes_in(at, messages, evaluation, quotes)).unwrap_or_default();
-        let max_bytes = if whole == Some(at) { usize::MAX } else { limit };
-        item(at, message, &quotes_here, max_bytes)
+        let is_alone = alone == Some(at);
+        let max_bytes = if is_alone { MAX_ALONE_BYTES } else { limit };
+        Item { is_alone, ..item(at, message, &quotes_here, max_bytes) }
     })
     .collect()
 }
@@ -127,5 +133,6 @@ fn item(at: usize, message: &Message, quotes: &[Quote], max_bytes: usize) -> Ite
         name: message.author.name().filter(|name| !name.trim().is_empty()).map(runs),
         time: PageTime::short(message.timestamp),
         parts,
+        is_alone: false,
     }
 }

@@ -91,6 +91,28 @@ async fn fifty_messages_of_80_kb_fit_into_100_kb() -> Result<()> {
     Ok(())
 }
 
+/// A message has up to 4 MB: its page takes a part, and the name of a control character is longer than the character.
+#[tokio::test]
+async fn page_of_a_message_is_bounded() -> Result<()> {
+    let app = TestApp::start().await?;
+    let session = app.sign_in().await?;
+    let alternating = "\u{202e}\u{202d}".repeat(600_000);
+    let texts = ["\u{7f}".repeat(3_900_000), alternating, "&".repeat(3_900_000)];
+    for text in &texts {
+        let messages = transcript("Controls", &[text, "Hello"]);
+        app.services.answer(&format!("/internal/v1/tickets/{ID}/transcript"), 200, messages);
+        app.services.answer(
+            &format!("/internal/v1/tickets/{ID}/evaluation"),
+            200,
+            evaluation("m-2", "Hello", 0),
+        );
+        let page = app.get(&session, &format!("/console/conversations/{ID}/messages/1")).await?.text;
+        assert!(page.contains("characters more: the API has the whole message"));
+        assert!(page.len() < 8 * 1024 * 1024, "{}", page.len());
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn subjects_in_the_list_are_text() -> Result<()> {
     let app = TestApp::start().await?;

@@ -1,6 +1,7 @@
 //! `/console`: the pages of the role console, which signs people in itself. The gateway adds its own token and the public
 //! address, and passes on only the headers that pages need.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::body::{BoxBody, MessageBody};
@@ -12,7 +13,9 @@ use actix_web::{Error, HttpRequest, HttpResponse};
 use assay_contracts::internal::PUBLIC_BASE_URL_HEADER;
 use assay_contracts::problem::{Problem, ProblemCode};
 use assay_platform::auth::ServiceClaims;
-use assay_platform::web::{BodyLimits, FORM_CONTENT_TYPE, WebError, add_page_headers, read_form};
+use assay_platform::web::{
+    BodyLimits, FORM_CONTENT_TYPE, WebError, add_page_headers, hold_until_sent, read_form,
+};
 use bytes::Bytes;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 
@@ -79,8 +82,8 @@ pub(crate) async fn forward_form(
     payload: Payload,
     gateway: Data<Gateway>,
 ) -> Result<HttpResponse, WebError> {
-    let body = read_form(&request, payload, FORM_LIMITS).await?;
-    forward(&request, &gateway, Some(body)).await
+    let body = read_form(&request, payload, FORM_LIMITS, &gateway.form_budget).await?;
+    forward(&request, &gateway, Some(Bytes::clone(&body))).await
 }
 
 async fn forward(
@@ -93,6 +96,7 @@ async fn forward(
     }
     let busy = |_| WebError::unavailable(&"too many requests for the console in flight");
     let _slot = gateway.console_in_flight.try_acquire().map_err(busy)?;
+    let response_slot = Arc::clone(&gateway.console_responses).try_acquire_owned().map_err(busy)?;
     let Some(console) = &gateway.console else {
         return Err(WebError::internal(&"a route of the console without the console"));
     };
@@ -113,7 +117,9 @@ async fn forward(
         query => format!("{}?{query}", request.path()),
     };
     let claims = &ServiceClaims::Service;
-    forward_to_console(Forward { service: console, claims, method, path: &path, headers, body }).await
+    let response =
+        forward_to_console(Forward { service: console, claims, method, path: &path, headers, body }).await?;
+    Ok(response.map_body(|_, body| hold_until_sent(body, response_slot)))
 }
 
 /// Whether a path has a segment `.` or `..`, encoded or not, or a `\`, which URL parsers read as `/`. The HTTP client resolves

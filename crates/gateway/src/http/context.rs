@@ -34,6 +34,10 @@ pub(crate) struct Gateway {
     pub(crate) keyless_in_flight: Arc<Semaphore>,
     pub(crate) downloads: DownloadSlots,
     pub(crate) console_in_flight: Semaphore,
+    /// Responses of the console that are being sent: a slow reader keeps its own in memory.
+    pub(crate) console_responses: Arc<Semaphore>,
+    /// Forms of the console need no key.
+    pub(crate) form_budget: BodyBudget,
     pub(crate) body_budget: BodyBudget,
     pub(crate) config: Config,
 }

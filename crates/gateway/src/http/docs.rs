@@ -8,12 +8,11 @@ use actix_web::HttpResponse;
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, LOCATION, X_CONTENT_TYPE_OPTIONS};
 use actix_web::web::Path;
 use assay_contracts::problem::ProblemCode;
-use assay_platform::web::WebError;
+use assay_platform::web::{WebError, chunked_body};
 use bytes::Bytes;
 use utoipa_swagger_ui_vendored::SWAGGER_UI_VENDORED;
 
 use super::archive;
-use super::keyless::chunked_body;
 
 /// Only same-origin resources, and no embedding in frames. Swagger UI needs inline styles.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \

@@ -1,20 +1,14 @@
 //! Responses to requests without a key: few at once, and little memory for a client that does not read its response.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use actix_web::Error;
-use actix_web::body::{BoxBody, MessageBody, SizedStream};
+use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::middleware::Next;
 use assay_platform::web::{WebError, hold_until_sent};
-use bytes::Bytes;
-use futures_util::stream;
 
 use super::authentication::gateway;
-
-/// A chunk is copied into the buffer of its connection, beside up to 32 KiB that wait there.
-const CHUNK_BYTES: usize = 16 * 1024;
 
 /// Bounds the number of requests without a key in flight, until their responses are sent; beyond it the answer is 503.
 pub(crate) async fn limit_keyless(
@@ -27,14 +21,4 @@ pub(crate) async fn limit_keyless(
         .map_err(|_| WebError::unavailable(&"too many requests without a key in flight"))?;
     let response = next.call(request).await?;
     Ok(response.map_body(|_, body| hold_until_sent(body.boxed(), slot)))
-}
-
-/// A body of shared memory with a known length, sent in chunks.
-pub(super) fn chunked_body(bytes: Bytes) -> impl MessageBody {
-    let length = bytes.len() as u64;
-    let chunks = stream::unfold(bytes, |mut rest| async move {
-        let chunk = rest.split_to(rest.len().min(CHUNK_BYTES));
-        (!chunk.is_empty()).then_some((Ok::<_, Infallible>(chunk), rest))
-    });
-    SizedStream::new(length, Box::pin(chunks))
 }

@@ -7,14 +7,13 @@ use std::sync::LazyLock;
 use actix_web::http::header::{ContentType, ETag, EntityTag, Header, IfNoneMatch};
 use actix_web::{HttpRequest, HttpResponse};
 use assay_contracts::problem::Problem;
-use assay_platform::web::WebError;
+use assay_platform::web::{WebError, chunked_body};
 use bytes::Bytes;
 use utoipa::openapi::OpenApi as Document;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi, ToSchema};
 
 use super::examples::Examples;
-use super::keyless::chunked_body;
 use super::responses::PublicProblems;
 use super::{agents, assess, downloads, evaluations, exports, tickets, webhook_deliveries, webhooks};
 

@@ -12,8 +12,8 @@ use actix_web::middleware::from_fn;
 use actix_web::web::{Data, Payload, ServiceConfig, delete, get, post, scope};
 use assay_messaging::outbox::Outbox;
 use assay_platform::web::{
-    BodyBudget, BodyLimits, BufferedBody, ServiceAuth, WebError, read_buffered_body, resource,
-    service_auth_middleware,
+    BodyBudget, BodyLimits, BufferedBody, ResponseBudget, ServiceAuth, WebError, read_buffered_body,
+    resource, service_auth_middleware,
 };
 
 use crate::app::accept_conversation::Acceptance;
@@ -31,6 +31,8 @@ pub struct Services {
     pub max_body_bytes: usize,
     /// Shared by all requests.
     pub body_budget: BodyBudget,
+    /// Tickets with a long subject, and transcripts, for clients.
+    pub response_budget: ResponseBudget,
 }
 
 pub fn configure(services: Services, auth: ServiceAuth) -> impl Fn(&mut ServiceConfig) + Clone + Send {

@@ -6,7 +6,6 @@ use assay_contracts::evaluations::CountQuery;
 use assay_contracts::internal::{Deletion, TicketCount};
 use assay_contracts::problem::ProblemCode;
 use assay_contracts::tenant::Scope;
-use assay_contracts::ticket::Ticket;
 use assay_platform::web::{Caller, WebError, all_query_pairs, invalid_query};
 
 use super::Services;
@@ -20,10 +19,11 @@ pub async fn read(
     caller: Caller,
     services: Data<Services>,
     id: Path<String>,
-) -> Result<Json<Ticket>, WebError> {
+) -> Result<HttpResponse, WebError> {
     let organization_id = caller.tenant(Scope::Tickets)?.organization_id;
     let ticket = read_ticket(services.store.as_ref(), organization_id, &id).await?;
-    ticket.map(Json).ok_or_else(not_found)
+    let ticket = ticket.ok_or_else(not_found)?;
+    services.response_budget.limit(HttpResponse::Ok().json(ticket))
 }
 
 pub async fn delete(

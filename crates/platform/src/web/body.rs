@@ -41,21 +41,21 @@ pub async fn read_body(
     Ok(Bytes::clone(&*read_buffered_body(request, payload, limits, &budget).await?))
 }
 
-/// Reads the fields of an HTML form as bytes, without parsing them.
+/// Reads the fields of an HTML form as bytes, without parsing them, within a memory budget shared by all forms.
 ///
 /// # Errors
-/// As [`read_body`], with 415 for anything but `application/x-www-form-urlencoded`.
+/// As [`read_buffered_body`], with 415 for anything but `application/x-www-form-urlencoded`.
 pub async fn read_form(
     request: &HttpRequest,
     payload: Payload,
     limits: BodyLimits,
-) -> Result<Bytes, WebError> {
+    budget: &BodyBudget,
+) -> Result<BufferedBody, WebError> {
     if media_type(request) != Some(FORM_CONTENT_TYPE.to_owned()) {
         let detail = format!("send the form as {FORM_CONTENT_TYPE}");
         return Err(WebError::new(ProblemCode::UnsupportedMediaType, detail));
     }
-    let budget = BodyBudget::new(limits.max_bytes);
-    Ok(Bytes::clone(&*read_within(request, payload, limits, &budget).await?))
+    read_within(request, payload, limits, budget).await
 }
 
 /// [`read_body`] within a memory budget shared by all bodies.

@@ -11,6 +11,7 @@ mod page;
 mod page_headers;
 mod recorded_response;
 mod request;
+mod response_budget;
 mod routes;
 mod server;
 mod service_auth;
@@ -29,6 +30,7 @@ pub use self::page::{invalid_parameter, page_parameters};
 pub use self::page_headers::add_page_headers;
 pub use self::recorded_response::respond_with;
 pub use self::request::{REQUEST_ID_HEADER, TRACEPARENT_HEADER, request_middleware};
+pub use self::response_budget::{ResponseBudget, chunked_body};
 pub use self::routes::{
     all_query_pairs, invalid_query, query_pairs, resource, route_not_found, without_content,
 };
