@@ -157,6 +157,29 @@ fn list_query_has_an_order_and_a_page() {
     assert_eq!(names(refused.unwrap_err()), ["sort", "cursor", "limit", "by"]);
 }
 
+/// Periods end before their last moment, and years have 365 or 366 days.
+#[test]
+fn period_of_a_year_before_keeps_its_last_day() {
+    let day = |year, month, day| {
+        let midnight =
+            chrono::NaiveDate::from_ymd_opt(year, month, day).unwrap().and_time(chrono::NaiveTime::MIN);
+        midnight.and_utc().timestamp_millis()
+    };
+    for (from, to, expected) in [
+        (day(2028, 2, 1), day(2028, 2, 29), (day(2027, 2, 1), day(2027, 3, 1))),
+        (day(2028, 2, 28), day(2028, 2, 29), (day(2027, 2, 28), day(2027, 3, 1))),
+        (day(2028, 2, 29), day(2028, 3, 1), (day(2027, 2, 28), day(2027, 3, 1))),
+        (day(2025, 3, 1), day(2025, 4, 1), (day(2024, 3, 1), day(2024, 4, 1))),
+        (day(2025, 2, 1), day(2025, 3, 1), (day(2024, 2, 1), day(2024, 2, 29))),
+    ] {
+        let (from, to) = (from.to_string(), to.to_string());
+        let query = [("from", from.as_str()), ("to", to.as_str()), ("compare", "year")];
+        let compared = SummaryQuery::parse(query).unwrap().compared_filters().unwrap();
+        let found = (compared.from.unwrap().as_millis(), compared.to.unwrap().as_millis());
+        assert_eq!(found, expected, "{from} to {to}");
+    }
+}
+
 #[test]
 fn summary_query_keeps_the_order_of_dimensions() {
     let pairs =

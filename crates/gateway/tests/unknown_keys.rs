@@ -44,7 +44,7 @@ async fn mistyped_key_is_refused_without_a_look_up() -> Result<()> {
     Ok(())
 }
 
-/// A known key is renewed every second, while made-up keys use all look-ups that they may.
+/// The grant of a known key is renewed every second, while made-up keys use all look-ups that they may.
 #[tokio::test(flavor = "multi_thread")]
 async fn flood_of_made_up_keys_does_not_affect_a_known_key() -> Result<()> {
     let services = Services::start()?;
@@ -100,7 +100,10 @@ async fn known_key_works_while_the_registry_fails_and_ends_when_revoked() -> Res
         sleep(Duration::from_millis(50)).await;
     }
     let look_ups = services.registry.look_ups() - look_ups;
-    ensure!((2..=5).contains(&look_ups), "{look_ups} renewals in three seconds without a fresh grant");
+    ensure!(
+        (2..=5).contains(&look_ups),
+        "{look_ups} attempts to renew a grant that was due for three seconds"
+    );
     services.registry.revoke(&known);
     services.registry.fail(false);
     let end = Instant::now() + Duration::from_secs(2);
@@ -112,7 +115,7 @@ async fn known_key_works_while_the_registry_fails_and_ends_when_revoked() -> Res
     sleep(Duration::from_millis(1_100)).await;
     ensure!(
         list(&gateway, known.reveal()).await?.status() == StatusCode::SERVICE_UNAVAILABLE,
-        "its grant is gone"
+        "the grant of the revoked key is kept"
     );
     Ok(())
 }

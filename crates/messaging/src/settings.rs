@@ -5,7 +5,7 @@ use std::time::Duration;
 use secrecy::SecretString;
 use serde::Deserialize;
 
-/// Address of the bus, and its retry policy.
+/// Address and limits of the bus, and its retry policy.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BusSettings {
@@ -17,7 +17,7 @@ pub struct BusSettings {
     /// Delays before the second attempt, the third, and so on; the last delay applies to all further attempts.
     #[serde(default = "default_retry_delays", rename = "retry_delays_ms")]
     pub retry_delays: Vec<RetryDelay>,
-    /// Attempts before a delivery becomes a dead letter.
+    /// Attempts before an event becomes a dead letter.
     #[serde(default = "default_max_attempts")]
     pub max_attempts: u32,
     /// Most events of one topic in one RabbitMQ message; 1 to 1,000.
@@ -28,7 +28,7 @@ pub struct BusSettings {
     pub handling_limit_seconds: u64,
 }
 
-/// A delay between two attempts at a delivery, configured in milliseconds.
+/// A delay before the next attempt at an event, configured in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct RetryDelay(u32);

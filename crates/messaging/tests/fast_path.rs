@@ -9,11 +9,14 @@ mod relaying;
 #[path = "../src/test_databases.rs"]
 mod test_databases;
 
+use std::time::Duration;
+
 use anyhow::Result;
 use assay_messaging::outbox::{FastPathClaim, Outbox};
 use assay_messaging::{Bus, OutgoingEvent};
 use assay_platform::db::{Database, DatabaseError};
 use diesel::RunQueryDsl as _;
+use tokio::time::sleep;
 
 use relaying::{TABLES, enqueue, enqueue_for, run_stopped_relay, start_relay};
 use support::{
@@ -90,13 +93,15 @@ async fn isolated_event_that_is_not_due_leaves_the_fast_path_open(
     update_outbox(&database, format!("cut_short = 2, next_attempt_at = {due}")).await?;
     let outbox = Outbox::new(database.clone());
     let relay = start_relay(&outbox, &bus);
+    // By then the relay has looked for isolated events, which it does from three seconds after its start on.
+    sleep(Duration::from_secs(5)).await;
     let claim = open_fast_path(&outbox).await?;
     enqueue_for(&database, std::slice::from_ref(&other), claim).await?;
     outbox.dispatch(claim, vec![other.clone()]);
     handler.wait_for_all(&[other]).await?;
     assert!(!handler.ids().contains(&isolated.id()), "it was published before its time");
     update_outbox(&database, "next_attempt_at = 0".to_owned()).await?;
-    // The running relay looks for isolated events only after half a minute; a new one looks at once.
+    // The running relay looks for isolated events again only after half a minute; a new one after three seconds.
     relay.stop().await?;
     let relay = start_relay(&outbox, &bus);
     handler.wait_for_all(&[isolated]).await?;

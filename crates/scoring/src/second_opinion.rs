@@ -165,8 +165,10 @@ impl Scorer {
         let verdict = opinion.verdict(by_rules, invents_human);
         let involvement = builtin.ai_involvement;
         let derived = charge(involvement, &verdict, course, handoff, reliability, self.policy);
-        // The judge's assessment counts only if its verdict was not corrected.
-        let verdict_stands = opinion.status == verdict.status && !invents_human;
+        // The judge's assessment counts only if its verdict was not corrected and is one: what is resolved has a solver.
+        let contradicts_itself =
+            opinion.status == ResolutionStatus::Resolved && opinion.resolved_by == Some(ResolvedBy::None);
+        let verdict_stands = opinion.status == verdict.status && !invents_human && !contradicts_itself;
         let has_charge = derived.assessment != ChargeAssessment::NotApplicable;
         let given = opinion.charge.filter(|given| *given != ChargeAssessment::NotApplicable);
         let mut charge = match given.filter(|_| verdict_stands && has_charge) {

@@ -95,6 +95,19 @@ fn missing_charge_follows_from_the_resolution() {
 }
 
 #[test]
+fn charge_of_an_opinion_that_contradicts_itself_is_derived() {
+    let solved_by_nobody = Opinion {
+        resolved_by: Some(ResolvedBy::None),
+        charge: Some(ChargeAssessment::Supported),
+        ..opinion(1.5, 2.0, Status::Resolved, Basis::AnswerGiven)
+    };
+    let (_, ruling) = rule(&REJECTED, solved_by_nobody);
+    let (_, derived) = rule(&REJECTED, Opinion { charge: None, ..solved_by_nobody });
+    assert_ne!(ruling.resolution.resolved_by, ResolvedBy::None);
+    assert_eq!(ruling.resolution.charge, derived.resolution.charge);
+}
+
+#[test]
 fn agreeing_opinion_has_no_difference() {
     for conversation in all_samples() {
         let builtin = scorer().evaluate(&conversation);

@@ -14,7 +14,7 @@ use crate::validation::FieldError;
 /// Milliseconds of a day. Days are those of UTC.
 pub const DAY_MILLIS: i64 = 86_400_000;
 
-/// Most points of a series.
+/// Maximum number of parts of a series.
 pub const MAX_POINTS: i64 = 800;
 
 /// Most dimensions of one breakdown.
@@ -134,7 +134,10 @@ impl SummaryQuery {
         let (from, to) = self.filters.from.zip(self.filters.to)?;
         let (from, to) = match self.compare? {
             Comparison::Previous => (from.plus_millis(-to.millis_since(from)), from),
-            Comparison::Year => (a_year_before(from)?, a_year_before(to)?),
+            Comparison::Year => {
+                let from = a_year_before(from)?;
+                (from, end_a_year_before(to)?.max(from))
+            }
         };
         Some(EvaluationFilters { from: Some(from), to: Some(to), ..self.filters.clone() })
     }
@@ -165,6 +168,12 @@ fn read_dimensions(query: &mut QueryReader, by: Vec<(String, String)>) -> Vec<Br
 fn a_year_before(moment: Timestamp) -> Option<Timestamp> {
     let earlier = DateTime::from_timestamp_millis(moment.as_millis())?.checked_sub_months(Months::new(12))?;
     Some(Timestamp::saturating_from_millis(earlier.timestamp_millis()))
+}
+
+/// The exclusive end of a period, a year earlier: computed from the last moment of the period, because an end on
+/// 29 February would become 28 February and lose a day.
+fn end_a_year_before(end: Timestamp) -> Option<Timestamp> {
+    Some(a_year_before(end.plus_millis(-1))?.plus_millis(1))
 }
 
 /// Counts, means and distributions of the evaluations that a filter selects.

@@ -70,6 +70,8 @@ async fn each_job_is_published_once(app: TestApp) -> Result<()> {
         Subscription { queue: "test.export-requested", topics: TOPICS, max_batch: 1, max_in_flight: 1 };
     let listening = bus.consume(subscription, Arc::new(Listener { sender }), stop.clone());
     let creating = async {
+        // Ends the listener on errors, too.
+        let _stop = stop.drop_guard();
         let organization: OrganizationId = new_id();
         let mut created = HashSet::new();
         let mut received = HashSet::new();
@@ -82,7 +84,6 @@ async fn each_job_is_published_once(app: TestApp) -> Result<()> {
             assert!(received.insert(event.export_id));
         }
         assert_eq!(received, created);
-        stop.cancel();
         anyhow::Ok(())
     };
     let ((), outcome) = tokio::join!(listening, creating);

@@ -23,16 +23,16 @@ use crate::outbox::Outbox;
 const POLL: Duration = Duration::from_millis(500);
 /// Pauses of a worker while the database or a service that the handler needs is down.
 const OUTAGE_BACKOFF: ExponentialBuilder = backoff(Duration::from_millis(500), Duration::from_secs(5));
-/// After this many consecutive failures of whole chunks, within about five minutes, the events are returned to the bus, which
-/// counts attempts: they may be the cause after all.
+/// After this many consecutive failures of a worker (within about five minutes), a chunk that fails as a whole is
+/// returned to the bus, which counts attempts: its events may be the cause after all. Failures of the database count, too.
 pub(super) const MAX_FAILURES: u32 = 60;
 /// Maximum number of pages of organizations that a worker searches for unclaimed events before it waits.
 const MAX_PAGES: usize = 32;
-/// Between two updates of the gauge.
+/// Minimum pause between two updates of the gauge.
 const GAUGE_INTERVAL: Duration = Duration::from_secs(10);
-/// The pause is at least this many times as long as the count.
+/// The pause is also at least this many times as long as counting took: counting must not load the database.
 const GAUGE_PAUSE_FACTOR: u32 = 20;
-/// The gauge counts no further.
+/// The gauge shows at most this number: counting ends there.
 const MAX_COUNTED: usize = 1_000_000;
 
 /// What handles parked events.
@@ -71,6 +71,8 @@ impl Parking {
                     let changed = timeout(POLL, self.shared.changed.notified());
                     stop.run_until_cancelled(changed).await;
                 }
+                // The end of the process may be the cause: the events are handled after the next start.
+                Err(_) if stop.is_cancelled() => {}
                 Err(reason) => drop(stop.run_until_cancelled(sleep(pause.next(&reason))).await),
             }
         }
@@ -113,7 +115,8 @@ impl Parking {
         Ok(false)
     }
 
-    /// Fails in an outage: when no event could be handled, or the results could not be recorded.
+    /// Fails in an outage: when no event could be handled, or the results could not be recorded. Fails, too, when an event
+    /// failed while the process ends.
     async fn handle(
         &self,
         work: &ParkedWork,
@@ -145,7 +148,7 @@ impl Parking {
         for ((outcome, delivery), key) in outcomes.into_iter().zip(&deliveries).zip(keys) {
             match outcome {
                 Outcome::Done => settled.done.push(key),
-                // All failed: the cause is not in these events.
+                // The process ends, or all failed: the cause is not in these events.
                 Outcome::Retry { reason } | Outcome::Postpone { reason }
                     if stop.is_cancelled() || (!has_progress && failures < MAX_FAILURES) =>
                 {

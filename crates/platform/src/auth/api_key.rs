@@ -22,7 +22,9 @@ pub struct ApiKey(SecretString);
 
 /// The text is not a valid API key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("an API key has 32 to 1024 characters, none of them a control character")]
+#[error(
+    "an API key has 32 to 1024 characters, no control characters, and no white space at its beginning or end"
+)]
 pub struct InvalidApiKey;
 
 /// The text cannot be the bootstrap key.

@@ -8,8 +8,8 @@ use assay_contracts::time::Timestamp;
 /// A larger skew is logged as a warning.
 const NEGLIGIBLE_MILLIS: i64 = 1_000;
 
-/// With a larger skew the clock must not decide what has expired. It is half of the time for which an event of the outbox is
-/// claimed, and far less than the shortest lease.
+/// With a larger skew the clock must not decide what has expired. It is half of the shortest lease: that of events in
+/// the outbox and of parked events.
 const TOLERATED_MILLIS: i64 = 5_000;
 
 /// Both clocks at one moment.

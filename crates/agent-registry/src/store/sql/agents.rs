@@ -13,7 +13,7 @@ use super::schema::agents;
 use crate::domain::ExternalIdHash;
 use crate::store::{AgentToStore, MAX_LISTED_AGENTS, StoreAgentOutcome};
 
-/// The idempotency record comes first: it serializes equal requests. Runs inside a transaction.
+/// Call inside a write transaction. The idempotency record comes first: it serializes equal requests.
 pub(super) fn create(
     connection: &mut Connection,
     new: &AgentToStore,

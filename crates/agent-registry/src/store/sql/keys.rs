@@ -74,7 +74,7 @@ pub(super) fn create(
     if diesel::select(exists(same_key)).get_result(connection)? {
         return Ok(StoreKeyOutcome::AlreadyExists);
     }
-    let organization_id = owner_id(connection, new)?;
+    let organization_id = find_or_create_owner(connection, new)?;
     let inserted = diesel::insert_into(api_keys::table)
         .values((
             api_keys::id.eq(StoredId::of(new.id)),
@@ -92,7 +92,8 @@ pub(super) fn create(
     Ok(if inserted == 0 { StoreKeyOutcome::AlreadyExists } else { StoreKeyOutcome::Created })
 }
 
-fn owner_id(connection: &mut Connection, new: &KeyToStore) -> Result<StoredId, DatabaseError> {
+/// The id of the key's organization, which is created if it is named and does not exist.
+fn find_or_create_owner(connection: &mut Connection, new: &KeyToStore) -> Result<StoredId, DatabaseError> {
     let (name, new_id) = match &new.owner {
         KeyOwner::Existing(id) => return Ok(StoredId::of(*id)),
         KeyOwner::Named { name, new_id } => (name.as_str(), *new_id),

@@ -1,4 +1,4 @@
-//! What publishing, consuming and reviewing dead letters share.
+//! State that publishing, consuming and the review of dead letters share.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,7 +11,7 @@ use crate::bus::errors::BusError;
 use crate::bus::in_flight::InFlight;
 use crate::settings::{BusSettings, RetryDelay};
 
-/// State shared by publishing and consuming.
+/// One broker, as all parts of the bus in this process use it.
 pub(super) struct Broker {
     pub(super) connector: Connector,
     pub(super) names: Names,
@@ -23,7 +23,7 @@ pub(super) struct Broker {
     pub(super) in_flight: InFlight,
 }
 
-/// Retry policy of deliveries.
+/// When a failed event is tried again, and how often.
 pub(super) struct Retries {
     pub(super) delays: Vec<RetryDelay>,
     pub(super) max_attempts: u32,
@@ -48,7 +48,7 @@ impl Broker {
     }
 }
 
-/// Increments a counter for as long as it lives.
+/// Adds one to a counter until it is dropped.
 pub(super) struct CountGuard<'c>(&'c AtomicUsize);
 
 impl<'c> CountGuard<'c> {
