@@ -55,7 +55,8 @@ impl Listing {
         listed: BoxStream<'static, object_store::Result<ObjectMeta>>,
         deadlines: Deadlines,
     ) -> Self {
-        Self { source: Source::Store(listed), deadlines }
+        // Callers go on until a portion is empty; a stream that has ended may panic when it is polled again.
+        Self { source: Source::Store(listed.fuse().boxed()), deadlines }
     }
 
     /// The next files, at least one and about `limit`; none at the end. After an error the listing has ended.
