@@ -148,10 +148,7 @@ async fn innocent_events_survive_many_ends_of_the_process() -> Result<()> {
     assert!(bus.publish(&events).await.iter().all(Result::is_ok));
     // More ends of the process than an isolated event may have; no event is the cause.
     for _ in 0..8 {
-        let stuck = Scripted::gated(|_| Outcome::Done);
-        let consumer = Running::consumer(&bus, BATCHES, stuck.clone());
-        eventually("a call", || async { Ok(stuck.begun() > 0) }).await?;
-        consumer.abort().await;
+        end_within_a_call(&bus).await?;
     }
     let handler = Scripted::done();
     let consumer = Running::consumer(&bus, BATCHES, handler.clone());
@@ -164,6 +161,15 @@ async fn innocent_events_survive_many_ends_of_the_process() -> Result<()> {
     Ok(())
 }
 
+/// Runs a consumer until it calls its handler, and aborts it.
+async fn end_within_a_call(bus: &Bus) -> Result<()> {
+    let stuck = Scripted::gated(|_| Outcome::Done);
+    let consumer = Running::consumer(bus, BATCHES, stuck.clone());
+    eventually("a call", || async { Ok(stuck.begun() > 0) }).await?;
+    consumer.abort().await;
+    Ok(())
+}
+
 /// More ends of the process than an isolated event may have, each soon after its start, while it handles another event.
 const EARLY_ENDS: usize = 30;
 
@@ -173,10 +179,7 @@ async fn early_ends_do_not_count_for_isolated_events() -> Result<()> {
     declare(&bus, BATCHES).await?;
     for _ in 0..EARLY_ENDS {
         publish(&bus, &accepted()).await?;
-        let stuck = Scripted::gated(|_| Outcome::Done);
-        let consumer = Running::consumer(&bus, BATCHES, stuck.clone());
-        eventually("a call", || async { Ok(stuck.begun() > 0) }).await?;
-        consumer.abort().await;
+        end_within_a_call(&bus).await?;
     }
     let handler = Scripted::done();
     let consumer = Running::consumer(&bus, BATCHES, handler.clone());
@@ -198,6 +201,7 @@ async fn early_ends_do_not_count_for_isolated_events_of_the_local_bus() -> Resul
         let consumer = Running::consumer(&bus, BATCHES, stuck.clone());
         let relay = start_relay(&outbox, &bus);
         eventually("a call", || async { Ok(stuck.begun() > 0) }).await?;
+        // The relay first: it would record that its consumer has stopped.
         relay.abort().await;
         consumer.abort().await;
     }
