@@ -5,14 +5,14 @@ mod support;
 use std::collections::HashSet;
 
 use anyhow::Result;
-use assay_contracts::event::{ConversationAccepted, Event as _};
+use assay_contracts::event::{AgentCreated, ConversationAccepted, Event as _};
 use assay_messaging::{Bus, BusSettings, Outcome, OutgoingEvent, PublishError, Subscription};
 use assay_platform::runtime::RequestContext;
 use tokio::time::timeout;
 
 use support::{
-    ACCEPTED, DEADLINE, Running, Scripted, accepted, agent_created, eventually, local_bus, publish,
-    publish_all,
+    ACCEPTED, DEADLINE, Running, Scripted, accepted, agent_created, agent_named, eventually, local_bus,
+    publish, publish_all,
 };
 
 #[tokio::test]
@@ -31,6 +31,23 @@ async fn publish_returns_after_the_consumer_is_done() -> Result<()> {
     assert_eq!(timeout(DEADLINE, publishing).await?, [Ok(())]);
     assert_eq!(handler.deliveries()[0].id, events[0].id());
     consumer.stop().await
+}
+
+#[tokio::test]
+async fn handler_call_is_bounded_in_bytes_and_a_larger_event_is_alone() -> Result<()> {
+    const BOTH: Subscription =
+        Subscription { topics: &[ConversationAccepted::TOPIC, AgentCreated::TOPIC], ..ACCEPTED };
+    let bus = local_bus();
+    let handler = Scripted::done();
+    let consumer = Running::consumer(&bus, BOTH, handler.clone());
+    publish(&bus, &accepted()).await?;
+    // A call has at most 4 MiB.
+    let events = [1_500, 1_500, 1_500, 5_000, 100].map(|kib| agent_named("x".repeat(kib * 1024)));
+    assert!(bus.publish(&events).await.iter().all(Result::is_ok));
+    consumer.stop().await?;
+    let sizes: Vec<usize> = handler.batches()[1..].iter().map(Vec::len).collect();
+    assert_eq!(sizes, [2, 1, 1, 1]);
+    Ok(())
 }
 
 #[tokio::test]

@@ -89,6 +89,29 @@ async fn batch_is_at_most_256_kibibytes() -> Result<()> {
 }
 
 #[tokio::test]
+async fn handler_calls_are_bounded_in_bytes() -> Result<()> {
+    const EVENTS: usize = 20;
+    let (_, _, settings) = rabbit().await?;
+    let bus = Bus::open(&BusSettings { events_per_message: 1, ..settings })?;
+    declare(&bus, AGENTS).await?;
+    let events: Vec<_> = (0..EVENTS).map(|_| agent_named("x".repeat(1_500 * 1024))).collect();
+    assert!(bus.publish(&events).await.iter().all(Result::is_ok));
+    let handler = Scripted::gated(|_| Outcome::Done);
+    let consumer = Running::consumer(&bus, AGENTS, handler.clone());
+    eventually("16 MiB in flight", || async { Ok(handler.begun() >= 11) }).await?;
+    // The rest has been delivered or arrives in this time; no call begins with it.
+    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    let in_flight = handler.begun();
+    assert!(in_flight <= 12, "{in_flight} events of 1.5 MiB in flight");
+    handler.open();
+    handler.wait_for_all(&events).await?;
+    consumer.stop().await?;
+    let largest = handler.batches().iter().map(Vec::len).max();
+    assert!(largest <= Some(2), "{largest:?} events of 1.5 MiB in one call");
+    Ok(())
+}
+
+#[tokio::test]
 async fn topics_have_separate_messages_and_results_keep_order() -> Result<()> {
     let (bus, wire, _) = rabbit().await?;
     declare(&bus, AGENTS).await?;

@@ -287,6 +287,12 @@ mod tests {
 
     const LINGER: Duration = Duration::from_millis(2);
 
+    /// An import of about `bytes`.
+    fn large_import_of(organization_id: OrganizationId, bytes: usize) -> Import {
+        let subject = String::from_utf8(vec![0; bytes]).unwrap();
+        Import { subject: Some(subject), ..import_of(organization_id) }
+    }
+
     fn queue(capacity: usize) -> ImportQueue {
         ImportQueue::new(capacity, LINGER)
     }
@@ -339,6 +345,32 @@ mod tests {
         let second = take(&queue).await.0;
         assert_eq!(first + second, waiting.len());
         assert!(first <= MAX_BATCH);
+    }
+
+    #[tokio::test]
+    async fn batch_is_bounded_in_bytes_and_a_larger_import_is_alone() {
+        let queue = queue(1_000);
+        let sizes = [MAX_BATCH_BYTES / 3, MAX_BATCH_BYTES / 3, MAX_BATCH_BYTES / 3, 2 * MAX_BATCH_BYTES, 10];
+        let waiting = sizes.map(|bytes| queue.push(large_import_of(new_id(), bytes)).unwrap());
+        let mut taken = Vec::new();
+        while taken.iter().sum::<usize>() < waiting.len() {
+            taken.push(take(&queue).await.0);
+        }
+        assert_eq!(taken, [2, 1, 1, 1]);
+    }
+
+    #[tokio::test]
+    async fn queue_is_bounded_in_bytes_and_an_organization_to_half_of_them() {
+        let (queue, large) = (queue(1_000), new_id());
+        let nearly_half = MAX_QUEUED_BYTES / 2 - 4 * 1024;
+        let _half = queue.push(large_import_of(large, nearly_half)).unwrap();
+        let refused = queue.push(large_import_of(large, 8 * 1024)).err();
+        assert_eq!(refused, Some(QueueFull::OrganizationShare));
+        let _other_half = queue.push(large_import_of(new_id(), nearly_half)).unwrap();
+        let refused = queue.push(large_import_of(new_id(), 16 * 1024)).err();
+        assert_eq!(refused, Some(QueueFull::WholeQueue));
+        assert_eq!(take(&queue).await.0, 1);
+        assert!(queue.push(large_import_of(large, 8 * 1024)).is_ok());
     }
 
     #[tokio::test(start_paused = true)]
