@@ -23,6 +23,10 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
         .await?
         .problem(409, ProblemCode::DuplicateImport.as_str())?;
     api.post("/v1/assess", &json!({})).await?.problem(400, ProblemCode::InvalidRequest.as_str())?;
+    for key in [None, Some("asy_short"), Some("a-key-with-enough-characters-that-was-never-created")] {
+        let reply = stack.api_with(key)?.get("/v1/agents").await?;
+        ensure!(reply.status == 401, "{key:?}: {}", reply.status);
+    }
     api.evaluation(&ticket).await?;
     let export = api.export(&json!({"kind": "axis"})).await?;
     api.complete(export["id"].as_str().context("an id")?).await?;
@@ -31,6 +35,11 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
         (r#"assay_imports_total{outcome="accepted"}"#, 1.0),
         (r#"assay_imports_total{outcome="duplicate"}"#, 1.0),
         (r#"assay_imports_total{outcome="refused"}"#, 1.0),
+        (r#"assay_authentication_failures_total{reason="missing"}"#, 1.0),
+        (r#"assay_authentication_failures_total{reason="malformed"}"#, 1.0),
+        (r#"assay_authentication_failures_total{reason="unknown"}"#, 1.0),
+        (r#"assay_authentication_failures_total{reason="unavailable"}"#, 0.0),
+        (r#"assay_key_renewal_failures_total"#, 0.0),
         (r#"assay_http_requests_total{role="gateway",method="POST",route="/v1/assess",status="409"}"#, 1.0),
         (r#"assay_events_handled_total{queue="scoring-worker.conversation-accepted",outcome="done"}"#, 1.0),
         (r#"assay_events_handled_total{queue="scoring-worker.conversation-accepted",outcome="dead"}"#, 0.0),

@@ -123,6 +123,21 @@ async fn known_grant_is_used_while_the_registry_fails() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn failed_renewal_of_a_known_grant_is_counted() {
+    let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
+    let rendered = recorder.handle();
+    let _guard = ::metrics::set_default_local_recorder(&recorder);
+    let keys = keys();
+    is_called(&keys, hash(1), Ok(Some(grant()))).await;
+    is_called(&keys, hash(2), Err(failure())).await;
+    let counted = || rendered.render().lines().any(|line| line == "assay_key_renewal_failures_total 1");
+    assert!(!counted(), "an unknown key is not renewed");
+    advance(LIFETIME).await;
+    assert!(is_called(&keys, hash(1), Err(failure())).await);
+    assert!(counted(), "{}", rendered.render());
+}
+
+#[tokio::test(start_paused = true)]
 async fn known_grant_is_used_while_the_registry_is_slow() {
     let keys = keys();
     let known = grant();
