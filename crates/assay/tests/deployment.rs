@@ -244,6 +244,24 @@ fn every_service_has_a_database_role_and_schema() {
 }
 
 #[test]
+fn compose_and_kubernetes_set_the_same_memory_limits() {
+    let compose = read("docker-compose.yml");
+    for role in roles().into_iter().filter(|role| role != "standalone") {
+        let manifest = root().join(format!("deploy/kubernetes/base/{role}.yaml"));
+        let bytes = assay_testkit::memory_limit_of_manifest(&manifest).unwrap();
+        let service = compose_service(&compose, &role);
+        let limit = service.lines().find_map(|line| line.trim().strip_prefix("mem_limit: ")).unwrap();
+        let (count, unit) = limit.split_at(limit.len() - 1);
+        let unit = match unit {
+            "g" => 1 << 30,
+            "m" => 1 << 20,
+            unit => panic!("{role}: unit {unit:?}"),
+        };
+        assert_eq!(count.parse::<u64>().unwrap() * unit, bytes, "{role}");
+    }
+}
+
+#[test]
 fn compose_and_kubernetes_share_the_role_script() {
     let (docker, dev) = ("deploy/docker/postgres/roles.sh", "deploy/kubernetes/overlays/dev/roles.sh");
     assert!(read(docker) == read(dev), "cp {docker} {dev}");
