@@ -11,7 +11,7 @@ use assay_testkit::memory_limit_of_manifest;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use crate::harness::{Api, Kind, PrivateStack, conversation, edited, set};
+use crate::harness::{Api, Kind, PrivateStack, conversation, edited, set, until};
 
 /// The largest body (4 MiB).
 const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
@@ -19,8 +19,8 @@ const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
 /// A body may cost a process this many times its size while it is handled.
 const MAX_FACTOR: u64 = 5;
 
-/// Memory that the first requests cost in any case: threads, connections, caches.
-const FIRST_REQUEST_KIB: u64 = 16 * 1024;
+/// Memory that the first requests cost in any case, and that stays: threads, connections, caches.
+const FIRST_REQUESTS_KIB: u64 = 16 * 1024;
 
 /// Imports with large subjects.
 const SUBJECTS: usize = 100;
@@ -45,19 +45,11 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
     stack.start().await?;
     let api = stack.api()?;
     api.import(&conversation("warm-up")).await?;
-    for path in PATHS {
-        for (name, body) in expanding_bodies() {
-            reset_peaks(stack)?;
-            let before = peaks(stack)?;
-            let reply = api.post_bytes(path, body.clone()).await?;
-            ensure!(reply.status < 500, "{name} to {path}: {}", reply.status);
-            for ((process, before), (_, after)) in before.into_iter().zip(peaks(stack)?) {
-                let most = before + FIRST_REQUEST_KIB + MAX_FACTOR * (MAX_BODY_BYTES as u64) / 1024;
-                ensure!(after <= most, "{name} to {path}: {process} went from {before} to {after} KiB");
-            }
-        }
-    }
+    let at_start = in_use(stack)?;
+    one_by_one(stack, &api, FIRST_REQUESTS_KIB).await?;
+    one_by_one(stack, &api, 0).await?;
     check_limits(stack, "bodies one by one")?;
+    is_given_back(stack, &at_start, FIRST_REQUESTS_KIB, "bodies one by one").await?;
     for path in PATHS {
         for (name, body) in expanding_bodies() {
             let replies = join_all((0..AT_ONCE).map(|_| api.post_bytes(path, body.clone()))).await;
@@ -69,8 +61,46 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
         }
     }
     check_limits(stack, "eight bodies at once")?;
+    is_given_back(stack, &at_start, 2 * FIRST_REQUESTS_KIB, "eight bodies at once").await?;
     large_subjects(stack, &api).await?;
     large_messages(stack, &api).await
+}
+
+/// Each body on each path costs a process at most [`MAX_FACTOR`] times its size, and `allowance_kib`.
+async fn one_by_one(stack: &PrivateStack, api: &Api, allowance_kib: u64) -> Result<()> {
+    for path in PATHS {
+        for (name, body) in expanding_bodies() {
+            reset_peaks(stack)?;
+            let before = peaks(stack)?;
+            let reply = api.post_bytes(path, body).await?;
+            ensure!(reply.status < 500, "{name} to {path}: {}", reply.status);
+            for ((process, before), (_, after)) in before.into_iter().zip(peaks(stack)?) {
+                let most = before + allowance_kib + MAX_FACTOR * (MAX_BODY_BYTES as u64) / 1024;
+                ensure!(after <= most, "{name} to {path}: {process} went from {before} to {after} KiB");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The memory in use falls to what it was at the start, and `allowance_kib`.
+async fn is_given_back(
+    stack: &PrivateStack,
+    at_start: &[(&'static str, u64)],
+    allowance_kib: u64,
+    what: &str,
+) -> Result<()> {
+    let mut now = Vec::new();
+    let is_low = until("the memory to be given back", async || {
+        now = in_use(stack)?;
+        let is_low = now.iter().zip(at_start).all(|((_, now), (_, start))| *now <= start + allowance_kib);
+        Ok(is_low.then_some(()))
+    });
+    let is_low = is_low.await;
+    for ((process, now), (_, start)) in now.iter().zip(at_start) {
+        eprintln!("  {what}: {process} uses {} MiB, at the start {} MiB", now / 1024, start / 1024);
+    }
+    is_low.context(what.to_owned())
 }
 
 /// Limits each process as its manifest does. `false` where there are no control groups.
@@ -182,13 +212,22 @@ fn check_limits(stack: &PrivateStack, what: &str) -> Result<()> {
 
 /// Peak resident memory of each process in KiB.
 fn peaks(stack: &PrivateStack) -> Result<Vec<(&'static str, u64)>> {
-    stack.names().iter().map(|name| Ok((*name, peak_kib(stack.pid(name)?)?))).collect()
+    memory(stack, "VmHWM:")
 }
 
-fn peak_kib(pid: u32) -> Result<u64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;
-    Ok(line.trim().trim_end_matches(" kB").parse()?)
+/// Resident memory of each process in KiB.
+fn in_use(stack: &PrivateStack) -> Result<Vec<(&'static str, u64)>> {
+    memory(stack, "VmRSS:")
+}
+
+/// A line of proc(5), `status`, of each process.
+fn memory(stack: &PrivateStack, field: &str) -> Result<Vec<(&'static str, u64)>> {
+    let of_process = |name: &&'static str| {
+        let status = fs::read_to_string(format!("/proc/{}/status", stack.pid(name)?))?;
+        let line = status.lines().find_map(|line| line.strip_prefix(field)).context("no such line")?;
+        Ok((*name, line.trim().trim_end_matches(" kB").parse()?))
+    };
+    stack.names().iter().map(of_process).collect()
 }
 
 /// Sets the peaks to the memory in use (proc(5), `clear_refs`).
