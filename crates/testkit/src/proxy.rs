@@ -2,7 +2,8 @@
 //! as a load balancer does.
 
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -14,6 +15,9 @@ use tokio::time::{sleep, timeout};
 
 /// How long a server may take to accept a connection before the next one is tried.
 const CONNECT_LIMIT: Duration = Duration::from_secs(2);
+
+/// A connection that ends after this long without an answer is reported.
+const UNANSWERED: Duration = Duration::from_secs(30);
 
 /// Simulated state of the network link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -112,13 +116,15 @@ async fn forward(
     turn: usize,
     mut state: watch::Receiver<LinkState>,
 ) {
+    let mut last = LastTransfer::new();
     let Some(server) = connect(&servers, turn).await else { return };
+    last.server = server.peer_addr().ok();
     // Only the simulated delay, not Nagle's.
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
-    let upwards = pump(from_client, to_server, state.clone(), Direction::ToServer);
-    let downwards = pump(from_server, to_client, state.clone(), Direction::ToClient);
+    let upwards = pump(from_client, to_server, state.clone(), Direction::ToServer, &last);
+    let downwards = pump(from_server, to_client, state.clone(), Direction::ToClient, &last);
     let passing = async { tokio::join!(upwards, downwards) };
     tokio::select! {
         _ = passing => {}
@@ -136,7 +142,7 @@ async fn connect(servers: &[String], turn: usize) -> Option<TcpStream> {
     None
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Direction {
     ToServer,
     ToClient,
@@ -148,6 +154,7 @@ async fn pump(
     mut to: OwnedWriteHalf,
     mut state: watch::Receiver<LinkState>,
     direction: Direction,
+    last: &LastTransfer,
 ) {
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(read @ 1..) = from.read(&mut buffer).await {
@@ -165,6 +172,44 @@ async fn pump(
         if to.write_all(buffer.get(..read).unwrap_or_default()).await.is_err() {
             break;
         }
+        last.set(direction);
     }
     let _ = to.shutdown().await;
+}
+
+/// When bytes of a connection were last forwarded, and in which direction. Reports a request without an answer when the
+/// connection ends, to tell a server that did not answer from a client that did not ask.
+struct LastTransfer {
+    server: Option<SocketAddr>,
+    began: Instant,
+    last: Mutex<Option<(Direction, Instant)>>,
+}
+
+impl LastTransfer {
+    fn new() -> Self {
+        Self { server: None, began: Instant::now(), last: Mutex::new(None) }
+    }
+
+    fn set(&self, direction: Direction) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((direction, Instant::now()));
+    }
+}
+
+impl Drop for LastTransfer {
+    #[allow(clippy::print_stderr, reason = "explains a failed test")]
+    fn drop(&mut self) {
+        let last = *self.last.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let waiting_since = match last {
+            None => self.began,
+            Some((Direction::ToServer, at)) => at,
+            Some((Direction::ToClient, _)) => return,
+        };
+        if waiting_since.elapsed() >= UNANSWERED {
+            let (age, waited) = (self.began.elapsed().as_secs(), waiting_since.elapsed().as_secs());
+            eprintln!(
+                "proxy: a connection of {age} s to {:?} ended after {waited} s without an answer",
+                self.server
+            );
+        }
+    }
 }
