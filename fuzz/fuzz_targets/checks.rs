@@ -1,16 +1,46 @@
 //! What holds for the evaluation of every conversation.
+//!
+//! The whole model takes nearly all of the time. It reads one conversation of [`FULL_EVERY`]; the others are read by its first
+//! layer alone, whose predictions are as valid an input of the rules.
 
 use std::sync::LazyLock;
 
 use assay_contracts::conversation::Conversation;
 use assay_contracts::evaluation::Evaluation;
 use assay_scoring::Scorer;
+use sha2::{Digest, Sha256};
 
-static SCORER: LazyLock<Scorer> = LazyLock::new(|| Scorer::builtin().expect("the model ships with the crate"));
+static MODEL: &[u8] = include_bytes!("../../crates/scoring/model/reader.bin");
+static FULL: LazyLock<Scorer> = LazyLock::new(|| Scorer::builtin().expect("the model ships with the crate"));
+static SHALLOW: LazyLock<Scorer> =
+    LazyLock::new(|| Scorer::with_model(&first_layer_alone()).expect("a model of one layer"));
+
+const FULL_EVERY: usize = 1_024;
+
+/// The model file with another number of layers in its header, and the checksum that fits.
+fn first_layer_alone() -> Vec<u8> {
+    const NAME: &[u8] = br#""layers": "#;
+    const CHECKSUM_LENGTH: usize = 32;
+    let name = MODEL.windows(NAME.len()).position(|window| window == NAME).expect("a number of layers");
+    let mut content = MODEL[..MODEL.len() - CHECKSUM_LENGTH].to_vec();
+    content[name + NAME.len()] = b'1';
+    assert!(!content[name + NAME.len() + 1].is_ascii_digit(), "ten layers or more");
+    let checksum = Sha256::digest(&content);
+    content.extend_from_slice(&checksum);
+    content
+}
+
+/// The scorer for a conversation: always the same one, so that findings can be repeated.
+fn scorer(conversation: &Conversation) -> &'static Scorer {
+    let bytes = conversation.messages.iter().flat_map(|message| message.content.bytes());
+    let sum = bytes.fold(0_usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+    if sum.is_multiple_of(FULL_EVERY) { &FULL } else { &SHALLOW }
+}
 
 /// Evaluates a conversation twice and checks what came out.
 pub fn evaluate(conversation: &Conversation) {
-    let evaluation = SCORER.evaluate(conversation);
+    let scorer = scorer(conversation);
+    let evaluation = scorer.evaluate(conversation);
     for evidence in &evaluation.evidence {
         let quoted = conversation.messages.iter().any(|message| {
             message.external_id == evidence.message_external_id
@@ -22,8 +52,8 @@ pub fn evaluate(conversation: &Conversation) {
     // Scores and confidences outside of their ranges are refused on the way back.
     let read: Evaluation = serde_json::from_str(&json).expect("an evaluation can be read back");
     assert_eq!(read, evaluation);
-    let again = serde_json::to_string(&SCORER.evaluate(conversation)).expect("an evaluation is JSON");
+    let again = serde_json::to_string(&scorer.evaluate(conversation)).expect("an evaluation is JSON");
     assert_eq!(again, json, "the same conversation, another evaluation");
-    let inputs = SCORER.adjustment_inputs(conversation);
+    let inputs = scorer.adjustment_inputs(conversation);
     assert!(inputs.iter().all(|input| input.is_finite()), "{inputs:?}");
 }
