@@ -38,9 +38,9 @@ help:
 	@echo "make compose-key ORGANIZATION=acme   print a new API key of the containers"
 	@echo "make compose-test    bring docker-compose.yml up and check what it promises; without Docker, as root on Debian"
 	@echo "make judge-test      the judge against a real, very small model on this machine: a download of 100 MB, some minutes"
-	@echo "make reader      fit the scorer's reader again on corpus/: downloads torch and scikit-learn, takes about an hour on two cores, prints how well it agrees with readers"
+	@echo "make reader      fit the scorer's reader again on corpus/: downloads torch and scikit-learn, takes about an hour on two cores, prints how well it agrees with the raters"
 	@echo "make corpus-check    formats, figures and guards against templates of corpus/"
-	@echo "make benchmark   how well the scorer agrees with the readers of corpus/, on what it was not fitted on"
+	@echo "make benchmark   how well the scorer agrees with the raters of corpus/, on what it was not fitted on"
 	@echo "make changelog VERSION=0.1.0   make CHANGELOG.md of the files in changes/"
 	@echo "make docs        regenerate the documents under proto-docs/"
 

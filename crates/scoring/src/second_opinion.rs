@@ -219,8 +219,8 @@ impl Opinion {
             ResolutionBasis::HumanResolved if !by_human => ResolutionBasis::AnswerGiven,
             given => given,
         };
-        let by_other = matches!(resolved_by, ResolvedBy::None | ResolvedBy::Customer);
-        let human_work_in_notes = by_rules.human_work_in_notes && !by_other;
+        let not_by_support = matches!(resolved_by, ResolvedBy::None | ResolvedBy::Customer);
+        let human_work_in_notes = by_rules.human_work_in_notes && !not_by_support;
         Verdict { resolved_by, basis, human_work_in_notes, ..by_rules }
     }
 }

@@ -48,7 +48,6 @@ pub struct ConversationSet {
     /// Agreement of the scorer with the raters.
     pub scorer: Figures,
     /// Agreement among raters: means over pairs. `None` for a single rater.
-    #[serde(rename = "readers")]
     pub raters: Option<Figures>,
 }
 

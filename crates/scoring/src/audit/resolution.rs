@@ -159,8 +159,8 @@ const fn default_charge(has_ai: bool, status: Status, solver: ResolvedBy) -> Cha
 
 /// Whether the solution may be human work that only internal notes show: a human wrote notes, but no public message.
 fn may_hide_human_work(transcript: &Transcript<'_>, resolved_by: ResolvedBy) -> bool {
-    let by_other = matches!(resolved_by, ResolvedBy::None | ResolvedBy::Customer);
-    transcript.has_human_note() && !by_other && !transcript.has_role(Role::Human)
+    let not_by_support = matches!(resolved_by, ResolvedBy::None | ResolvedBy::Customer);
+    transcript.has_human_note() && !not_by_support && !transcript.has_role(Role::Human)
 }
 
 /// The most probable solver that a status and the authors of the transcript allow.
