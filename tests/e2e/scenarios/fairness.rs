@@ -20,6 +20,10 @@ const MAX_P95: Duration = Duration::from_secs(5);
 /// Interval between polls.
 const POLL: Duration = Duration::from_millis(50);
 
+/// Imports of the large organization in a second once it has its backlog. Faster ones would leave the scorer, whose threads have a
+/// lower priority, too little of a small machine for the conversations of the small organization alone.
+const LATER_PER_SECOND: u32 = 100;
+
 /// Messages of a conversation, and the text of each.
 const MESSAGES: usize = 8;
 const TEXT: &str = "My order has not arrived, although the confirmation said that it would be here on Tuesday. I have \
@@ -27,7 +31,8 @@ const TEXT: &str = "My order has not arrived, although the confirmation said tha
                     please find out what has happened, and tell me when I can expect it?";
 
 struct Load {
-    /// Conversations of the large organization before the small one begins. It imports on until the end.
+    /// Conversations of the large organization, imported as fast as possible, before the small one begins. Until the end it
+    /// imports [`LATER_PER_SECOND`].
     backlog: usize,
     /// Concurrent imports of the large organization.
     connections: usize,
@@ -126,7 +131,7 @@ async fn measure(stack: &mut PrivateStack, load: Load) -> Result<()> {
     Ok(())
 }
 
-/// Imports as fast as possible until `is_over`.
+/// Imports until `is_over`, as fast as possible up to the backlog.
 fn import_until_over(
     api: &Api,
     load: &Load,
@@ -134,6 +139,8 @@ fn import_until_over(
     is_over: &Arc<AtomicBool>,
 ) -> JoinSet<Result<()>> {
     let number = Arc::new(AtomicUsize::new(0));
+    let backlog = load.backlog;
+    let later_pause = Duration::from_secs(load.connections as u64) / LATER_PER_SECOND;
     let mut importing = JoinSet::new();
     for _ in 0..load.connections {
         let (api, tickets, is_over) = (api.clone(), tickets.clone(), is_over.clone());
@@ -141,6 +148,9 @@ fn import_until_over(
         importing.spawn(async move {
             while !is_over.load(Ordering::Relaxed) {
                 let number = number.fetch_add(1, Ordering::Relaxed);
+                if number >= backlog {
+                    sleep(later_pause).await;
+                }
                 let ticket = import(&api, &format!("large-{number}")).await?;
                 lock(&tickets).push(ticket);
             }
