@@ -19,13 +19,11 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
+use super::hostile_memory::limit_of;
 use crate::harness::{Kind, PrivateStack, Stack, conversation, edited, set};
 
-/// Memory limit of a process: three times the larger of the budgets for bodies, and 40 KiB for each of 13,000
-/// connections. Without the budgets the 2,000 large bodies would take four times as much.
-const MAX_MEMORY_MIB: u64 = 1_280;
-/// Memory limit of the standalone.
-const MAX_STANDALONE_MEMORY_MIB: u64 = 1_500;
+/// Memory limit of the standalone, which has no manifest.
+const MAX_STANDALONE_MEMORY: u64 = 1_500 * 1024 * 1024;
 /// Request timeout of the well-behaved client.
 const TIMEOUT: Duration = Duration::from_secs(15);
 /// Delay between two of its imports.
@@ -103,11 +101,12 @@ async fn flood(stack: &mut PrivateStack, mut flood: Flood) -> Result<()> {
     eprintln!("  {slow_bodies} slow bodies (1 byte/s, begun again when refused): {:?}", lock(&bodies));
     eprintln!("  {large_bodies} bodies of 1 MB at once: {:?}", lock(&large));
     eprintln!("  well-behaved: {good}; the first import afterwards: 202 after {after:?}");
-    let most = if kind == Kind::Standalone { MAX_STANDALONE_MEMORY_MIB } else { MAX_MEMORY_MIB };
     for name in stack.names() {
+        let most = if kind == Kind::Standalone { MAX_STANDALONE_MEMORY } else { limit_of(kind, name)? };
         let peak = peak_memory_kib(stack.pid(name)?)?;
-        eprintln!("  peak memory of {name}: {} MiB", peak / 1024);
-        ensure!(peak < most * 1024, "{name} took {peak} KiB");
+        let limit_mib = most / 1024 / 1024;
+        eprintln!("  peak memory of {name}: {} of {limit_mib} MiB", peak / 1024);
+        ensure!(peak * 1024 < most, "{name} took {peak} KiB of {limit_mib} MiB");
     }
     Ok(())
 }

@@ -113,7 +113,8 @@ fn limit_memory(stack: &mut PrivateStack) -> Result<bool> {
     Ok(is_enforced)
 }
 
-fn limit_of(kind: Kind, process: &str) -> Result<u64> {
+/// The memory limit of a process in its manifest, in bytes.
+pub fn limit_of(kind: Kind, process: &str) -> Result<u64> {
     if kind == Kind::Standalone {
         return Ok(STANDALONE_LIMIT);
     }
