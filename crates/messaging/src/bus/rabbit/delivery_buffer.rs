@@ -124,7 +124,7 @@ impl DeliveryBuffer {
     }
 
     /// Changes the prefetch. AMQP cannot change it for a running consumer, so the consumer is replaced. Buffered events
-    /// stay here, except messages beyond the new window: those are requeued for other consumers.
+    /// stay here, except messages that take too much memory: those are requeued.
     pub(super) async fn resize(&mut self) -> Result<(), String> {
         self.session.cancel_consumer(self.messages.get_ref().tag()).await?;
         while let Some(deliveries) = self.messages.next().await {
@@ -132,7 +132,7 @@ impl DeliveryBuffer {
         }
         self.window.resize(self.session.unacked_counts(), Instant::now());
         while let Some((tag, events)) = self.last_message()
-            && self.window.can_requeue(events, self.session.unacked_counts())
+            && self.window.must_requeue(self.session.unacked_counts())
         {
             self.session.requeue(tag).await?;
             self.events.truncate(self.events.len() - events);

@@ -1,7 +1,9 @@
 //! The prefetch of a consumer, in messages, so that its unacknowledged messages hold about `max_in_flight` events.
 //!
 //! The broker counts messages, and one message holds one event or many. The window starts small, grows while messages
-//! turn out small, and shrinks when they turn out large; the surplus is requeued.
+//! turn out small, and shrinks when they turn out large. The surplus stays with the consumer, because the broker counts each
+//! requeue as a delivery, and deliveries that were not acked isolate their events ([`crate::bus::cut_short`]). Only what would take
+//! too much memory is requeued.
 
 use std::time::Duration;
 
@@ -68,7 +70,7 @@ impl PrefetchWindow {
         let is_exhausted = unacked.messages >= self.messages;
         let is_worth_it = target * 4 >= self.messages * 5;
         let growth_allowed_at = self.resized_at.map_or(now, |resized_at| resized_at + GROWTH_INTERVAL);
-        (is_exhausted && is_worth_it).then_some(growth_allowed_at)
+        (is_exhausted && is_worth_it && !self.has_surplus(unacked)).then_some(growth_allowed_at)
     }
 
     pub(super) fn resize(&mut self, unacked: UnackedCounts, now: Instant) {
@@ -76,11 +78,9 @@ impl PrefetchWindow {
         self.resized_at = Some(now);
     }
 
-    /// Whether the window is exceeded and a message of `events` events, none of them dispatched, is not needed to keep the
-    /// handler busy.
-    pub(super) fn can_requeue(&self, events: usize, unacked: UnackedCounts) -> bool {
-        let enough_is_left = unacked.pending.saturating_sub(events) >= self.max_in_flight;
-        unacked.messages > self.messages && (enough_is_left || unacked.bytes > MAX_BYTES)
+    /// Whether messages of which no event was dispatched take too much memory.
+    pub(super) fn must_requeue(&self, unacked: UnackedCounts) -> bool {
+        unacked.messages > self.messages && unacked.bytes > MAX_BYTES
     }
 
     fn has_surplus(&self, unacked: UnackedCounts) -> bool {
@@ -131,15 +131,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn large_messages_shrink_the_window_and_allow_requeueing() {
+    async fn messages_of_many_events_shrink_the_window_and_are_kept() {
         let mut window = PrefetchWindow::new(256, 1);
         let burst = of_64(256);
         assert_eq!(window.resize_due_at(burst, Instant::now()), Some(Instant::now()));
         window.resize(burst, Instant::now());
         assert_eq!(window.prefetch(), 4);
-        assert!(window.can_requeue(64, burst));
-        assert!(!window.can_requeue(64, of_64(4)));
-        assert!(!window.can_requeue(64, UnackedCounts { pending: 256 + 63, ..of_64(5) }));
+        assert!(!window.must_requeue(burst));
+        assert_eq!(window.resize_due_at(of_64(256), Instant::now()), None);
         assert_eq!(window.resize_due_at(of_64(4), Instant::now()), None);
     }
 
@@ -156,8 +155,8 @@ mod tests {
         assert_eq!(window.resize_due_at(burst, Instant::now()), Some(Instant::now()));
         window.resize(burst, Instant::now());
         assert_eq!(window.prefetch(), 16);
-        assert!(window.can_requeue(1, burst));
-        assert!(!window.can_requeue(1, UnackedCounts { bytes: 16 * 1024 * 1024, ..singles(16) }));
+        assert!(window.must_requeue(burst));
+        assert!(!window.must_requeue(UnackedCounts { bytes: 16 * 1024 * 1024, ..singles(16) }));
         let huge = UnackedCounts { bytes: 64 * 1024 * 1024, ..singles(1) };
         window.resize(huge, Instant::now());
         assert_eq!(window.prefetch(), 2);
