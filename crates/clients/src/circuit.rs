@@ -2,11 +2,12 @@
 //!
 //! A circuit is **closed** (calls pass) or **open** (calls fail at once, without network traffic).
 //!
-//! - A call that cannot connect, whose connection breaks, or that has no response within a second is a *failure report*. It
-//!   only starts a probe of the service's liveness (`/healthz`, which touches no dependency), one probe at a time per process.
+//! - A call that cannot connect, whose connection breaks, or that has no response within a second is reported as a
+//!   failure. That only starts a probe of the service's liveness (`/healthz`, which touches no dependency), one probe
+//!   at a time per process.
 //! - The circuit **opens** when two consecutive probes have no response within a second each, half a second apart, and no
-//!   other response arrived in between. So slow calls never open the circuit of a live service, even of one too busy to
-//!   respond to probes. A response of any status, 503 included, shows that the service is alive.
+//!   other response arrived in between. So slow calls never open the circuit of a service that still responds to some,
+//!   even of one too busy for probes. A response of any status, 503 included, shows that the service is alive.
 //! - The circuit **closes** at the first response: to a probe, to a readiness check, or to a call in flight. While it is open
 //!   the service is probed every half second, with or without traffic; no client call is spent on probing.
 
@@ -65,7 +66,7 @@ impl Circuit {
         }
     }
 
-    /// Probes the service after failure reports until `stop`. `probe` sends one probe and returns whether it had a response.
+    /// Probes the service after failed calls until `stop`. `probe` returns whether one probe had a response.
     pub(crate) async fn watch<P, F>(&self, service: &'static str, mut probe: P, stop: &CancellationToken)
     where
         P: FnMut() -> F,

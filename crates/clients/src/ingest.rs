@@ -25,11 +25,11 @@ impl IngestClient {
     /// # Errors
     /// When ingest is unreachable or responds with an error.
     pub async fn read_transcripts(&self, tickets: &[TicketReference]) -> Result<Transcripts, ClientError> {
-        let (now, later) = tickets.split_at(tickets.len().min(MAX_TRANSCRIPTS));
-        let body = ReadTranscripts { tickets: now.to_vec(), facts_only: false };
+        let (requested, rest) = tickets.split_at(tickets.len().min(MAX_TRANSCRIPTS));
+        let body = ReadTranscripts { tickets: requested.to_vec(), facts_only: false };
         let mut response: Transcripts =
             self.service.post_json(&ServiceClaims::Service, "/internal/v1/transcripts", &body).await?;
-        response.unread.extend_from_slice(later);
+        response.unread.extend_from_slice(rest);
         Ok(response)
     }
 

@@ -23,13 +23,13 @@ pub async fn count_pending(
     claims: &ServiceClaims,
     period: &EvaluationFilters,
 ) -> Result<u64, ClientError> {
-    let query =
+    let query_since =
         |since: TicketId| encode_query(period.to_pairs().into_iter().chain([("since", since.to_string())]));
     let since = TicketId::min_at(now().plus_millis(-PENDING_MILLIS));
     // ingest first: an import that is evaluated between the two calls then counts as evaluated.
-    let path = format!("/internal/v1/tickets?{}", query(since));
+    let path = format!("/internal/v1/tickets?{}", query_since(since));
     let imported: TicketCount = ingest.get_json(claims, &path).await?;
-    let query = query(imported.since.unwrap_or(since));
+    let query = query_since(imported.since.unwrap_or(since));
     let evaluated: TicketCount =
         export.get_json(claims, &format!("/internal/v1/evaluations/count?{query}")).await?;
     Ok(imported.count.saturating_sub(evaluated.count))

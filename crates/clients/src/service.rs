@@ -49,7 +49,8 @@ pub struct ServiceClient {
 }
 
 impl ServiceClient {
-    /// A client of `audience` at `address`; every call has `deadline`.
+    /// A client of `audience` at `address`. `deadline` applies to the head of each response and, where the client reads
+    /// the body, separately to the body.
     pub fn new(
         http: HttpClient,
         address: Url,

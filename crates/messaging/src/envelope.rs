@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn fault_of_an_envelope_has_no_content() {
+    fn envelope_error_does_not_quote_the_message() {
         let good = event().payload;
         for value in ["\"1.0\"", "\"2026-11-20T07:06:34.123Z\""] {
             let payload = good.replacen(value, "\"words of a customer\"", 1);

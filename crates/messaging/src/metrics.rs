@@ -9,7 +9,7 @@ use metrics::{
     Counter, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
 };
 
-/// Times one call of a handler and counts its outcomes.
+/// Times one call of a handler and counts the deliveries that are done.
 pub(crate) struct HandlerTimer {
     queue: &'static str,
     done: Counter,

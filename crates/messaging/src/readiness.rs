@@ -67,7 +67,8 @@ pub fn register_parking_readiness(readiness: &Readiness, name: &str, bus: &Bus, 
     });
 }
 
-/// Adds the check `<name> deliveries` for a service that both serves requests and consumes: a failed check only degrades it.
+/// Adds the check `<name> deliveries` for a service that both serves requests and consumes: no delivery of `queue` in
+/// flight for longer than `bus.handling_limit_seconds`. While it fails the service is degraded.
 pub fn register_handling_readiness(readiness: &Readiness, name: &str, bus: &Bus, queue: &'static str) {
     let bus = bus.clone();
     readiness.register_degrading(format!("{name} deliveries"), move || {

@@ -75,7 +75,7 @@ async fn publish_fails_while_one_of_the_queues_has_no_consumer() -> Result<()> {
 }
 
 #[tokio::test]
-async fn informative_event_needs_no_consumer() {
+async fn event_that_needs_no_consumer_is_published_without_one() {
     assert_eq!(local_bus().publish(&[agent_created()]).await, [Ok(())]);
 }
 

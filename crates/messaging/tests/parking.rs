@@ -158,10 +158,10 @@ fn consume(database: &Database, bus: &Bus, handler: Arc<dyn Handler>) -> (Runnin
         outbox: Outbox::new(database.clone()),
         bus: bus.clone(),
     };
-    let (parked, consumed) = (parking.clone(), bus.clone());
+    let (task_parking, task_bus) = (parking.clone(), bus.clone());
     let running = Running::start(|stop| async move {
-        let in_front = parked.in_front_of(handler);
-        tokio::join!(consumed.consume(QUEUE, in_front, stop.clone()), parked.work(work, stop));
+        let in_front = task_parking.in_front_of(handler);
+        tokio::join!(task_bus.consume(QUEUE, in_front, stop.clone()), task_parking.work(work, stop));
     });
     (running, parking)
 }
@@ -180,7 +180,7 @@ async fn accept(bus: &Bus, organization_id: OrganizationId, events: usize) -> Re
 }
 
 async fn is_parked(database: &Database, organization_id: OrganizationId) -> Result<bool> {
-    // The number of changed rows is the number of rows.
+    // An update instead of a query: it returns the number of rows.
     let statement = format!("UPDATE parked SET claims = claims WHERE organization_id = '{organization_id}'");
     let rows = match database {
         Database::Postgres(postgres) => {

@@ -252,7 +252,7 @@ fn done_in(handler: &Scripted, culprit: EventId) -> HashSet<EventId> {
 
 /// As in standalone: the process is killed while its relay publishes on the local bus.
 #[tokio::test]
-async fn culprit_on_the_local_bus_is_found_and_dead() -> Result<()> {
+async fn event_that_ends_the_process_dies_alone_on_the_local_bus() -> Result<()> {
     let fresh = test_databases::sqlite(&TABLES).await?;
     let events: Vec<OutgoingEvent> = (0..EVENTS).map(|_| accepted()).collect();
     let culprit = &events[37];

@@ -139,7 +139,7 @@ async fn stopped_relay_flushes_due_events(database: Database, bus: Bus) -> Resul
 }
 
 #[tokio::test]
-async fn local_bus_rejected_event_is_dead_until_retried() -> Result<()> {
+async fn event_rejected_on_the_local_bus_is_dead_until_retried() -> Result<()> {
     let fresh = test_databases::sqlite(&TABLES).await?;
     let (database, bus) = (fresh.database.clone(), local_bus());
     let outbox = Outbox::new(database.clone());

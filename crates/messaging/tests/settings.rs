@@ -14,7 +14,7 @@ fn url_alone_is_enough() -> Result<()> {
 }
 
 #[test]
-fn unknown_keys_are_refused() -> Result<()> {
+fn known_keys_are_read_and_unknown_ones_are_refused() -> Result<()> {
     let text = r#"{"url": "local:", "namespace": "blue", "retry_delays_ms": [5, 50], "max_attempts": 3}"#;
     let settings: BusSettings = serde_json::from_str(text)?;
     assert_eq!((settings.namespace.as_str(), settings.max_attempts), ("blue", 3));

@@ -20,7 +20,7 @@ pub(crate) const ISOLATION_START_DELAY: Duration = Duration::from_secs(3);
 /// From this count on an event is not handled any more.
 pub(crate) const GIVE_UP_THRESHOLD: u32 = 5;
 
-/// Reason of the dead letter.
+/// For operators: why an event was isolated, delayed or given up.
 pub(crate) fn reason(cut_short: u32) -> String {
     format!("the process or the connection ended {cut_short} times while it was handled")
 }

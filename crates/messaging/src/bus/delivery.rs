@@ -64,7 +64,8 @@ pub enum Outcome {
         /// Shown to operators.
         reason: String,
     },
-    /// The last attempt failed, and the handler could not record that it gives up: attempted again later, until it has.
+    /// To be given up, but not yet: the cause is an outage, or the handler could not record that it gives up. Attempted
+    /// again later.
     Postpone {
         /// Shown to operators.
         reason: String,
@@ -135,7 +136,7 @@ impl Delivery {
         span
     }
 
-    /// Bytes of the encoded payload.
+    /// Bytes of the encoded payload, without its envelope.
     pub(super) fn payload_bytes(&self) -> usize {
         self.data.get().len()
     }

@@ -18,7 +18,7 @@ pub enum BusError {
     InvalidSetting(&'static str),
 }
 
-/// An event was not published. Its producer keeps it, and retries later unless it was rejected.
+/// An event was not published. Its producer keeps it, and retries later unless it was rejected or refused too often.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PublishError {
     /// The bus is down or refuses messages at the moment.

@@ -1,5 +1,5 @@
-//! The bus: publishing and consuming, on RabbitMQ or inside one process. Public methods return boxed futures: the body of an
-//! `async fn`, and with it the RabbitMQ client, would be compiled again in every role.
+//! The bus: publishing and consuming, on RabbitMQ or inside one process. The methods that roles call return boxed
+//! futures: the body of an `async fn`, and with it the RabbitMQ client, would be compiled again in every role.
 
 mod batch_handler;
 pub(crate) mod cut_short;
@@ -34,10 +34,10 @@ use crate::settings::BusSettings;
 /// Maximum bytes of events in one handler call; a larger event is handled alone.
 const MAX_BATCH_BYTES: usize = 4 * 1024 * 1024;
 
-/// While the handler calls of a subscription have at least this many bytes of events, no further call begins.
+/// While the handler calls of a subscription on RabbitMQ have at least this many bytes of events, no other call begins.
 const MAX_IN_FLIGHT_BYTES: usize = 16 * 1024 * 1024;
 
-/// Batches far below this limit already have the full effect.
+/// Upper limit of `bus.events_per_message`. Far smaller messages already save nearly all of the cost per message.
 const MAX_EVENTS_PER_MESSAGE: u16 = 1_000;
 
 /// Connects producers and consumers. Cheap to clone; clones share connections and state.

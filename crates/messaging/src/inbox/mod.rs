@@ -18,7 +18,7 @@ pub const RETENTION_MILLIS: i64 = 14 * 24 * 60 * 60 * 1_000;
 /// Most records that one statement deletes.
 pub const PRUNE_BATCH: u32 = 5_000;
 
-/// Ids in one statement: far below the limits on bound values of both databases.
+/// Ids in one statement on PostgreSQL: bounds its array.
 const IDS_PER_STATEMENT: usize = 1_000;
 
 /// A connection to either database, so that the statements of a service can be written once for both.

@@ -20,7 +20,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// The pause is at least this many times as long as the poll: counting a million rows every second costs too much.
 const PAUSE_FACTOR: u32 = 20;
 
-/// The share of an organization is half of the limit, so that one with many events does not cause refusals for the others.
+/// The limit divided by this is the share of an organization, so that one with many events leaves room for the others.
 const SHARES: u64 = 2;
 
 /// Value of [`Snapshot::oldest`] while no event is pending.
@@ -58,16 +58,16 @@ pub enum BacklogFull {
     },
 }
 
-/// The backlog of one service's outbox, as of about a second ago. All replicas of a service poll the same table, so that
-/// the limits hold for all of them together, except for events written between two polls. Cheap to clone; clones share
-/// state.
+/// The backlog of one service's outbox, as of the last poll (every second while polls are quick). All replicas of a
+/// service poll the same table, so that the limits hold for all of them together, except for events written between two
+/// polls. Cheap to clone; clones share state.
 #[derive(Clone)]
 pub struct Backlog {
     limits: BacklogLimits,
     snapshot: Arc<Snapshot>,
 }
 
-/// The last poll of the table.
+/// The last poll of the table, and the events added since.
 struct Snapshot {
     /// Time at which the oldest pending event was written, epoch milliseconds, or [`NO_EVENT`].
     oldest: AtomicI64,
@@ -75,7 +75,7 @@ struct Snapshot {
     /// Whether the number of events reached its limit and has not fallen below nine tenths of it since.
     is_draining: AtomicBool,
     /// Organizations that reached their share and have not fallen below nine tenths of it since.
-    draining: Mutex<Vec<OrganizationId>>,
+    draining_organizations: Mutex<Vec<OrganizationId>>,
 }
 
 impl Backlog {
@@ -85,7 +85,7 @@ impl Backlog {
             oldest: AtomicI64::new(NO_EVENT),
             events: AtomicU64::new(0),
             is_draining: AtomicBool::new(false),
-            draining: Mutex::default(),
+            draining_organizations: Mutex::default(),
         };
         Self { limits, snapshot: Arc::new(snapshot) }
     }
@@ -112,7 +112,7 @@ impl Backlog {
     /// [`BacklogFull`] when a limit is reached.
     pub fn check_organization(&self, organization: OrganizationId) -> Result<(), BacklogFull> {
         self.check()?;
-        if self.draining().contains(&organization) {
+        if self.draining_organizations().contains(&organization) {
             return Err(BacklogFull::TooManyOfOrganization { events: self.drained_share() });
         }
         Ok(())
@@ -173,7 +173,7 @@ impl Backlog {
 
     fn record_organizations(&self, large: &[(OrganizationId, u64)]) {
         let share = (self.limits.events / SHARES).max(1);
-        let mut draining = self.draining();
+        let mut draining = self.draining_organizations();
         let is_draining = |(organization, events): &&(OrganizationId, u64)| {
             *events >= share || draining.contains(organization)
         };
@@ -185,9 +185,9 @@ impl Backlog {
         *draining = now_draining;
     }
 
-    fn draining(&self) -> MutexGuard<'_, Vec<OrganizationId>> {
+    fn draining_organizations(&self) -> MutexGuard<'_, Vec<OrganizationId>> {
         // Nothing panics while the lock is held.
-        self.snapshot.draining.locked()
+        self.snapshot.draining_organizations.locked()
     }
 
     fn record(&self, oldest: Option<Timestamp>, events: u64) {

@@ -49,7 +49,7 @@ impl FastPathClaim {
 /// Events on the fast path.
 #[derive(Default)]
 pub(super) struct FastPathQueue {
-    /// Whether a relay is running and the bus is up.
+    /// Whether a relay is running, the bus is up and no isolated event is due.
     is_open: AtomicBool,
     queued: Mutex<Queued>,
     pub(super) arrived: Notify,

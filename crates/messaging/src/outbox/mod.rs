@@ -172,7 +172,7 @@ impl Outbox {
         on_database!(self, write, drop_dead, id)
     }
 
-    /// Claims due rows, longest due first. No two relays get the same row while its lease lasts.
+    /// Claims due rows that are not isolated, longest due first. No two relays get the same row while its lease lasts.
     async fn claim(&self, now: Timestamp, limit: BatchLimit) -> Result<Vec<Claimed>, DatabaseError> {
         on_database!(self, write, claim, now, limit)
     }

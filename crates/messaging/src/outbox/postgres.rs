@@ -21,7 +21,7 @@ type Connection = PgConnection;
 /// Type of the id columns.
 type Id = sql_types::Uuid;
 
-/// Rows in one statement: far below the limit on bound values.
+/// Rows in one statement: bounds its arrays.
 const ROWS_PER_STATEMENT: usize = 1_000;
 
 /// Arrays keep the text of the statement the same for any number of rows.

@@ -38,7 +38,7 @@ const RECORD_ATTEMPTS: u32 = 5;
 const ISOLATED_WAIT: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
 /// Claims during shutdown. A larger backlog is left to the next start, or to other relays.
 const FLUSH_BATCHES: usize = 4;
-/// From the stop to the end of the relay: well within the time that a process has for its shutdown.
+/// For publishing after the stop: well within the time that a process has for its shutdown.
 const FLUSH_DEADLINE: Duration = Duration::from_secs(5);
 
 /// Publishes the events of `outbox` until `stop` is cancelled, then flushes due events: a few batches, within five seconds.

@@ -8,7 +8,7 @@ use crate::envelope::OutgoingEvent;
 /// Lease of a claim, unless it is renewed. The rows of a crashed relay are blocked until it expires.
 pub(super) const LEASE_MILLIS: i64 = 10_000;
 
-/// No attempt or lease is scheduled later than this, unless a clock was set back since.
+/// No attempt or lease is scheduled further ahead than this, unless a clock was set back since.
 pub(super) const MAX_SCHEDULE_MILLIS: i64 = 120_000;
 
 /// Counts and ages of an outbox.
@@ -56,6 +56,7 @@ impl BatchLimit {
     /// For one claim: up to `relay::MAX_CONCURRENT_BATCHES` of them are in memory at once.
     pub(super) const CLAIM: Self = Self { events: 256, bytes: 4 * 1024 * 1024 };
 
+    /// Without a limit.
     pub(super) const NONE: Self = Self { events: u32::MAX, bytes: usize::MAX };
 
     /// Whether an event of `bytes` can be added to `events` events of `total` bytes.
@@ -86,7 +87,7 @@ pub(super) enum IsolatedClaim {
 pub(super) struct PublishResults {
     /// Confirmed: to be deleted.
     pub(super) published: Vec<EventId>,
-    /// Not attempted because the bus is down: claimable at once.
+    /// Not published because the bus is down or the relay stops: claimable at once.
     pub(super) released: Vec<EventId>,
     /// Failed: to be attempted again later.
     pub(super) postponed: Vec<Postponed>,

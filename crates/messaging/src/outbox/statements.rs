@@ -47,7 +47,7 @@ const RELEASE_ALL_CLAIMS: &str = "
         next_attempt_at = CASE WHEN cut_short < 2 THEN next_attempt_at ELSE $1 + 10000 * (cut_short - 1) END
     WHERE claimed_until > 0";
 
-/// At most two organizations fit: each has nine tenths of its share, which is half of the limit.
+/// No more fit into the limit: each has at least nine tenths of its share, which is half of the limit.
 const MAX_LARGE_ORGANIZATIONS: i64 = 2;
 
 const COUNT_PENDING: &str =
@@ -183,7 +183,7 @@ pub(in crate::outbox) fn backlog(
     if oldest.is_none() {
         return Ok((None, 0));
     }
-    let counted: PendingRow = static_sql(COUNT_PENDING)
+    let counted: PendingCount = static_sql(COUNT_PENDING)
         .bind::<BigInt, _>(i64::try_from(limit).unwrap_or(i64::MAX))
         .get_result(connection)?;
     Ok((oldest, count(counted.events)))
@@ -256,7 +256,7 @@ pub(in crate::outbox) fn drop_dead(connection: &mut Connection, id: EventId) -> 
 }
 
 #[derive(QueryableByName)]
-struct PendingRow {
+struct PendingCount {
     #[diesel(sql_type = BigInt)]
     events: i64,
 }
@@ -323,8 +323,8 @@ fn stored(ids: &[EventId]) -> Vec<StoredId> {
     ids.iter().map(|id| StoredId::of(*id)).collect()
 }
 
-fn unsigned(attempts: i32) -> u32 {
-    u32::try_from(attempts).unwrap_or_default()
+fn unsigned(number: i32) -> u32 {
+    u32::try_from(number).unwrap_or_default()
 }
 
 fn count(rows: i64) -> u64 {

@@ -20,7 +20,7 @@ impl Parking {
         Arc::new(ParkingHandler { parking: self.clone(), handler })
     }
 
-    /// A permit for these deliveries, if there is room for all of them and no parked event waits for its turn.
+    /// A permit for this number of deliveries, if there is room for all of them and no parked event waits for its turn.
     fn let_through(&self, events: usize) -> Option<InFlightPermit> {
         if self.shared.may_hold_unclaimed.load(Ordering::Relaxed) {
             return None;

@@ -59,8 +59,8 @@ pub(in crate::parking) fn organizations(
 ) -> Result<Vec<OrganizationId>, DatabaseError> {
     let mut found = next_organizations(connection, after, limit)?;
     if found.len() < limit && !after.as_uuid().is_nil() {
-        let first = next_organizations(connection, Uuid::nil().into(), limit - found.len())?;
-        found.extend(first.into_iter().take_while(|organization| *organization <= after));
+        let from_start = next_organizations(connection, Uuid::nil().into(), limit - found.len())?;
+        found.extend(from_start.into_iter().take_while(|organization| *organization <= after));
     }
     Ok(found)
 }

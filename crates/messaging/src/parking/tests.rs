@@ -80,8 +80,8 @@ async fn organizations_take_turns_however_many_events_each_has(database: Databas
     let parking = Parking::new(database, 6);
     let [large, small, other] = organizations();
     park(&parking, large, 100).await?;
-    let last = claim(&parking, now(), 6).await?;
-    assert_eq!(turns(&last), [large; 6], "the only organization has every turn");
+    let claimed = claim(&parking, now(), 6).await?;
+    assert_eq!(turns(&claimed), [large; 6], "the only organization has every turn");
     park(&parking, other, 100).await?;
     park(&parking, small, 1).await?;
     let claimed = claim(&parking, now(), 6).await?;

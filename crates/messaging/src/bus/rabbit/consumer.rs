@@ -147,6 +147,7 @@ impl Consumer {
                 biased;
                 () = stop.cancelled() => break SessionEnd::Stopped,
                 Some(finished) = self.calls.next() => {
+                    // An error of an earlier session does not end this one.
                     let is_of_this_session = Arc::ptr_eq(&finished.session, buffer.session());
                     if let Err(reason) = self.finish_call(finished).await && is_of_this_session {
                         break SessionEnd::Lost(reason);
@@ -167,8 +168,8 @@ impl Consumer {
         end
     }
 
-    /// Moves events that were cut short twice to the isolation queue. Otherwise calls the handler with buffered events, up to
-    /// `max_in_flight`; with none while the isolation queue is served.
+    /// Moves events that were cut short twice to the isolation queue, and calls the handler with the other buffered
+    /// events, up to `max_in_flight`; with none while the isolation queue is served.
     fn dispatch(&mut self, buffer: &mut DeliveryBuffer, stop: &CancellationToken) {
         let cut_short_twice = buffer.take_cut_short_twice();
         if !cut_short_twice.is_empty() {
@@ -234,7 +235,7 @@ impl Consumer {
         Some(Ok(()))
     }
 
-    /// Acks settled events. An error of an earlier session's call does not end the current session.
+    /// Acks settled events. Fails when not all events of the call were settled and acked.
     async fn finish_call(&mut self, finished: FinishedCall) -> Result<(), String> {
         self.in_flight.events -= finished.in_flight.events;
         self.in_flight.bytes -= finished.in_flight.bytes;

@@ -100,8 +100,8 @@ impl Broker {
             let queue = self.names.dead_letter_queue(queue);
             Some(Destination { queue, attempt, cut_short: 0, reason, is_dead: true })
         };
-        let retry = |after: u32, attempt: u32, cut_short: u32, reason: String| {
-            let queue = self.retry_queue(queue, after);
+        let retry = |failures: u32, attempt: u32, cut_short: u32, reason: String| {
+            let queue = self.retry_queue(queue, failures);
             Some(Destination { queue, attempt, cut_short, reason, is_dead: false })
         };
         match &event.result {
@@ -133,10 +133,10 @@ impl Broker {
         }
     }
 
-    /// Delays in order: the first after the first attempt, and so on; the last one serves all further attempts.
-    fn retry_queue(&self, queue: &str, attempt: u32) -> ShortString {
+    /// The queue with the first delay after the first failure, and so on; the last one serves all further failures.
+    fn retry_queue(&self, queue: &str, failures: u32) -> ShortString {
         let delays = &self.retries.delays;
-        let index = usize::try_from(attempt.saturating_sub(1)).unwrap_or(usize::MAX);
+        let index = usize::try_from(failures.saturating_sub(1)).unwrap_or(usize::MAX);
         match delays.get(index).or(delays.last()) {
             Some(delay) => self.names.retry_queue(queue, *delay),
             // Cannot happen: `Bus::open` refuses an empty list. A dead letter is not lost.

@@ -18,9 +18,9 @@ pub(super) const REASON_HEADER: &str = "x-assay-reason";
 /// Time of the last failure: Unix epoch milliseconds.
 pub(super) const FAILED_AT_HEADER: &str = "x-assay-failed-at";
 
-/// CloudEvents, AMQP protocol binding, batched mode.
+/// CloudEvents' batched mode (specification 1.0.2, JSON event format, section 4).
 pub(super) const BATCH_CONTENT_TYPE: &str = "application/cloudevents-batch+json";
-/// The same, structured mode.
+/// CloudEvents' structured mode.
 const CONTENT_TYPE: &str = "application/cloudevents+json";
 /// Survives a restart of the broker (AMQP 0-9-1, basic.delivery-mode).
 const PERSISTENT: u8 = 2;
@@ -55,9 +55,9 @@ pub(super) struct Failure<'f> {
     pub(super) reason: &'f str,
     /// `None` when the broker dead-lettered the message itself.
     pub(super) failed_at_millis: Option<i64>,
-    /// The attempt that failed for a dead letter, the next one for a retry.
+    /// Of a dead letter the attempt that failed, otherwise the next attempt.
     pub(super) attempt: u32,
-    /// How many deliveries ended with the process or the connection.
+    /// How many deliveries ended with the process or the connection; 0 begins the count again.
     pub(super) cut_short: u32,
 }
 

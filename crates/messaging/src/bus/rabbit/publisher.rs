@@ -149,8 +149,8 @@ impl Publisher {
         }
     }
 
-    /// A channel for a single batch: lapin attaches a returned message to the next confirm of the channel, which can be
-    /// attributed only within one batch.
+    /// A channel for one batch at a time: lapin attaches a returned message to the next confirm of the channel, which
+    /// can be attributed only within one batch.
     async fn channel(&self, connection: &Connection) -> lapin::Result<Channel> {
         let idle = self.link.lock().idle_channels.pop();
         if let Some(channel) = idle.filter(|channel| channel.status().connected()) {
