@@ -49,7 +49,7 @@ pub(crate) fn count_failed_renewal() {
     counter!("assay_key_renewal_failures_total").increment(1);
 }
 
-/// Describes the metrics. Counters start at zero, so that the first increment is visible as one.
+/// Describes the metrics. Counters start at zero, so that the first increment is visible as an increase.
 pub(crate) fn describe() {
     for outcome in ["accepted", "duplicate", "refused", "unavailable"] {
         counter!("assay_imports_total", "outcome" => outcome).increment(0);

@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::http::{Gateway, configure};
 use crate::metrics;
 
-/// Responses of the console that are being sent. A slow reader keeps some ten kilobytes of its own.
+/// Maximum number of console responses being sent at once: a slow reader keeps its own in memory.
 const MAX_CONSOLE_RESPONSES: usize = 512;
 
 /// Memory of all forms of the console that arrive at the same time. One has up to 64 KiB.
@@ -107,7 +107,7 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     Ok(())
 }
 
-/// At most three quarters of the slots per service, so that a slow one leaves the rest to the others.
+/// Three quarters of the slots, rounded up, so that a slow service leaves the rest to the others.
 fn max_calls_per_service(max_in_flight: usize) -> usize {
     (max_in_flight - max_in_flight / 4).max(1)
 }

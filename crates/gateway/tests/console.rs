@@ -196,7 +196,7 @@ async fn problem_of_the_gateway_is_a_page_with_security_headers() -> Result<()> 
     let form = |content_type: &'static str, body: String| {
         app.http.post(format!("{address}/sign-in")).header("content-type", content_type).body(body)
     };
-    let unavailable = app_without_console()?;
+    let unavailable = app_with_unreachable_console()?;
     let answers = [
         (415, form("application/json", "{}".to_owned())),
         (413, form("application/x-www-form-urlencoded", "x".repeat(70_000))),
@@ -218,12 +218,12 @@ async fn problem_of_the_gateway_is_a_page_with_security_headers() -> Result<()> 
 }
 
 /// A gateway whose console does not answer.
-fn app_without_console() -> Result<App> {
+fn app_with_unreachable_console() -> Result<App> {
     start_app(Some(Url::parse("http://127.0.0.1:1")?), Tasks::new(Readiness::default()))
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn there_is_no_console_without_its_address() -> Result<()> {
+async fn console_is_not_found_without_its_address() -> Result<()> {
     let app = app(false)?;
     for path in ["/console", "/console/sign-in"] {
         let response = app.http.get(format!("http://{}{path}", app.address)).send().await?;

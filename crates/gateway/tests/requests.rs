@@ -161,7 +161,7 @@ async fn download_keeps_its_slot_until_it_is_read_or_stalls() -> Result<()> {
 
 /// A download needs no key: the gateway learns the owner of the file from the answer of export.
 #[tokio::test(flavor = "multi_thread")]
-async fn one_organization_keeps_half_of_the_downloads() -> Result<()> {
+async fn one_organization_holds_at_most_half_of_the_downloads() -> Result<()> {
     const OTHER: &str = "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a12";
     let fixture = Fixture::start(|config| config.max_downloads = 4)?;
     let (gateway, path) = (&fixture.gateway, format!("/v1/downloads/{ID}"));

@@ -53,11 +53,11 @@ async fn broken_idle_connections_cost_at_most_one_failed_read() -> Result<()> {
 async fn failed_statement_keeps_its_connection() -> Result<()> {
     let database = ServiceDatabase::postgres(SCHEMA, &NO_MIGRATIONS).await?;
     let Database::Postgres(postgres) = database.open(SCHEMA)? else { anyhow::bail!("not PostgreSQL") };
-    let before = backend(&postgres).await?;
+    let before = backend_pid(&postgres).await?;
     let refused: Result<usize, DatabaseError> =
         postgres.run(|connection| Ok(sql_query("SELECT * FROM nothing").execute(connection)?)).await;
     ensure!(matches!(refused, Err(DatabaseError::Statement(_))), "{refused:?}");
-    ensure!(backend(&postgres).await? == before);
+    ensure!(backend_pid(&postgres).await? == before);
     Ok(())
 }
 
@@ -68,12 +68,12 @@ async fn slow_statement_is_cancelled_and_keeps_its_connection() -> Result<()> {
     let opened = database.open(SCHEMA)?;
     opened.migrate(&NO_MIGRATIONS).await?;
     let Database::Postgres(postgres) = opened else { anyhow::bail!("not PostgreSQL") };
-    let before = backend(&postgres).await?;
+    let before = backend_pid(&postgres).await?;
     let ended: Result<usize, DatabaseError> =
         postgres.run(|connection| Ok(sql_query("SELECT pg_sleep(60)").execute(connection)?)).await;
     let reason = ended.err().context("the statement was not cancelled")?.to_string();
     ensure!(reason.contains("statement timeout"), "{reason}");
-    ensure!(backend(&postgres).await? == before);
+    ensure!(backend_pid(&postgres).await? == before);
     Ok(())
 }
 
@@ -115,7 +115,7 @@ async fn read(postgres: &Postgres) -> Result<i32, DatabaseError> {
     postgres.run(read).await
 }
 
-async fn backend(postgres: &Postgres) -> Result<i32, DatabaseError> {
+async fn backend_pid(postgres: &Postgres) -> Result<i32, DatabaseError> {
     let query = "SELECT pg_backend_pid() AS number";
     postgres.run(move |connection| Ok(sql_query(query).get_result::<Row>(connection)?.number)).await
 }

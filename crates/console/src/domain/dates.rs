@@ -8,8 +8,8 @@ use chrono::{DateTime, NaiveDate, Utc};
 
 const DAY_MILLIS: i64 = 86_400_000;
 
-/// A time on a page: `<time>` with the text in UTC, and UTC to the second in its title. It holds digits and letters only, so it
-/// needs no escaping.
+/// A time on a page: HTML of a `<time>` with the text in UTC, and UTC to the second in its title. It contains no text
+/// from outside and needs no escaping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PageTime {
     at: Timestamp,

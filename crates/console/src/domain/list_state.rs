@@ -164,7 +164,7 @@ fn api_pairs(pairs: &[(String, String)]) -> Pairs {
             ("to", Some(day)) => plus_days(day, 1).as_millis().to_string(),
             _ => value.trim().to_owned(),
         };
-        // A form may have two checkboxes for one value.
+        // A repeated value counts once.
         if !api_pairs.iter().any(|(known, other)| known == name && *other == value) {
             api_pairs.push((name.clone(), value));
         }

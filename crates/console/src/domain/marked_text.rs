@@ -33,7 +33,8 @@ pub(crate) enum Run {
     Control { label: &'static str, name: &'static str, count: usize },
 }
 
-/// Characters that reorder or hide the text around them (Unicode Technical Report 36, section 2.5), with their names.
+/// Characters that reorder the text around them (Unicode Technical Report 36, section 2.5) or are invisible, with their
+/// labels and names.
 const CONTROLS: [(char, &str, &str); 15] = [
     ('\u{061c}', "ALM", "Arabic letter mark"),
     ('\u{200b}', "ZWSP", "zero width space"),
@@ -55,7 +56,7 @@ const CONTROLS: [(char, &str, &str); 15] = [
 /// Text on each side of a quote that is kept when a message is cut, in bytes.
 const CONTEXT_BYTES: usize = 160;
 
-/// The parts of a message; a text over `max_bytes` keeps its beginning and the surroundings of its quotes.
+/// The parts of a message; a text over `max_bytes` keeps its beginning and the surroundings of its quotes that fit.
 pub(crate) fn parts(content: &str, quotes: &[Quote], max_bytes: usize) -> Vec<Part> {
     let marks = merge(content, quotes);
     let kept = kept_ranges(content, &marks, max_bytes);

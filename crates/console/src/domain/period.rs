@@ -9,7 +9,7 @@ use super::dates::{parse_day, plus_days, start_of_day};
 pub(crate) const PERIODS: [(&str, &str, i64); 4] =
     [("7d", "7 days", 7), ("28d", "28 days", 28), ("quarter", "Quarter", 91), ("year", "Year", 364)];
 
-/// Everything, from the first conversation to the last.
+/// The name of the period of everything, from the first conversation to the last.
 pub(crate) const ALL: &str = "all";
 
 /// The period of the overview.

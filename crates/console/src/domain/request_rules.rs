@@ -21,11 +21,11 @@ pub(crate) fn is_same_origin(sec_fetch_site: Option<&str>, origin: Option<&str>,
     })
 }
 
-/// Pages to which no page redirects: they change something, or begin a session.
+/// Pages that a request may not name as the target of a redirect: they change something, or begin a session.
 const NO_REDIRECT_TARGETS: [&str; 3] = ["/console/sign-in", "/console/sign-out", "/console/theme"];
 
-/// Whether a page may redirect to an address: to a page of the console on this host. A path may have only the characters of
-/// the console's own paths, so that decoding or resolving it does not change it.
+/// Whether a page may redirect to an address that a request names: to a page of the console on this host. Its path may
+/// have only the characters of the console's own paths, so that decoding or resolving it does not change it.
 pub(crate) fn may_redirect_to(address: &str) -> bool {
     let (path, query) = address.split_once('?').unwrap_or((address, ""));
     let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_/".contains(character);

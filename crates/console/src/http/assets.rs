@@ -74,8 +74,8 @@ impl Assets {
     }
 }
 
-/// Sends a file. Another release has other names: its pages that are still open have their files in the browser's cache, or lack
-/// them until they are reloaded.
+/// Sends a file. Files of another release have other names: its pages that are still open find them in the browser's
+/// cache, or lack them until they are reloaded.
 pub(crate) async fn send_file(
     request: HttpRequest,
     console: Data<Console>,

@@ -67,7 +67,7 @@ pub(crate) async fn show(
 ) -> Result<HttpResponse, PageError> {
     let viewer = Viewer::of(&request, &console).await?;
     let id: TicketId = id.parse().map_err(|_| PageError::NotFound)?;
-    // First, because it may take long: a transcript in memory does not wait for it.
+    // Before the permit, because it may take long: no permit is held meanwhile.
     let place = place(&request, &console, &viewer, id).await;
     let _permit = console.transcripts_in_memory.acquire().await;
     let found = find(&console, &viewer, id).await?;
@@ -174,11 +174,11 @@ fn position(found: &Neighbours, is_filtered: bool) -> String {
         true => format_count(found.total.count),
         false => format!("more than {}", format_count(found.total.count)),
     };
-    let result = if is_filtered { " in this filter" } else { "" };
+    let suffix = if is_filtered { " in this filter" } else { "" };
     match (found.included, found.position) {
         (false, _) => "Not in this filter".to_owned(),
-        (true, Some(position)) => format!("{} of {total}{result}", format_count(position)),
-        (true, None) => format!("One of {total}{result}"),
+        (true, Some(position)) => format!("{} of {total}{suffix}", format_count(position)),
+        (true, None) => format!("One of {total}{suffix}"),
     }
 }
 

@@ -47,10 +47,12 @@ struct OverviewPage {
     charts: Vec<MeanChart>,
     distribution_of: &'static str,
     scored: String,
+    /// Address of the list of the scored conversations.
     scored_rows: Option<String>,
     bars: Vec<Bar>,
     bands: Vec<BandCell>,
     charge_total: String,
+    /// Address of the list of the conversations with a charge.
     charge_rows: Option<String>,
     charge_bar: Vec<(&'static str, String, String, String)>,
     charges: Vec<ChargeRow>,
@@ -144,6 +146,7 @@ fn has_no_imports(summary: &Summary) -> bool {
     summary.totals.count == 0 && summary.coverage.is_none_or(|coverage| coverage.imported == 0)
 }
 
+/// What the query selects, whether it names no period, and its faults.
 fn read_selection(query: &[(String, String)]) -> (Selection, bool, Faults) {
     let get = |name: &str| query.iter().find(|pair| pair.0 == name).map_or("", |pair| pair.1.trim());
     let mut faults = Faults::default();

@@ -343,6 +343,7 @@ pub(crate) fn groups(summary: &Summary, base: &[(String, String)]) -> Vec<GroupR
     for group in &breakdown.groups {
         let of_group = narrowed(base, outer.as_str(), group);
         let mut row = GroupRow::new(name_of(outer.as_str(), group), &group.measures, &of_group, false);
+        // No filter selects evaluations without a value.
         row.address = row.address.filter(|_| group.value.is_some());
         found.push(row);
         for part in inner.iter().flat_map(|inner| group.groups.iter().map(move |part| (inner, part))) {

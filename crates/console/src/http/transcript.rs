@@ -11,7 +11,7 @@ use crate::domain::{PageTime, Part, Quote, Run, max_bytes_per_text, parts, runs}
 /// Maximum size of all texts of a page, in bytes: with these a page stays below 100 kB even if nothing can be compressed.
 const MAX_TEXT_BYTES: usize = 60_000;
 
-/// Bytes of a message on a page of its own.
+/// Maximum size of the text of a message on a page of its own, in bytes.
 const MAX_ALONE_BYTES: usize = 256 * 1024;
 
 /// One message.

@@ -66,7 +66,7 @@ impl PublicAddress {
         if self.is_secure { format!("__Host-{name}") } else { name.to_owned() }
     }
 
-    /// A `Set-Cookie` header for a cookie that no script can read and no form of another site sends.
+    /// A `Set-Cookie` header for a cookie that no script can read and no POST request of another site carries.
     pub(crate) fn set_cookie(&self, name: &str, value: &str, max_age_seconds: i64) -> String {
         let (name, secure) = (self.cookie_name(name), if self.is_secure { "; Secure" } else { "" });
         format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={max_age_seconds}{secure}")

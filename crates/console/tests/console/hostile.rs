@@ -91,7 +91,7 @@ async fn fifty_messages_of_80_kb_fit_into_100_kb() -> Result<()> {
     Ok(())
 }
 
-/// A message has up to 4 MB: its page takes a part, and the name of a control character is longer than the character.
+/// A message has up to 4 MB, and the name of a control character is longer than the character: its page shows a part.
 #[tokio::test]
 async fn page_of_a_message_is_bounded() -> Result<()> {
     let app = TestApp::start().await?;

@@ -63,7 +63,7 @@ async fn faults_of_filters_stand_beside_their_fields() -> Result<()> {
 }
 
 #[tokio::test]
-async fn empty_fields_of_a_form_leave_the_address() -> Result<()> {
+async fn empty_fields_of_a_form_are_removed_from_the_address() -> Result<()> {
     let app = TestApp::start().await?;
     let session = app.sign_in().await?;
     let page = app.get(&session, "/console/conversations?subject=&axis_min=&charge=review&search=").await?;

@@ -1,4 +1,4 @@
-//! A running console with a client that behaves like a browser behind the gateway: it follows no redirects by itself.
+//! A running console with a client that sends requests as the gateway passes them on. It follows no redirects.
 
 use std::net::TcpListener;
 use std::time::Duration;
@@ -38,7 +38,7 @@ pub struct TestApp {
     _service_database: ServiceDatabase,
 }
 
-/// The response with a page.
+/// A response, read to its end.
 pub struct Page {
     pub status: u16,
     pub location: String,
@@ -91,6 +91,7 @@ impl TestApp {
             _tasks: tasks,
             _service_database: service_database,
         };
+        // Creates the organization, too.
         app.create_key(&[Scope::Assess]).await?;
         Ok(app)
     }

@@ -1,9 +1,10 @@
 //! API keys: resolved by agent-registry, cached for a short time.
 //!
-//! A grant is used for `gateway.key_cache_seconds`, counted from before its look-up, and then renewed. While the registry does not
-//! answer, the known grant is used for [`GRACE_PERIOD`] longer. A key without a grant needs one of few permits for its
-//! look-up, so that made-up keys do not delay renewals. Keys that never had a grant have a separate cache, so that they do not
-//! displace the others. When the registry answers that a key is unknown, expired or revoked, its grant ends at once.
+//! A grant is used for `gateway.key_cache_seconds`, counted from before its look-up, and then renewed. While its
+//! renewal fails, it is used for [`GRACE_PERIOD`] longer. A key without a grant needs one of few permits for its
+//! look-up, so that made-up keys do not delay renewals. Keys that never had a grant have a separate cache, so that they
+//! do not displace the others. When the registry answers that a key is unknown, expired or revoked, its grant ends at
+//! once.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -29,14 +30,14 @@ const UNKNOWN_CAPACITY: usize = 4_000;
 /// Maximum lifetime of a grant: a revoked key is rejected after this time at the latest, while the registry answers.
 const MAX_LIFETIME: Duration = Duration::from_secs(30);
 
-/// How much longer a grant is used while the registry does not answer.
+/// How much longer a grant is used while its renewal fails.
 const GRACE_PERIOD: Duration = Duration::from_secs(30);
 
-/// Lifetime of a negative cache entry, so that a client repeating an unknown key costs the registry nothing. A key that
-/// was tried before its creation works after this time; any other new key works at once.
+/// Lifetime of a negative cache entry: a client repeating an unknown key costs the registry one look-up in this time. A
+/// key that was tried before its creation works after this time; any other new key works at once.
 const UNKNOWN_LIFETIME: Duration = Duration::from_secs(1);
 
-/// Deadline of a look-up.
+/// Deadline of a look-up while there is no usable grant.
 const LOOK_UP_DEADLINE: Duration = Duration::from_secs(10);
 
 /// Deadline of a look-up while the known grant may be used.
@@ -90,7 +91,7 @@ impl ApiKeyCache {
 struct ResolvedKeys {
     /// Keys that have or had a grant. Only a grant creates an entry.
     granted: Cache<ApiKeyHash, Arc<CachedKey>>,
-    /// Other keys: those that are looked up, and negative answers.
+    /// Other keys: those being looked up, and those with a negative answer.
     unknown: Cache<ApiKeyHash, Arc<CachedKey>>,
     lifetime: Duration,
     /// For look-ups of keys without a grant.
@@ -168,7 +169,7 @@ impl ResolvedKeys {
                 self.granted.insert(hash, key.clone());
                 self.unknown.remove(&hash);
             }
-            // Waiting callers hold the key already.
+            // Not cached. Waiting callers hold the key already.
             Outcome::Failed { .. } => {
                 self.unknown.remove(&hash);
             }
@@ -233,7 +234,7 @@ impl ResolvedKeys {
         }
     }
 
-    /// Whether [`WARNING_INTERVAL`] has passed since the last warning; if so, it begins again.
+    /// Whether [`WARNING_INTERVAL`] has passed since the last warning; if so, the next interval begins.
     fn is_warning_due(&self) -> bool {
         let now = Instant::now();
         let mut warned_at = self.warned_at.locked();

@@ -8,7 +8,7 @@ use assay_contracts::ids::OrganizationId;
 use assay_platform::runtime::LockExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// An organization may hold at most the number of slots divided by this.
+/// An organization may hold the number of slots divided by this, and at least one.
 const ORGANIZATION_DIVISOR: usize = 2;
 
 pub(crate) struct DownloadSlots {
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_organization_has_half_of_the_slots() {
+    fn one_organization_holds_at_most_half_of_the_slots() {
         let slots = DownloadSlots::new(5);
         let (greedy, other) = (new_id(), new_id());
         let slot_of = |owner| slots.acquire().map(|slot| slot.assign_to(owner));

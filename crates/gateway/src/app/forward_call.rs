@@ -91,10 +91,11 @@ pub(crate) async fn forward_page(call: Forward<'_>) -> Result<HttpResponse, WebE
     relay(call, &RELAYED_PAGE_HEADERS, |_, _| Ok(())).await
 }
 
+/// `check_missing` sees the body of a 404 or 405, and may refuse to relay it.
 async fn relay(
     call: Forward<'_>,
     relayed: &[&str],
-    check: fn(&ServiceClient, &[u8]) -> Result<(), WebError>,
+    check_missing: fn(&ServiceClient, &[u8]) -> Result<(), WebError>,
 ) -> Result<HttpResponse, WebError> {
     let Forward { service, claims, method, path, headers, body } = call;
     let is_head = method == reqwest::Method::HEAD;
@@ -105,7 +106,7 @@ async fn relay(
         return Err(token_rejected(service));
     }
     let (mut response, length) = relayed_head(status, answer.headers(), relayed);
-    // These have neither a body nor a Content-Length (RFC 9110, section 15.4.5).
+    // These have no body (RFC 9110, sections 15.3.5 and 15.4.5).
     if matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
         return Ok(response.finish());
     }
@@ -114,7 +115,7 @@ async fn relay(
     }
     if matches!(status, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) {
         let problem = answer.bytes().await.map_err(|error| WebError::unavailable(&error.without_url()))?;
-        check(service, &problem)?;
+        check_missing(service, &problem)?;
         return Ok(response.body(problem));
     }
     Ok(match length {
@@ -132,6 +133,7 @@ fn relayed_head(
 ) -> (HttpResponseBuilder, Option<u64>) {
     let mut response = HttpResponse::build(status);
     let length = headers.get("content-length").and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    // `no_chunking` below sets `Content-Length`.
     for name in relayed.iter().filter(|name| **name != "content-length") {
         // There is one `Set-Cookie` header for each cookie.
         for value in headers.get_all(*name) {
@@ -148,8 +150,8 @@ fn relayed_head(
     (response, length)
 }
 
-/// The client's key is valid; the gateway's own token was rejected, because of clock skew or different secrets. An operator has to
-/// fix that, and the client can only try again.
+/// The gateway's own token was rejected, not the client's credentials: the clocks or the secrets differ. An operator
+/// has to fix that, and the client can only try again.
 fn token_rejected(service: &ServiceClient) -> WebError {
     let service = service.name();
     tracing::error!(

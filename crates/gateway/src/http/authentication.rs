@@ -1,4 +1,4 @@
-//! Authentication and authorization, before the body is read. A middleware, because extractors of a handler run
+//! Authentication and authorization, before the body is read: in a middleware, because the extractors of a handler run
 //! concurrently.
 
 use actix_web::body::MessageBody;

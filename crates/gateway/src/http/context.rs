@@ -36,7 +36,7 @@ pub(crate) struct Gateway {
     pub(crate) console_in_flight: Semaphore,
     /// Responses of the console that are being sent: a slow reader keeps its own in memory.
     pub(crate) console_responses: Arc<Semaphore>,
-    /// Forms of the console need no key.
+    /// For forms of the console, which need no key: they must not use up `body_budget`.
     pub(crate) form_budget: BodyBudget,
     pub(crate) body_budget: BodyBudget,
     pub(crate) config: Config,
@@ -109,7 +109,7 @@ impl Gateway {
     }
 }
 
-/// Copies request headers for a service, including repeated ones, which the service rejects.
+/// Copies request headers for a service, including repeated ones: the service decides whether to accept them.
 pub(crate) fn copy_headers(request: &HttpRequest, names: &[&'static str]) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for name in names {

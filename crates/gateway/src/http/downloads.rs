@@ -12,7 +12,7 @@ use super::context::{Gateway, copy_headers};
 use super::responses::PublicProblems;
 use crate::app::{Forward, ShareInUse, forward_file};
 
-/// Suggested pause of a client whose organization has its share of the downloads, in seconds.
+/// Suggested pause of a client whose organization uses its whole share of the download slots, in seconds.
 const RETRY_AFTER_SECONDS: &str = "10";
 
 /// Fetch an export's file

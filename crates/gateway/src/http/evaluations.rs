@@ -85,9 +85,10 @@ pub(crate) async fn summarize_evaluations(
     let filters = SummaryQuery::parse(all_query_pairs(&request)).map(|query| query.filters);
     let period = match filters {
         Ok(filters) if filters.is_period_only() => filters,
-        // export alone answers queries with other filters, and refuses invalid ones.
+        // Any other query goes to export alone, which also refuses invalid ones.
         _ => return forward(get(&gateway.export, &caller.0, &path, &request)).await,
     };
+    // Without `If-None-Match`: the summary's tag depends on the pending imports, too.
     let (pending, summary) = tokio::join!(
         count_pending(&gateway.ingest, &gateway.export, &caller.0, &period),
         forward(Forward { headers: HeaderMap::new(), ..get(&gateway.export, &caller.0, &path, &request) })

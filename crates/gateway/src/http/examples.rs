@@ -17,7 +17,7 @@ const EXAMPLES: &str = include_str!("../../../../proto-docs/openapi/examples.jso
 const JSON: &str = "application/json";
 const PROBLEM: &str = "application/problem+json";
 
-/// Adds an example to every body of the document.
+/// Adds examples to the bodies of the document.
 pub(super) struct Examples;
 
 #[derive(Deserialize, Default)]

@@ -49,13 +49,13 @@ problem_responses! {
     BadRequest: (400, "Bad request");
     /// [`BadRequest`] of the operations that take an address.
     WebhookAddressRefused: (400, "Bad request, or an address that messages are not sent to");
-    /// An operation with an `Idempotency-Key`.
+    /// An `Idempotency-Key` that was used before, for another body.
     IdempotencyConflict: (422, "The idempotency key was used with another body");
-    /// An id in the path.
+    /// An id in the path that the organization does not have.
     NotFound: (404, "Resource not found");
-    /// A webhook's id in the path.
+    /// [`NotFound`] of the operations on one webhook.
     WebhookNotFound: (404, "Resource not found, or webhooks are turned off");
-    /// An operation on webhooks without an id.
+    /// The 404 of the operations on all webhooks.
     WebhooksOff: (404, "Webhooks are turned off in this installation");
 }
 

@@ -111,9 +111,9 @@ impl Gateway {
         Ok(connection)
     }
 
-    /// Asks for `unread` on connections that read nothing until a request for `path` is refused with `status`: returns them
-    /// and its response. Takes as many connections as needed: a connection gets no slot when its requests are refused while
-    /// others hold all of them, and ends after `response_stall_seconds`.
+    /// Opens connections that ask for `unread` and read nothing, until a request for `path` is answered with `status`.
+    /// Returns the connections and that response. One connection per slot may not be enough: some are refused, and the
+    /// others end after `response_stall_seconds`.
     pub async fn fill_slots(
         &self,
         unread: &str,

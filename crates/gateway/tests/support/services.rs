@@ -36,7 +36,7 @@ pub struct Services {
 pub struct Registry {
     grants: Mutex<BTreeMap<String, KeyGrant>>,
     is_failing: Mutex<bool>,
-    /// Time for the look-up of an unknown key.
+    /// How long the look-up of an unknown key takes.
     unknown_delay: Mutex<Duration>,
     look_ups: AtomicUsize,
 }
@@ -59,7 +59,7 @@ impl Services {
                 "/agents",
                 "/webhooks",
                 "/conversations",
-                // The gateway also asks for the deletion of the ticket, which has no route here: only one of both calls fails.
+                // The gateway also asks whether the ticket was deleted; only that call has no route here, and fails.
                 "/tickets/{id}/evaluation",
             ] {
                 let path = format!("/internal/v1{path}");
@@ -89,7 +89,7 @@ impl Registry {
         self.grants().remove(&key.hash().to_string());
     }
 
-    /// From now on look-ups are answered with 503.
+    /// Whether look-ups are answered with 503 from now on.
     pub fn fail(&self, is_failing: bool) {
         *self.is_failing.locked() = is_failing;
     }

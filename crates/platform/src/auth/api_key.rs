@@ -63,8 +63,8 @@ impl ApiKey {
     /// When its length is out of range, or it has control characters or surrounding white space.
     pub fn parse(text: &str) -> Result<Self, InvalidApiKey> {
         let length = text.chars().count();
-        let is_whole = text.trim() == text && !text.chars().any(char::is_control);
-        if is_whole && (MIN_LENGTH..=MAX_LENGTH).contains(&length) {
+        let is_clean = text.trim() == text && !text.chars().any(char::is_control);
+        if is_clean && (MIN_LENGTH..=MAX_LENGTH).contains(&length) {
             Ok(Self(text.to_owned().into()))
         } else {
             Err(InvalidApiKey)

@@ -93,7 +93,7 @@ impl Clock {
         let mut is_first = true;
         loop {
             let Some(compared) = stop.run_until_cancelled(self.compare()).await else { return Ok(()) };
-            let is_known = compared.is_ok();
+            let has_compared = compared.is_ok();
             let pause = match compared {
                 Ok(Some(skew)) if !skew.is_tolerable() => {
                     if is_first {
@@ -108,7 +108,7 @@ impl Clock {
                     RETRY_PAUSE
                 }
             };
-            is_first &= !is_known;
+            is_first &= !has_compared;
             if stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
                 return Ok(());
             }

@@ -57,9 +57,9 @@ struct Password(Option<String>);
 
 impl Password {
     fn of(url: &str) -> Self {
-        let user = url.split_once("://").and_then(|(_, rest)| rest.rsplit_once('@'));
+        let parts = url.split_once("://").and_then(|(_, rest)| rest.rsplit_once('@'));
         let password =
-            user.and_then(|(user, _)| user.split_once(':')).map(|(_, password)| password.to_owned());
+            parts.and_then(|(user, _)| user.split_once(':')).map(|(_, password)| password.to_owned());
         Self(password.filter(|password| !password.is_empty()))
     }
 

@@ -8,7 +8,8 @@ use crate::runtime::Interrupted;
 /// A database call failed. The text is for the log, never for a response.
 #[derive(Debug, thiserror::Error)]
 pub enum DatabaseError {
-    /// No connection: the database is down, unreachable, or all connections are in use. A retry may succeed.
+    /// The database is down, unreachable or too busy, or refused for a cause that passes, such as a deadlock or a full
+    /// disk. A retry may succeed.
     #[error("database is unavailable: {0}")]
     Unavailable(String),
     /// The database refused a statement.
@@ -92,7 +93,7 @@ impl From<Error> for DatabaseError {
             ) => Self::Unavailable(information.message().to_owned()),
             // libpq and SQLite report these by message text only.
             Error::DatabaseError(DatabaseErrorKind::Unknown, information)
-                if is_outage(information.message()) =>
+                if is_transient_message(information.message()) =>
             {
                 Self::Unavailable(information.message().to_owned())
             }
@@ -101,8 +102,8 @@ impl From<Error> for DatabaseError {
     }
 }
 
-fn is_outage(message: &str) -> bool {
-    const OUTAGES: [&str; 11] = [
+fn is_transient_message(message: &str) -> bool {
+    const TRANSIENT: [&str; 11] = [
         "server closed the connection",
         "terminating connection",
         "the database system is",
@@ -115,5 +116,5 @@ fn is_outage(message: &str) -> bool {
         "disk is full",
         "No space left on device",
     ];
-    OUTAGES.iter().any(|outage| message.contains(outage))
+    TRANSIENT.iter().any(|part| message.contains(part))
 }

@@ -1,8 +1,8 @@
 //! Databases: PostgreSQL in production, SQLite for a single-command start.
 //!
 //! A store has an implementation on [`Postgres`] and one on [`Sqlite`], where possible with the same statements; the scheme
-//! of the configured address decides which one is used. Every access goes through `run`, `read` or `write`, which acquire a
-//! connection within a deadline and run the work on a blocking thread.
+//! of the configured address decides which one is used. Every access goes through `run`, `run_long`, `read` or
+//! `write`, which acquire a connection within a deadline and run the work on a blocking thread.
 
 mod clock;
 mod clock_skew;

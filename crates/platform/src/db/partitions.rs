@@ -152,8 +152,8 @@ pub fn move_portion(connection: &mut PgConnection, table: PartitionedTable) -> R
     })
 }
 
-/// The gap with the fewest rows in the default partition, and the lowest of these rows. When all rows are in one gap, a large
-/// default partition is attached instead ([`large_default`]).
+/// The gap with the fewest rows in the default partition, and the lowest of these rows. The fewest first: once all
+/// rows are in one gap, a large default partition is attached instead ([`large_default`]).
 fn gap_with_fewest_rows(
     connection: &mut PgConnection,
     table: PartitionedTable,
@@ -241,8 +241,8 @@ struct Id {
 
 fn lowest_in_default(connection: &mut PgConnection, table: PartitionedTable) -> QueryResult<Option<Uuid>> {
     let PartitionedTable { name, key } = table;
-    let lowest = format!("SELECT {key} AS id FROM {name}_default ORDER BY {key} LIMIT 1");
-    let lowest: Option<Id> = diesel::sql_query(lowest).get_result(connection).optional()?;
+    let query = format!("SELECT {key} AS id FROM {name}_default ORDER BY {key} LIMIT 1");
+    let lowest: Option<Id> = diesel::sql_query(query).get_result(connection).optional()?;
     Ok(lowest.map(|lowest| lowest.id))
 }
 
@@ -253,19 +253,19 @@ fn end_of_portion(
     IdRange(from, to): IdRange,
 ) -> QueryResult<Option<Uuid>> {
     // The size of the whole row, which includes values that are stored outside of it.
-    let end = format!(
+    let query = format!(
         "WITH candidates AS (SELECT * FROM {name}_default WHERE {key} >= $1 AND {key} < $2 \
                              ORDER BY {key} LIMIT $3 + 1), \
               sums AS (SELECT {key} AS id, row_number() OVER (ORDER BY {key}) AS rows, \
                               sum(pg_column_size(candidates)) OVER (ORDER BY {key}) AS bytes FROM candidates) \
          SELECT id FROM sums WHERE rows > $3 OR (rows > 1 AND bytes > $4) ORDER BY id LIMIT 1"
     );
-    let end = diesel::sql_query(end)
+    let query = diesel::sql_query(query)
         .bind::<SqlUuid, _>(from)
         .bind::<SqlUuid, _>(to)
         .bind::<BigInt, _>(PORTION_ROWS)
         .bind::<BigInt, _>(PORTION_BYTES);
-    Ok(end.get_result::<Id>(connection).optional()?.map(|end| end.id))
+    Ok(query.get_result::<Id>(connection).optional()?.map(|end| end.id))
 }
 
 /// The statements that create a partition and move its rows. Attaching does not lock out readers, and a query planned before

@@ -183,6 +183,7 @@ impl Postgres {
             };
             this.call(connections, permit, connect_by, limit, work).await
         };
+        // In its own task: a permit assigned to a future that is not polled would block the callers behind it.
         spawn_and_wait(waiting).await?
     }
 
@@ -265,7 +266,8 @@ impl Postgres {
 }
 
 /// Adds a connect timeout and TCP keepalives: an unreachable database must not hold a caller longer than the deadline, and
-/// a silently lost one is detected after 10 seconds without traffic and dropped within 25.
+/// a silently lost one is detected after 10 seconds without traffic and dropped within 25. An address with a
+/// `connect_timeout` of its own is left as it is.
 fn with_network_timeouts(url: &str) -> String {
     if url.contains("connect_timeout=") {
         return url.to_owned();

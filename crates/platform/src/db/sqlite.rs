@@ -153,6 +153,7 @@ impl Sqlite {
                 }
             }
         };
+        // In its own task: a permit assigned to a future that is not polled would block the callers behind it.
         spawn_and_wait(waiting).await?
     }
 }

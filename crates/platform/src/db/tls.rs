@@ -7,7 +7,7 @@ const IS_BUILT_IN: bool = cfg!(feature = "postgres-tls");
 
 /// Refuses an address that demands TLS in a build without it: libpq would refuse each connection, which looks like an outage.
 pub(super) fn check(url: &str, schema: &'static str) -> Result<(), DatabaseError> {
-    prepare();
+    init_openssl();
     match demanded(url) {
         Some(demand) if !IS_BUILT_IN => Err(DatabaseError::NoTls { schema, demand }),
         _ => Ok(()),
@@ -33,12 +33,12 @@ fn demanded(url: &str) -> Option<&'static str> {
 
 /// OpenSSL must not free its tables at exit: the pools' threads may still be connecting.
 #[cfg(feature = "postgres-tls")]
-fn prepare() {
+fn init_openssl() {
     openssl_sys::init();
 }
 
 #[cfg(not(feature = "postgres-tls"))]
-fn prepare() {}
+fn init_openssl() {}
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]

@@ -59,7 +59,7 @@ impl Listing {
         Self { source: Source::Store(listed.fuse().boxed()), deadlines }
     }
 
-    /// The next files, at least one and about `limit`; none at the end. After an error the listing has ended.
+    /// The next files, at most `limit`; none at the end. After an error the listing has ended.
     ///
     /// # Errors
     /// When the store refuses or does not respond in time.
@@ -108,7 +108,7 @@ fn remove_empty_below(folder: &Path, before: Timestamp) -> std::io::Result<()> {
         }
         let path = entry.path();
         remove_empty_below(&path, before)?;
-        // Read before the call above, which may change the time: so nested empty folders are removed in one run.
+        // The time before the call above, which may change it: so nested empty folders are removed in one run.
         if timestamp(metadata.modified()?) < before {
             match std::fs::remove_dir(&path) {
                 Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {}
@@ -146,7 +146,7 @@ struct FolderWalk {
     root: PathBuf,
     /// Folders that are still to be read.
     folders: VecDeque<PathBuf>,
-    /// Files of the folder read last.
+    /// Files that were read and not yet returned.
     files: Vec<ListedObject>,
 }
 

@@ -1,7 +1,8 @@
 //! Files: on a disk (`file:///PATH`) or in an S3-compatible store (`s3://BUCKET/PREFIX`).
 //!
 //! A file appears under its key only when it is complete: both kinds of store publish an upload atomically. Every call has a
-//! deadline, except for streaming the content of a file, which is as slow as its reader.
+//! deadline, except for streaming the content of a file, which is as slow as its reader, and for listing and cleaning
+//! up folders on a disk.
 
 mod deadlines;
 mod listing;

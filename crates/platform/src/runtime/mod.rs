@@ -1,4 +1,4 @@
-//! Tasks, time, ids and randomness: the only access of the code to the runtime and the operating system.
+//! Tasks, time, ids and randomness: what the code takes from the runtime and the operating system.
 
 mod background_threads;
 mod context;

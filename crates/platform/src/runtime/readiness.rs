@@ -155,10 +155,11 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn failing_check_makes_the_process_unready() {
+    async fn failing_check_makes_the_role_unready() {
         let readiness = Readiness::default();
         readiness.register("database", || async { Ok(()) });
         assert!(readiness.report().await.ready);
+        // Without the cached outcomes of the first report.
         let readiness = readiness.sibling();
         readiness.register("database", || async { Ok(()) });
         readiness.register("bus", || async { Err("connection refused".to_owned()) });
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn degraded_check_is_reported_and_keeps_the_process_ready() {
+    async fn degraded_check_is_reported_and_keeps_the_role_ready() {
         let readiness = Readiness::default();
         readiness.register("database", || async { Ok(()) });
         readiness.register_degrading("bus", || async { Err("connection refused".to_owned()) });
@@ -219,7 +220,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn shutdown_makes_the_process_unready() {
+    async fn shutdown_makes_the_role_unready() {
         let readiness = Readiness::default();
         readiness.begin_shutdown();
         assert!(!readiness.report().await.ready);

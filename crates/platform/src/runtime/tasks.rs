@@ -92,7 +92,9 @@ impl<E: Into<BoxError>> TaskOutput for Result<(), E> {
 /// The tasks of a process, and their shutdown order.
 pub struct Tasks {
     running: JoinSet<TaskResult>,
+    /// Phase and name of each running task.
     names: HashMap<Id, (Phase, String)>,
+    /// Stop tokens by phase.
     stops: HashMap<usize, CancellationToken>,
     readiness: Readiness,
 }
@@ -137,7 +139,7 @@ impl Tasks {
     /// Waits until `stop` resolves or a task ends early; then ends all tasks phase by phase.
     ///
     /// # Errors
-    /// The first failure: a task that ended early, or one that did not stop in time.
+    /// The first failure, see [`TaskFailure`].
     pub async fn run(mut self, stop: impl Future<Output = ()>, budgets: Budgets) -> Result<(), TaskFailure> {
         let mut failure = tokio::select! {
             () = stop => None,

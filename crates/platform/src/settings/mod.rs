@@ -51,7 +51,7 @@ pub const CLIENT_VARIABLES: [&str; 2] = ["ASSAY_URL", "ASSAY_API_KEY"];
 /// The `ASSAY_…` variables of this process that are settings.
 #[allow(clippy::disallowed_methods, reason = "the one place that may")]
 pub fn environment() -> BTreeMap<String, String> {
-    // Foreign variables may be invalid UTF-8. In one of ours the replacement characters make its parsing fail.
+    // Invalid UTF-8 in variables of other programs must not matter. In a setting it becomes replacement characters.
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.to_string_lossy().into_owned())))
         .filter(|(name, _)| name.starts_with("ASSAY_") && name != CONFIG_FILE_VARIABLE)

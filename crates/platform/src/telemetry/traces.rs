@@ -82,8 +82,8 @@ pub fn with_own_sampling(traceparent: &str) -> String {
 }
 
 fn is_sampled(ratio: f64) -> bool {
-    let numbers = f64::from(u32::MAX) + 1.0;
-    random_bytes().is_ok_and(|bytes| f64::from(u32::from_be_bytes(bytes)) < ratio * numbers)
+    let u32_values = f64::from(u32::MAX) + 1.0;
+    random_bytes().is_ok_and(|bytes| f64::from(u32::from_be_bytes(bytes)) < ratio * u32_values)
 }
 
 /// Context of a `traceparent`, whose format was checked on receipt.

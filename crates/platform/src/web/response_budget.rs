@@ -66,14 +66,14 @@ mod tests {
     #[tokio::test]
     async fn large_responses_count_until_they_are_sent() {
         let budget = ResponseBudget::new(10 * SMALL_BODY);
-        let of = |bytes: usize| budget.limit(HttpResponse::Ok().body(vec![b'x'; bytes]));
-        let first = of(9 * SMALL_BODY).unwrap();
-        let refused = of(2 * SMALL_BODY).err().map(|error| error.to_string());
+        let limited = |bytes: usize| budget.limit(HttpResponse::Ok().body(vec![b'x'; bytes]));
+        let first = limited(9 * SMALL_BODY).unwrap();
+        let refused = limited(2 * SMALL_BODY).err().map(|error| error.to_string());
         assert!(refused.is_some(), "the budget is exhausted");
-        assert!(of(SMALL_BODY).is_ok(), "small responses do not count");
+        assert!(limited(SMALL_BODY).is_ok(), "small responses do not count");
         let sent = actix_web::body::to_bytes(first.into_body()).await.unwrap();
         assert_eq!(sent.len(), 9 * SMALL_BODY);
-        assert!(of(10 * SMALL_BODY).is_ok(), "the first one is sent");
-        assert!(of(11 * SMALL_BODY).is_err());
+        assert!(limited(10 * SMALL_BODY).is_ok(), "the first one is sent");
+        assert!(limited(11 * SMALL_BODY).is_err());
     }
 }

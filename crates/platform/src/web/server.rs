@@ -30,8 +30,8 @@ pub struct ServerSettings {
     pub keep_alive: Duration,
     /// A connection is closed when its client reads nothing of a response for this long; 0: never. Linux only.
     pub response_stall: Duration,
-    /// Time for requests in flight at shutdown: more than any request may take (10 seconds for a call of the gateway), less
-    /// than a shutdown phase (20 seconds).
+    /// Time for requests in flight at shutdown: more than a call of the gateway may take (10 seconds), less than a
+    /// shutdown phase (20 seconds).
     pub stop_deadline: Duration,
 }
 

@@ -48,7 +48,7 @@ pub(crate) async fn change_webhook(
     id: WebhookId,
     change: WebhookChange,
 ) -> Result<Webhook, RequestError> {
-    // Existence first: an invalid address must not reveal whether another organization's endpoint exists.
+    // Existence first: an unknown endpoint, or another organization's, is reported as such whatever the address.
     read_webhook(store, organization_id, id).await?;
     if let Some(url) = &change.url {
         rules.check_url(url)?;
@@ -57,7 +57,7 @@ pub(crate) async fn change_webhook(
     changed.map(Webhook::from).ok_or(RequestError::NotFound)
 }
 
-/// Deletes an endpoint together with its messages.
+/// Deletes an endpoint; maintenance removes its messages.
 pub(crate) async fn delete_webhook(
     store: &dyn WebhookStore,
     organization_id: OrganizationId,

@@ -35,7 +35,7 @@ impl EnqueueMessages {
 /// Decodes a delivery of the bus.
 ///
 /// # Errors
-/// When its event is not one that this role consumes.
+/// When its event is not one that this role consumes, or is malformed.
 pub(crate) fn decode(delivery: &Delivery) -> Result<ReceivedEvent, DecodeError> {
     match delivery.topic.as_str() {
         topic if topic == EvaluationRetracted::TOPIC.name => {

@@ -75,6 +75,7 @@ impl LookUps {
 
     fn permits_of(&self, organization_id: OrganizationId) -> Arc<OrganizationPermits> {
         let mut organizations = self.by_organization.locked();
+        // Look-ups that run or wait hold the permits of their organization, too: the others are removed.
         organizations.retain(|_, permits| Arc::strong_count(permits) > 1);
         organizations.entry(organization_id).or_default().clone()
     }
@@ -173,8 +174,8 @@ mod tests {
         assert_eq!(silent_look_ups.load(Ordering::SeqCst), 1 + MAX_FURTHER_PER_ORGANIZATION);
         assert!(attempt(&look_ups, other, "hooks.test").await, "another organization has its own permits");
         let organizations: Vec<OrganizationId> = (0..150).map(|_| new_id()).collect();
-        let attempts = organizations.iter().flat_map(|one| vec![one; 6]);
-        join_all(attempts.map(|one| attempt(&look_ups, *one, "silent.test"))).await;
+        let attempts = organizations.iter().flat_map(|id| vec![id; 6]);
+        join_all(attempts.map(|id| attempt(&look_ups, *id, "silent.test"))).await;
         assert_eq!(silent_look_ups.load(Ordering::SeqCst), MAX_FIRST + MAX_FURTHER);
         drop(server);
         let answered = async { while !attempt(&look_ups, one, "hooks.test").await {} };
@@ -185,8 +186,8 @@ mod tests {
     async fn silent_name_servers_of_forty_organizations_do_not_block_others() {
         let (look_ups, _server, silent_look_ups) = with_silent_server();
         let organizations: Vec<OrganizationId> = (0..40).map(|_| new_id()).collect();
-        let attempts = organizations.iter().flat_map(|one| vec![one; 10]);
-        join_all(attempts.map(|one| attempt(&look_ups, *one, "silent.test"))).await;
+        let attempts = organizations.iter().flat_map(|id| vec![id; 10]);
+        join_all(attempts.map(|id| attempt(&look_ups, *id, "silent.test"))).await;
         assert_eq!(silent_look_ups.load(Ordering::SeqCst), 40 + MAX_FURTHER);
         let others = (0..10).map(|_| async { attempt(&look_ups, new_id(), "hooks.test").await });
         assert!(join_all(others).await.into_iter().all(|found| found));

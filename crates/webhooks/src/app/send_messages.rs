@@ -23,8 +23,8 @@ use crate::store::{AttemptResult, ClaimTerms, WebhookStore};
 /// A lease outlasts the attempt deadline by this margin, which leaves time to record the result.
 const LEASE_MARGIN: Duration = Duration::from_secs(15);
 
-/// How long a shutdown waits for attempts in flight. Attempts that take longer are dropped and repeated by another process
-/// when their leases expire. Well below `shutdown.phase_seconds`.
+/// How long a shutdown waits for attempts in flight. Attempts that take longer are dropped and repeated when their
+/// leases expire. Well below `shutdown.phase_seconds`.
 const DRAIN_DEADLINE: Duration = Duration::from_secs(12);
 
 /// Maximum number of tries to record a result: a short database outage must not cause a second attempt.

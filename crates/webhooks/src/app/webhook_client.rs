@@ -169,7 +169,7 @@ async fn drain_body(mut response: Response) {
     }
 }
 
-/// `Retry-After` in seconds; a date is converted and rounded up (RFC 9110, section 10.2.3).
+/// `Retry-After` in seconds (RFC 9110, section 10.2.3); a date becomes the first whole number of seconds beyond it.
 fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<i64> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse::<u32>() {

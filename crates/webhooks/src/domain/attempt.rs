@@ -40,13 +40,13 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Number of the next attempt in its retry cycle, from 1; a replay starts a new cycle.
+    /// Number of this attempt in its retry cycle, from 1; a replay starts a new cycle.
     pub fn attempt_in_cycle(&self) -> u32 {
         self.attempts.saturating_sub(self.attempts_before_replay) + 1
     }
 }
 
-/// The result of an attempt.
+/// A finished attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
     /// Start of the attempt.

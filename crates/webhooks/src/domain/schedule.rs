@@ -1,5 +1,5 @@
-//! The retry schedule suggested by Standard Webhooks 1.0 ("Deliverability and reliability"), and the decision after each
-//! attempt.
+//! The retry schedule, by default the one that Standard Webhooks 1.0 suggests ("Deliverability and reliability"), and
+//! the decision after each attempt.
 
 use assay_contracts::time::Timestamp;
 

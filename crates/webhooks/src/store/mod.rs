@@ -53,7 +53,7 @@ pub enum CreateOutcome {
 pub enum ReceivedEvent {
     /// Sent to the subscribed endpoints.
     Notification(EventId, Notification),
-    /// Erases the messages of an organization about a ticket.
+    /// Erases the messages of an organization about a ticket, which was deleted at this time.
     Retraction(EventId, OrganizationId, TicketId, Timestamp),
 }
 
@@ -84,7 +84,7 @@ pub struct ClaimTerms {
     pub in_flight: HashMap<OrganizationId, usize>,
 }
 
-/// The result of an attempt, to be recorded.
+/// A finished attempt, to be recorded with its decision.
 #[derive(Debug, Clone)]
 pub struct AttemptResult {
     pub claim: Claim,

@@ -33,8 +33,8 @@ fn failure() -> ClientError {
     ClientError::Unreachable { service: "agent-registry", reason: "down".to_owned() }
 }
 
-/// Resolves the key, and returns whether that called the registry.
-async fn is_called(keys: &ResolvedKeys, hash: ApiKeyHash, answer: Answer) -> bool {
+/// Resolves the key, and returns whether it was looked up in the registry for that.
+async fn looked_up(keys: &ResolvedKeys, hash: ApiKeyHash, answer: Answer) -> bool {
     let calls = AtomicUsize::new(0);
     let call = async {
         calls.fetch_add(1, Ordering::Relaxed);
@@ -78,11 +78,12 @@ async fn result_is_cached_for_the_lifetime_of_its_kind() {
     let kinds: [(fn() -> Answer, Duration); 3] =
         [(|| Ok(Some(grant())), LIFETIME), (|| Ok(None), UNKNOWN_LIFETIME), (|| Err(failure()), MOMENT)];
     for (number, (answer, lifetime)) in kinds.into_iter().enumerate() {
-        assert!(is_called(&keys, hash(number), answer()).await);
+        assert!(looked_up(&keys, hash(number), answer()).await);
         advance(lifetime - MOMENT).await;
-        assert!(number == 2 || !is_called(&keys, hash(number), answer()).await);
+        // A failure is not cached.
+        assert!(number == 2 || !looked_up(&keys, hash(number), answer()).await);
         advance(MOMENT).await;
-        assert!(is_called(&keys, hash(number), answer()).await);
+        assert!(looked_up(&keys, hash(number), answer()).await);
     }
 }
 
@@ -96,9 +97,9 @@ async fn lifetime_counts_from_before_the_look_up() {
     };
     assert!(keys.get_or_resolve(hash(1), answer).await.is_ok());
     advance(MAX_LIFETIME - slow - MOMENT).await;
-    assert!(!is_called(&keys, hash(1), Ok(None)).await);
+    assert!(!looked_up(&keys, hash(1), Ok(None)).await);
     advance(MOMENT).await;
-    assert!(is_called(&keys, hash(1), Ok(None)).await, "revoked 30 seconds before");
+    assert!(looked_up(&keys, hash(1), Ok(None)).await, "revoked 30 seconds before");
     assert_eq!(keys.get_or_resolve(hash(1), pending()).await.unwrap(), None);
 }
 
@@ -106,20 +107,20 @@ async fn lifetime_counts_from_before_the_look_up() {
 async fn known_grant_is_used_while_the_registry_fails() {
     let keys = keys();
     let known = grant();
-    is_called(&keys, hash(1), Ok(Some(known.clone()))).await;
+    looked_up(&keys, hash(1), Ok(Some(known.clone()))).await;
     advance(LIFETIME).await;
     let end = Instant::now() + GRACE_PERIOD;
     let mut calls = 0;
     while Instant::now() < end {
         let used = keys.get_or_resolve(hash(1), async { Err(failure()) }).await;
         assert_eq!(used.unwrap().as_ref(), Some(&known));
-        calls += usize::from(is_called(&keys, hash(1), Err(failure())).await);
+        calls += usize::from(looked_up(&keys, hash(1), Err(failure())).await);
         advance(RENEWAL_PAUSE / 4).await;
     }
     assert_eq!(calls, 0, "a second look-up at once after a failed one");
     assert!(keys.get_or_resolve(hash(1), async { Err(failure()) }).await.is_err());
     advance(MOMENT).await;
-    assert!(is_called(&keys, hash(1), Ok(Some(known))).await);
+    assert!(looked_up(&keys, hash(1), Ok(Some(known))).await);
 }
 
 #[tokio::test(start_paused = true)]
@@ -128,12 +129,12 @@ async fn failed_renewal_of_a_known_grant_is_counted() {
     let rendered = recorder.handle();
     let _guard = ::metrics::set_default_local_recorder(&recorder);
     let keys = keys();
-    is_called(&keys, hash(1), Ok(Some(grant()))).await;
-    is_called(&keys, hash(2), Err(failure())).await;
+    looked_up(&keys, hash(1), Ok(Some(grant()))).await;
+    looked_up(&keys, hash(2), Err(failure())).await;
     let counted = || rendered.render().lines().any(|line| line == "assay_key_renewal_failures_total 1");
     assert!(!counted(), "an unknown key is not renewed");
     advance(LIFETIME).await;
-    assert!(is_called(&keys, hash(1), Err(failure())).await);
+    assert!(looked_up(&keys, hash(1), Err(failure())).await);
     assert!(counted(), "{}", rendered.render());
 }
 
@@ -141,7 +142,7 @@ async fn failed_renewal_of_a_known_grant_is_counted() {
 async fn known_grant_is_used_while_the_registry_is_slow() {
     let keys = keys();
     let known = grant();
-    is_called(&keys, hash(1), Ok(Some(known.clone()))).await;
+    looked_up(&keys, hash(1), Ok(Some(known.clone()))).await;
     advance(LIFETIME).await;
     let began = Instant::now();
     assert_eq!(keys.get_or_resolve(hash(1), pending()).await.unwrap().as_ref(), Some(&known));
@@ -158,7 +159,7 @@ async fn known_grant_is_used_while_the_registry_is_slow() {
 #[tokio::test(start_paused = true)]
 async fn revoked_key_is_not_used_while_the_registry_fails() {
     let keys = keys();
-    is_called(&keys, hash(1), Ok(Some(grant()))).await;
+    looked_up(&keys, hash(1), Ok(Some(grant()))).await;
     advance(LIFETIME).await;
     assert_eq!(keys.get_or_resolve(hash(1), ready(Ok(None))).await.unwrap(), None);
     advance(UNKNOWN_LIFETIME).await;
@@ -169,7 +170,7 @@ async fn revoked_key_is_not_used_while_the_registry_fails() {
 async fn abandoned_renewal_keeps_the_known_grant() {
     let keys = keys();
     let known = grant();
-    is_called(&keys, hash(1), Ok(Some(known.clone()))).await;
+    looked_up(&keys, hash(1), Ok(Some(known.clone()))).await;
     advance(LIFETIME).await;
     let mut first = Box::pin(keys.get_or_resolve(hash(1), pending()));
     assert!(futures_util::poll!(&mut first).is_pending());
@@ -183,7 +184,7 @@ async fn abandoned_renewal_keeps_the_known_grant() {
 async fn unknown_keys_do_not_delay_known_ones() {
     let keys = keys();
     let known = hash(0);
-    is_called(&keys, known, Ok(Some(grant()))).await;
+    looked_up(&keys, known, Ok(Some(grant()))).await;
     advance(LIFETIME).await;
     let mut made_up: Vec<_> =
         (1..=PERMITS).map(|number| Box::pin(keys.get_or_resolve(hash(number), pending()))).collect();
@@ -194,14 +195,14 @@ async fn unknown_keys_do_not_delay_known_ones() {
     let refused = keys.get_or_resolve(hash(PERMITS + 1), async { panic!("a call without a permit") }).await;
     assert!(matches!(refused.unwrap_err().as_ref(), LookUpError::Busy));
     assert_eq!(began.elapsed(), PERMIT_DEADLINE);
-    assert!(is_called(&keys, known, Ok(Some(grant()))).await, "a known key is renewed");
+    assert!(looked_up(&keys, known, Ok(Some(grant()))).await, "a known key is renewed");
     // Also after the grace period of its grant.
     advance(LIFETIME + GRACE_PERIOD).await;
-    assert!(is_called(&keys, known, Err(failure())).await);
+    assert!(looked_up(&keys, known, Err(failure())).await);
     advance(MOMENT).await;
-    assert!(is_called(&keys, known, Ok(Some(grant()))).await);
+    assert!(looked_up(&keys, known, Ok(Some(grant()))).await);
     drop(made_up);
-    assert!(is_called(&keys, hash(PERMITS + 1), Ok(None)).await, "permits are free again");
+    assert!(looked_up(&keys, hash(PERMITS + 1), Ok(None)).await, "permits are free again");
 }
 
 #[tokio::test(start_paused = true)]
@@ -210,12 +211,12 @@ async fn made_up_keys_do_not_displace_a_key_in_use() {
     for _ in 0..3 {
         // Renewed at each round.
         advance(LIFETIME).await;
-        is_called(&keys, hash(0), Ok(Some(grant()))).await;
-        assert!(!is_called(&keys, hash(0), Ok(Some(grant()))).await);
+        looked_up(&keys, hash(0), Ok(Some(grant()))).await;
+        assert!(!looked_up(&keys, hash(0), Ok(Some(grant()))).await);
         for number in 1..=2 * CACHE_CAPACITY {
-            is_called(&keys, hash(number), Ok(None)).await;
+            looked_up(&keys, hash(number), Ok(None)).await;
         }
-        assert!(!is_called(&keys, hash(0), Ok(Some(grant()))).await);
+        assert!(!looked_up(&keys, hash(0), Ok(Some(grant()))).await);
     }
 }
 
@@ -224,7 +225,7 @@ async fn made_up_keys_do_not_displace_known_grants() {
     const KNOWN: usize = 2_000;
     let keys = keys();
     for number in 0..KNOWN {
-        is_called(&keys, hash(number), Ok(Some(grant()))).await;
+        looked_up(&keys, hash(number), Ok(Some(grant()))).await;
     }
     // Every second one is answered; the look-ups of the others fail.
     for number in KNOWN..KNOWN + 2 * CACHE_CAPACITY {
@@ -253,8 +254,8 @@ async fn outage_is_logged_as_a_warning_every_ten_seconds() {
 #[tokio::test(start_paused = true)]
 async fn only_answers_of_the_registry_are_kept() {
     let keys = keys();
-    is_called(&keys, hash(1), Ok(Some(grant()))).await;
-    is_called(&keys, hash(2), Ok(None)).await;
-    is_called(&keys, hash(3), Err(failure())).await;
+    looked_up(&keys, hash(1), Ok(Some(grant()))).await;
+    looked_up(&keys, hash(2), Ok(None)).await;
+    looked_up(&keys, hash(3), Err(failure())).await;
     assert_eq!((keys.granted.len(), keys.unknown.len()), (1, 1));
 }

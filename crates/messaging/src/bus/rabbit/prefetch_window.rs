@@ -32,6 +32,8 @@ pub(super) struct PrefetchWindow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct UnackedCounts {
     pub(super) messages: usize,
+    /// Those that the current consumer got, not an earlier one of the session.
+    pub(super) of_consumer: usize,
     /// All events of these messages.
     pub(super) events: usize,
     /// Events that are not settled.
@@ -62,15 +64,19 @@ impl PrefetchWindow {
 
     /// When the window should be resized; `None` while its size is right.
     pub(super) fn resize_due_at(&self, unacked: UnackedCounts, now: Instant) -> Option<Instant> {
-        let target = self.target(unacked);
-        if self.has_surplus(unacked) && target < self.messages {
-            return Some(now);
+        // Until the broker has sent all that it may, messages may be on their way. It requeues those that arrive for a cancelled
+        // consumer.
+        if unacked.of_consumer < self.messages {
+            return None;
         }
-        // The broker sends nothing more although events could be handled. Small differences are not worth a resize.
-        let is_exhausted = unacked.messages >= self.messages;
+        let target = self.target(unacked);
+        if self.has_surplus(unacked) {
+            return (target < self.messages).then_some(now);
+        }
+        // Small differences are not worth a resize.
         let is_worth_it = target * 4 >= self.messages * 5;
         let growth_allowed_at = self.resized_at.map_or(now, |resized_at| resized_at + GROWTH_INTERVAL);
-        (is_exhausted && is_worth_it && !self.has_surplus(unacked)).then_some(growth_allowed_at)
+        is_worth_it.then_some(growth_allowed_at)
     }
 
     pub(super) fn resize(&mut self, unacked: UnackedCounts, now: Instant) {
@@ -143,6 +149,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn window_keeps_its_size_while_messages_may_be_on_their_way() {
+        let window = PrefetchWindow::new(256, 1);
+        assert_eq!(window.resize_due_at(of_64(255), Instant::now()), None);
+        let of_earlier_consumer = UnackedCounts { of_consumer: 0, ..of_64(256) };
+        assert_eq!(window.resize_due_at(of_earlier_consumer, Instant::now()), None);
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn nearly_settled_large_messages_do_not_count_as_small() {
         let window = PrefetchWindow::new(256, 64);
         assert_eq!(window.resize_due_at(UnackedCounts { pending: 4, ..of_64(4) }, Instant::now()), None);
@@ -163,10 +177,11 @@ mod tests {
     }
 
     fn singles(messages: usize) -> UnackedCounts {
-        UnackedCounts { messages, events: messages, pending: messages, bytes: 0 }
+        UnackedCounts { messages, of_consumer: messages, events: messages, pending: messages, bytes: 0 }
     }
 
     fn of_64(messages: usize) -> UnackedCounts {
-        UnackedCounts { messages, events: messages * 64, pending: messages * 64, bytes: 0 }
+        let events = messages * 64;
+        UnackedCounts { messages, of_consumer: messages, events, pending: events, bytes: 0 }
     }
 }

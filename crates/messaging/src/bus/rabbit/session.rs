@@ -49,6 +49,7 @@ impl Session {
 
     /// Starts a consumer. Unacknowledged messages of an earlier consumer of this session do not count towards `prefetch`.
     pub(super) async fn consume(&self, prefetch: u16) -> Result<lapin::Consumer, String> {
+        self.lock_unacked().begin_consumer();
         let started = with_deadline(async {
             self.channel.basic_qos(prefetch, BasicQosOptions::default()).await?;
             let options = BasicConsumeOptions::default();

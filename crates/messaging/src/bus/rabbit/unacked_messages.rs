@@ -9,6 +9,9 @@ use super::prefetch_window::UnackedCounts;
 pub(super) struct UnackedMessages {
     messages: BTreeMap<u64, Events>,
     counts: UnackedCounts,
+    last_tag: u64,
+    /// The last tag of earlier consumers of the session.
+    earlier_tags: u64,
 }
 
 struct Events {
@@ -18,11 +21,19 @@ struct Events {
 }
 
 impl UnackedMessages {
+    /// From now on messages are those of a new consumer.
+    pub(super) fn begin_consumer(&mut self) {
+        self.earlier_tags = self.last_tag;
+        self.counts.of_consumer = 0;
+    }
+
     /// Adds a message of `bytes` that holds `events` events.
     pub(super) fn add(&mut self, tag: u64, events: usize, bytes: usize) {
         self.messages.insert(tag, Events { all: events, pending: events, bytes });
+        self.last_tag = tag;
         self.counts.bytes += bytes;
         self.counts.messages += 1;
+        self.counts.of_consumer += 1;
         self.counts.events += events;
         self.counts.pending += events;
     }
@@ -31,6 +42,7 @@ impl UnackedMessages {
     pub(super) fn remove(&mut self, tag: u64) {
         if let Some(events) = self.messages.remove(&tag) {
             self.counts.messages -= 1;
+            self.counts.of_consumer -= usize::from(tag > self.earlier_tags);
             self.counts.bytes -= events.bytes;
             self.counts.events -= events.all;
             self.counts.pending -= events.pending;
@@ -70,7 +82,10 @@ mod tests {
     fn message_is_acked_when_its_last_event_is_settled() {
         let mut unacked = of(&[(1, 3)]);
         assert_eq!(unacked.settle(&[1, 1]), []);
-        assert_eq!(unacked.counts(), UnackedCounts { messages: 1, events: 3, pending: 1, bytes: 30 });
+        assert_eq!(
+            unacked.counts(),
+            UnackedCounts { messages: 1, of_consumer: 1, events: 3, pending: 1, bytes: 30 }
+        );
         assert_eq!(unacked.settle(&[1]), [(1, true)]);
         assert_eq!(unacked.counts(), UnackedCounts::default());
     }
@@ -86,8 +101,22 @@ mod tests {
     fn requeued_message_is_no_longer_unacked() {
         let mut unacked = of(&[(1, 2), (2, 4)]);
         unacked.remove(2);
-        assert_eq!(unacked.counts(), UnackedCounts { messages: 1, events: 2, pending: 2, bytes: 20 });
+        let left = UnackedCounts { messages: 1, of_consumer: 1, events: 2, pending: 2, bytes: 20 };
+        assert_eq!(unacked.counts(), left);
         assert_eq!(unacked.settle(&[1, 1]), [(1, true)]);
+    }
+
+    #[test]
+    fn messages_of_an_earlier_consumer_are_counted_apart() {
+        let mut unacked = of(&[(1, 1), (2, 1)]);
+        unacked.begin_consumer();
+        unacked.add(3, 1, 10);
+        let counted = |unacked: &UnackedMessages| (unacked.counts().messages, unacked.counts().of_consumer);
+        assert_eq!(counted(&unacked), (3, 1));
+        unacked.settle(&[1]);
+        assert_eq!(counted(&unacked), (2, 1));
+        unacked.settle(&[3]);
+        assert_eq!(counted(&unacked), (1, 0));
     }
 
     fn of(messages: &[(u64, usize)]) -> UnackedMessages {

@@ -110,7 +110,7 @@ fn store(
             continue;
         }
         let reuse = find(connection, record.organization_id, &record.key, &record.fingerprint, now)?;
-        // Only a record that expires between the two statements is not found; the caller may retry.
+        // Should always be found: the insert has locked the row, and both statements have the same cutoff.
         let reuse = reuse
             .ok_or_else(|| DatabaseError::Unavailable("an idempotency record expired just now".to_owned()))?;
         outcomes.push(Some(reuse));

@@ -29,7 +29,7 @@ const LARGE_BYTES: i64 = 128 * 1024 * 1024;
 pub(super) enum LargeDefault {
     /// It is an ordinary partition now.
     Attached,
-    /// It is small, or has rows in several gaps.
+    /// It is small or empty, or has rows in several gaps.
     Kept,
     /// Another process is about to attach it.
     Busy,
@@ -52,7 +52,7 @@ pub(super) fn attach_large_default(
             Some(range) => {
                 let attached = attach(connection, table, range);
                 if attached.is_err() {
-                    drop_range(connection, table)?;
+                    drop_constraint(connection, table)?;
                 }
                 attached
             }
@@ -70,7 +70,7 @@ pub(super) fn drop_abandoned_range(
     table: PartitionedTable,
 ) -> Result<(), DatabaseError> {
     if default_of(connection, table)?.has_range {
-        with_session_lock(connection, table, |connection| drop_range(connection, table))?;
+        with_session_lock(connection, table, |connection| drop_constraint(connection, table))?;
     }
     Ok(())
 }
@@ -151,7 +151,7 @@ fn attach(
     })
 }
 
-fn drop_range(connection: &mut PgConnection, table: PartitionedTable) -> Result<(), DatabaseError> {
+fn drop_constraint(connection: &mut PgConnection, table: PartitionedTable) -> Result<(), DatabaseError> {
     let name = table.name;
     connection.transaction(|connection| {
         connection.batch_execute(&format!(

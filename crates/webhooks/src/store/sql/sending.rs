@@ -43,7 +43,7 @@ pub(super) fn claim(connection: &mut Connection, terms: &ClaimTerms) -> Result<V
     Ok(claims)
 }
 
-/// In random order, so that busy endpoints do not starve the others; without those of organizations at their limit.
+/// In random order, so that none starves; without busy endpoints and those of organizations at their limit.
 fn endpoints_with_due_messages(
     connection: &mut Connection,
     terms: &ClaimTerms,
