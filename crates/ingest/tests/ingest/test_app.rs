@@ -206,7 +206,14 @@ pub async fn execute(database: &Database, statements: &'static str) -> Result<()
     use diesel::connection::SimpleConnection as _;
     match database {
         Database::Postgres(postgres) => {
-            postgres.run(move |c| c.batch_execute(statements).map_err(anyhow::Error::from)).await
+            let run = || postgres.run(move |c| c.batch_execute(statements).map_err(anyhow::Error::from));
+            loop {
+                match run().await {
+                    // With the maintenance of the running service; PostgreSQL has rolled these statements back.
+                    Err(error) if error.to_string().contains("deadlock detected") => {}
+                    result => return result,
+                }
+            }
         }
         Database::Sqlite(sqlite) => {
             sqlite.write(move |c| c.batch_execute(statements).map_err(anyhow::Error::from)).await
