@@ -11,7 +11,7 @@ use assay_messaging::outbox::{self, Outbox};
 use assay_platform::auth::{ApiKey, Audience, ServiceTokens};
 use assay_platform::db::{Database, DatabaseError, watch_clock};
 use assay_platform::runtime::{Phase, Tasks, periodically};
-use assay_platform::web::{ServerSettings, ServiceAuth, serve};
+use assay_platform::web::{BodyBudget, ServerSettings, ServiceAuth, serve};
 use tokio::sync::watch;
 
 use crate::app::bootstrap::bootstrap_until_done;
@@ -22,6 +22,9 @@ use crate::http::{self, Services};
 use crate::{Config, MIGRATIONS, SCHEMA, store};
 
 const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(60 * 60);
+
+/// Memory of all bodies that services send at a time.
+const BODY_MEMORY_BYTES: usize = 16 * 1024 * 1024;
 
 /// What the process provides to the role.
 pub struct Dependencies {
@@ -94,6 +97,7 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
         key_uses,
         default_retention: config.default_retention()?,
         session_limits: limits,
+        body_budget: BodyBudget::new(BODY_MEMORY_BYTES),
     });
     let auth = ServiceAuth { tokens, audience: Audience::AgentRegistry };
     serve(tasks, Phase::ServeInternal, "agent-registry", listener, ServerSettings::default(), move |app| {

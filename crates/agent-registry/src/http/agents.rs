@@ -48,7 +48,7 @@ pub async fn find(
     payload: Payload,
 ) -> Result<Json<FoundAgents>, WebError> {
     let organization_id = caller.organization()?;
-    let wanted: FindAgents = read_as(&request, payload).await?;
+    let wanted: FindAgents = read_as(&services, &request, payload).await?;
     let agents = find_agents(services.store.as_ref(), organization_id, wanted).await?;
     Ok(Json(FoundAgents { agents }))
 }

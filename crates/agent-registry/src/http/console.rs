@@ -22,7 +22,7 @@ pub async fn begin(
     payload: Payload,
 ) -> Result<Json<SignInOutcome>, WebError> {
     caller.require_service()?;
-    let body: BeginSession = read_as(&request, payload).await?;
+    let body: BeginSession = read_as(&services, &request, payload).await?;
     let credential = match &body.credential {
         SignInCredential::LinkSha256(hash) => TokenHash::from_hex(hash).map(Credential::Link),
         SignInCredential::KeySha256(hash) => ApiKeyHash::from_hex(hash).map(Credential::Key),
@@ -44,7 +44,7 @@ pub async fn find(
     payload: Payload,
 ) -> Result<Json<FoundSession>, WebError> {
     caller.require_service()?;
-    let body: FindSession = read_as(&request, payload).await?;
+    let body: FindSession = read_as(&services, &request, payload).await?;
     let token = TokenHash::from_hex(&body.token_sha256).ok_or_else(invalid_hash)?;
     let session = console_sessions::find(services.store.as_ref(), services.session_limits, token).await?;
     Ok(Json(FoundSession { session }))

@@ -26,7 +26,7 @@ pub async fn resolve(
     payload: Payload,
 ) -> Result<Json<ResolvedKey>, WebError> {
     caller.require_service()?;
-    let body: ResolveKey = read_as(&request, payload).await?;
+    let body: ResolveKey = read_as(&services, &request, payload).await?;
     let hash = ApiKeyHash::from_hex(&body.key_sha256).ok_or_else(|| {
         WebError::new(ProblemCode::InvalidRequest, "key_sha256 must have 64 hexadecimal digits")
     })?;
@@ -49,7 +49,7 @@ pub async fn create(
     payload: Payload,
 ) -> Result<HttpResponse, WebError> {
     let creator = caller.tenant(Scope::Console)?;
-    let body: NewKeyRequest = read_as(&request, payload).await?;
+    let body: NewKeyRequest = read_as(&services, &request, payload).await?;
     let name = KeyName::parse(&body.name).map_err(|error| refused("/name", error.to_string()))?;
     if body.scopes.is_empty() {
         return Err(refused("/scopes", "must name at least one scope".to_owned()));

@@ -12,10 +12,11 @@ use actix_web::HttpRequest;
 use actix_web::middleware::from_fn;
 use actix_web::web::{Data, Payload, ServiceConfig, delete, get, post, scope};
 use assay_contracts::json::JsonFault;
-use assay_contracts::problem::ProblemCode;
+use assay_contracts::validation::BodyError;
 use assay_messaging::outbox::Outbox;
 use assay_platform::web::{
-    BodyLimits, SMALL_BODY, ServiceAuth, WebError, read_body, resource, service_auth_middleware,
+    BodyBudget, BodyLimits, SMALL_BODY, ServiceAuth, WebError, parse_body, read_buffered_body, resource,
+    service_auth_middleware,
 };
 use serde::de::DeserializeOwned;
 
@@ -37,6 +38,8 @@ pub struct Services {
     pub key_uses: KeyUses,
     pub default_retention: DefaultRetention,
     pub session_limits: SessionLimits,
+    /// Memory of the bodies that services wrote.
+    pub body_budget: BodyBudget,
 }
 
 pub fn configure(app: &mut ServiceConfig, services: Data<Services>, auth: ServiceAuth) {
@@ -65,8 +68,13 @@ pub fn configure(app: &mut ServiceConfig, services: Data<Services>, auth: Servic
 }
 
 /// Reads and parses a body that a service wrote.
-async fn read_as<T: DeserializeOwned>(request: &HttpRequest, payload: Payload) -> Result<T, WebError> {
-    let body = read_body(request, payload, CALL_LIMITS).await?;
-    serde_json::from_slice(&body)
-        .map_err(|error| WebError::new(ProblemCode::InvalidRequest, JsonFault::of(&error).to_string()))
+async fn read_as<T>(services: &Services, request: &HttpRequest, payload: Payload) -> Result<T, WebError>
+where
+    T: DeserializeOwned + Send + 'static,
+{
+    let body = read_buffered_body(request, payload, CALL_LIMITS, &services.body_budget).await?;
+    parse_body(&body, |bytes| {
+        serde_json::from_slice(bytes).map_err(|error| BodyError::Malformed(JsonFault::of(&error).to_string()))
+    })
+    .await
 }
