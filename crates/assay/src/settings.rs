@@ -78,7 +78,8 @@ impl Settings {
     pub fn load() -> Result<Self> {
         let file = source::configuration_file();
         let mut settings: Self =
-            source::load(DEFAULTS, file.as_deref(), source::environment()).context("settings")?;
+            source::load(DEFAULTS, file.as_deref(), source::environment().context("settings")?)
+                .context("settings")?;
         if settings.export_worker.database_url.expose_secret().is_empty() {
             settings.export_worker.database_url = settings.export.database_url.clone();
         }

@@ -142,8 +142,10 @@ fn validate(config: &Config) -> Result<(), StartError> {
         return Err(StartError::Setting("workers must be 1 or more"));
     }
     let is_web_address = |text: &str| {
-        Url::parse(text)
-            .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host() && url.path() == "/")
+        let Ok(url) = Url::parse(text) else { return false };
+        // Nothing but scheme, host and port, in the form in which browsers write them.
+        matches!(url.scheme(), "http" | "https")
+            && text.trim_end_matches('/') == url.origin().ascii_serialization()
     };
     if config.public_url.is_empty() {
         if !config.listen.ip().is_loopback() {
@@ -152,7 +154,9 @@ fn validate(config: &Config) -> Result<(), StartError> {
             );
         }
     } else if !is_web_address(&config.public_url) {
-        return Err(StartError::Setting("public_url must be http:// or https:// and a host, or empty"));
+        return Err(StartError::Setting(
+            "public_url must be http:// or https://, a host in lower case and a port that is not the default, or empty",
+        ));
     }
     Ok(())
 }

@@ -266,16 +266,40 @@ impl Postgres {
 }
 
 /// Adds a connect timeout and TCP keepalives: an unreachable database must not hold a caller longer than the deadline, and
-/// a silently lost one is detected after 10 seconds without traffic and dropped within 25. An address with a
-/// `connect_timeout` of its own is left as it is.
+/// a silently lost one is detected after 10 seconds without traffic and dropped within 25. Parameters that the address has
+/// are left as they are.
 fn with_network_timeouts(url: &str) -> String {
-    if url.contains("connect_timeout=") {
-        return url.to_owned();
-    }
-    let separator = if url.contains('?') { '&' } else { '?' };
     // libpq takes whole seconds and treats 1 as 2.
-    format!(
-        "{url}{separator}connect_timeout=2&keepalives_idle=10&keepalives_interval=5&keepalives_count=3\
-         &tcp_user_timeout=10000"
-    )
+    const PARAMETERS: [(&str, &str); 5] = [
+        ("connect_timeout", "2"),
+        ("keepalives_idle", "10"),
+        ("keepalives_interval", "5"),
+        ("keepalives_count", "3"),
+        ("tcp_user_timeout", "10000"),
+    ];
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    let present: Vec<&str> = query.split('&').filter_map(|pair| Some(pair.split_once('=')?.0)).collect();
+    let mut url = url.to_owned();
+    let mut separator = if url.contains('?') { '&' } else { '?' };
+    for (name, value) in PARAMETERS.iter().filter(|(name, _)| !present.contains(name)) {
+        url.extend([&separator.to_string(), *name, "=", *value]);
+        separator = '&';
+    }
+    url
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn network_timeouts_are_added_beside_those_of_the_address() {
+        let added = "keepalives_idle=10&keepalives_interval=5&keepalives_count=3&tcp_user_timeout=10000";
+        assert_eq!(
+            with_network_timeouts("postgres://h/d"),
+            format!("postgres://h/d?connect_timeout=2&{added}")
+        );
+        let own = "postgres://u:connect_timeout=@h/d?sslmode=require&connect_timeout=9";
+        assert_eq!(with_network_timeouts(own), format!("{own}&{added}"));
+    }
 }

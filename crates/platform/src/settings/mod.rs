@@ -4,6 +4,7 @@
 mod secret_files;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use config::{Config, ConfigError, Environment, File, FileFormat};
@@ -37,6 +38,9 @@ pub enum SettingsError {
         /// Cause.
         reason: String,
     },
+    /// The variable's value is not UTF-8.
+    #[error("{0} is not UTF-8")]
+    NotUtf8(String),
     /// A key is unknown, missing or of the wrong type.
     #[error(
         "configuration cannot be used: {0} (every key is described in config/default.toml; \
@@ -49,13 +53,26 @@ pub enum SettingsError {
 pub const CLIENT_VARIABLES: [&str; 2] = ["ASSAY_URL", "ASSAY_API_KEY"];
 
 /// The `ASSAY_…` variables of this process that are settings.
+///
+/// # Errors
+/// When the value of one is not UTF-8.
 #[allow(clippy::disallowed_methods, reason = "the one place that may")]
-pub fn environment() -> BTreeMap<String, String> {
-    // Invalid UTF-8 in variables of other programs must not matter. In a setting it becomes replacement characters.
-    std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.to_string_lossy().into_owned())))
+pub fn environment() -> Result<BTreeMap<String, String>, SettingsError> {
+    settings_of(std::env::vars_os())
+}
+
+fn settings_of(
+    variables: impl Iterator<Item = (OsString, OsString)>,
+) -> Result<BTreeMap<String, String>, SettingsError> {
+    // Invalid UTF-8 in variables of other programs must not matter.
+    variables
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
         .filter(|(name, _)| name.starts_with("ASSAY_") && name != CONFIG_FILE_VARIABLE)
         .filter(|(name, _)| !CLIENT_VARIABLES.contains(&name.as_str()))
+        .map(|(name, value)| match value.into_string() {
+            Ok(value) => Ok((name, value)),
+            Err(_) => Err(SettingsError::NotUtf8(name)),
+        })
         .collect()
 }
 
@@ -125,6 +142,18 @@ mod tests {
 
     fn load_with(name: &str, value: &str) -> Result<Settings, SettingsError> {
         load(DEFAULTS, None, BTreeMap::from([(name.to_owned(), value.to_owned())]))
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn variable_that_is_not_utf8_is_refused_by_name() {
+        use std::os::unix::ffi::OsStringExt as _;
+        let invalid = || OsString::from_vec(vec![0xFF]);
+        let foreign = [("PATH".into(), invalid()), ("ASSAY_URL".into(), invalid())];
+        assert_eq!(settings_of(foreign.into_iter()).unwrap(), BTreeMap::new());
+        let ours = [("ASSAY_GATEWAY__LISTEN".into(), invalid())];
+        let error = settings_of(ours.into_iter()).unwrap_err();
+        assert_eq!(error.to_string(), "ASSAY_GATEWAY__LISTEN is not UTF-8");
     }
 
     #[test]
