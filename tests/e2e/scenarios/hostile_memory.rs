@@ -9,6 +9,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use assay_testkit::memory_limit_of_manifest;
 use futures_util::future::join_all;
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::harness::{Api, Kind, PrivateStack, conversation, edited, set, until};
@@ -170,8 +171,37 @@ async fn large_messages(stack: &PrivateStack, api: &Api) -> Result<()> {
             &[set("/messages/0/content", format!("{number} {text}"))],
         )
     };
-    import_all(stack, api, LARGE_CONVERSATIONS, body).await?;
-    check_limits(stack, "large messages")
+    let tickets = import_all(stack, api, LARGE_CONVERSATIONS, body).await?;
+    check_limits(stack, "large messages")?;
+    reset_peaks(stack)?;
+    open_pages(stack, &tickets).await?;
+    check_limits(stack, "pages of large messages")
+}
+
+/// Opens the page of each conversation in the console, all at once.
+async fn open_pages(stack: &PrivateStack, tickets: &[String]) -> Result<()> {
+    let arguments = ["link", "--organization", stack.organization(), "--url", stack.base_url()];
+    let output = stack.registry_command("console", &arguments).await?;
+    ensure!(output.status.success(), "assay console link: {output:?}");
+    let link = String::from_utf8(output.stdout)?;
+    let browser = Api::new(stack.base_url(), None)?;
+    // As a browser does when a person opens the link.
+    let sign_in = browser.request(Method::GET, link.trim()).header("Sec-Fetch-Site", "none");
+    let signed_in = browser.reply(sign_in).await?;
+    let session = signed_in.headers.get_all("set-cookie").iter().filter_map(|cookie| cookie.to_str().ok());
+    let session = session.filter_map(|cookie| cookie.split(';').next());
+    let session = session.into_iter().find(|cookie| cookie.starts_with("assay-session="));
+    let session = session.with_context(|| format!("not signed in: {}", signed_in.status))?;
+    let page = |id: &String| {
+        let path = format!("/console/conversations/{id}");
+        browser.reply(browser.request(Method::GET, &path).header("Cookie", session))
+    };
+    for reply in join_all(tickets.iter().map(page)).await {
+        let reply = reply?;
+        ensure!(reply.status == 200, "{}: {}", reply.request_line, reply.status);
+        ensure!(String::from_utf8(reply.body)?.contains("Where is my order 5521?"), "no text on the page");
+    }
+    Ok(())
 }
 
 /// Imports conversations while nothing is evaluated, where that is possible, so that they are evaluated together.
