@@ -66,5 +66,5 @@ fn build(settings: HttpSettings) -> Result<Client, ClientError> {
         .redirect(reqwest::redirect::Policy::none())
         .no_proxy()
         .build()
-        .map_err(|error| ClientError::Unreachable { service: "http client", reason: error.to_string() })
+        .map_err(|error| ClientError::Unsendable { service: "http client", reason: error.to_string() })
 }

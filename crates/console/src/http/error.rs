@@ -131,6 +131,11 @@ impl From<ClientError> for PageError {
 impl From<WebError> for PageError {
     fn from(error: WebError) -> Self {
         let problem = error.problem();
+        match problem.status {
+            503 => return Self::Unavailable,
+            500.. => return Self::Internal,
+            _ => {}
+        }
         Self::Invalid(problem.detail.clone().unwrap_or_else(|| problem.title.clone()))
     }
 }
