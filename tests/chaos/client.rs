@@ -1,5 +1,7 @@
 //! A client of the documented public API. Its callers record every answer in the journal.
 
+use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -7,6 +9,8 @@ use assay_platform::http_client::client_builder;
 use reqwest::{Client as Http, RequestBuilder, Response, redirect};
 use serde::Serialize;
 use serde_json::{Value, json};
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
 
 /// Request timeout. Longer than every deadline of the service: a timeout is a violation.
 const TIMEOUT: Duration = Duration::from_secs(40);
@@ -35,33 +39,43 @@ impl Answer {
 }
 
 /// A client with one key.
+///
+/// It sends on a thread of its own: on several threads `hyper` can lose a request whose connection ends while it is handed over,
+/// and the request waits for its timeout (<https://github.com/hyperium/hyper/issues/4122>).
 #[derive(Clone)]
 pub struct Client {
     http: Http,
     base_url: String,
     key: &'static str,
+    thread: Handle,
+    /// The thread ends when all clones are dropped.
+    _running: Arc<oneshot::Sender<()>>,
 }
 
 impl Client {
     pub fn new(base_url: &str, key: &'static str) -> Result<Self> {
         let http = client_builder().redirect(redirect::Policy::none()).timeout(TIMEOUT).no_proxy().build()?;
-        Ok(Self { http, base_url: base_url.to_owned(), key })
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let thread = runtime.handle().clone();
+        let (running, ended) = oneshot::channel();
+        thread::spawn(move || runtime.block_on(ended));
+        Ok(Self { http, base_url: base_url.to_owned(), key, thread, _running: Arc::new(running) })
     }
 
     /// Imports a conversation. A duplicate counts as done: the response names the ticket.
     pub async fn assess(&self, body: &Value) -> Answer {
-        answer_of(self.http.post(self.address("/v1/assess")).json(body), self.key, "ticket_id").await
+        self.answer_of(self.http.post(self.address("/v1/assess")).json(body), "ticket_id").await
     }
 
     /// Registers an agent.
     pub async fn register(&self, agent: &Value) -> Answer {
-        answer_of(self.http.post(self.address("/v1/agents")).json(agent), self.key, "agent_id").await
+        self.answer_of(self.http.post(self.address("/v1/agents")).json(agent), "agent_id").await
     }
 
     /// Creates an export; the idempotency key makes retries safe.
     pub async fn create_export(&self, kind: &str, key: &str) -> Answer {
         let request = self.http.post(self.address("/v1/evaluations/exports")).header("idempotency-key", key);
-        answer_of(request.json(&json!({"kind": kind})), self.key, "").await
+        self.answer_of(request.json(&json!({"kind": kind})), "").await
     }
 
     /// Deletes a ticket. 404 counts as done.
@@ -98,29 +112,33 @@ impl Client {
     }
 
     async fn send(&self, request: RequestBuilder) -> Result<Response, Answer> {
-        request.bearer_auth(self.key).send().await.map_err(|error| Answer::Silent { why: why(&error) })
+        let sent = self.thread.spawn(request.bearer_auth(self.key).send()).await;
+        let response = sent.map_err(|_| Answer::Silent { why: "client failed" })?;
+        response.map_err(|error| Answer::Silent { why: why(&error) })
+    }
+
+    /// The answer to a request that creates something; a 409 has the id of what exists in `duplicate_id_field`.
+    async fn answer_of(&self, request: RequestBuilder, duplicate_id_field: &str) -> Answer {
+        let response = match self.send(request).await {
+            Ok(response) => response,
+            Err(answer) => return answer,
+        };
+        let status = response.status().as_u16();
+        if !matches!(status, 201 | 202 | 409) {
+            return refusal(response).await;
+        }
+        match response.json::<Value>().await {
+            Ok(body) => {
+                let id =
+                    body.get(if status == 409 { duplicate_id_field } else { "id" }).and_then(Value::as_str);
+                Answer::Done { status, id: id.unwrap_or_default().to_owned() }
+            }
+            Err(error) => Answer::Silent { why: why(&error) },
+        }
     }
 
     fn address(&self, path: &str) -> String {
         format!("{}{path}", self.base_url)
-    }
-}
-
-async fn answer_of(request: RequestBuilder, key: &str, duplicate_id_field: &str) -> Answer {
-    let response = match request.bearer_auth(key).send().await {
-        Ok(response) => response,
-        Err(error) => return Answer::Silent { why: why(&error) },
-    };
-    let status = response.status().as_u16();
-    if !matches!(status, 201 | 202 | 409) {
-        return refusal(response).await;
-    }
-    match response.json::<Value>().await {
-        Ok(body) => {
-            let id = body.get(if status == 409 { duplicate_id_field } else { "id" }).and_then(Value::as_str);
-            Answer::Done { status, id: id.unwrap_or_default().to_owned() }
-        }
-        Err(error) => Answer::Silent { why: why(&error) },
     }
 }
 
