@@ -68,7 +68,7 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
         services,
         assets: Assets::load(),
         failed_sign_ins: FailedSignIns::new(config.failed_sign_ins_per_minute),
-        transcripts_in_memory: Semaphore::new(MAX_TRANSCRIPTS_IN_MEMORY),
+        transcript_permits: Semaphore::new(MAX_TRANSCRIPTS_IN_MEMORY),
     });
     let auth = ServiceAuth { tokens: dependencies.tokens, audience: Audience::Console };
     let settings = ServerSettings::default();

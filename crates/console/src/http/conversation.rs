@@ -69,7 +69,7 @@ pub(crate) async fn show(
     let id: TicketId = id.parse().map_err(|_| PageError::NotFound)?;
     // Before the permit, because it may take long: no permit is held meanwhile.
     let place = place(&request, &console, &viewer, id).await;
-    let _permit = console.transcripts_in_memory.acquire().await;
+    let _permit = console.transcript_permits.acquire().await;
     let found = find(&console, &viewer, id).await?;
     let template = view(&request, &console, &viewer, id, found, place, None);
     page(&request, StatusCode::OK, &template)
@@ -86,7 +86,7 @@ pub(crate) async fn message(
     let id: TicketId = id.parse().map_err(|_| PageError::NotFound)?;
     let number: usize = number.parse().map_err(|_| PageError::NotFound)?;
     let alone = number.checked_sub(1).ok_or(PageError::NotFound)?;
-    let _permit = console.transcripts_in_memory.acquire().await;
+    let _permit = console.transcript_permits.acquire().await;
     let found = find(&console, &viewer, id).await?;
     let mut template = view(&request, &console, &viewer, id, found, Place::default(), Some(alone));
     template.items.retain(|item| item.number == number);

@@ -40,7 +40,7 @@ pub(crate) struct Console {
     pub(crate) assets: Assets,
     pub(crate) failed_sign_ins: FailedSignIns,
     /// A transcript has up to 4 MiB, and twice that while it is decoded.
-    pub(crate) transcripts_in_memory: Semaphore,
+    pub(crate) transcript_permits: Semaphore,
 }
 
 /// Transcripts in memory at once; further pages wait.

@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use crate::metrics;
 
 /// Maximum number of cached keys that have or had a grant.
-const CACHE_CAPACITY: usize = 20_000;
+const GRANTED_CAPACITY: usize = 20_000;
 
 /// Maximum number of other cached keys.
 const UNKNOWN_CAPACITY: usize = 4_000;
@@ -136,7 +136,7 @@ enum Outcome {
 impl ResolvedKeys {
     fn new(lifetime: Duration, max_unknown: usize) -> Self {
         Self {
-            granted: Cache::new(CACHE_CAPACITY),
+            granted: Cache::new(GRANTED_CAPACITY),
             unknown: Cache::new(UNKNOWN_CAPACITY),
             lifetime: lifetime.min(MAX_LIFETIME),
             permits: Semaphore::new(max_unknown),
@@ -227,7 +227,7 @@ impl ResolvedKeys {
     /// Logs few warnings: in an outage the renewal of every known key fails, once per [`RENEWAL_PAUSE`].
     fn report_failed_renewal(&self, error: &LookUpError) {
         metrics::count_failed_renewal();
-        if self.is_warning_due() {
+        if self.claim_warning() {
             tracing::warn!(cause = %error, "API keys could not be renewed: their known grants are used");
         } else {
             tracing::debug!(cause = %error, "an API key could not be renewed: its known grant is used");
@@ -235,7 +235,7 @@ impl ResolvedKeys {
     }
 
     /// Whether [`WARNING_INTERVAL`] has passed since the last warning; if so, the next interval begins.
-    fn is_warning_due(&self) -> bool {
+    fn claim_warning(&self) -> bool {
         let now = Instant::now();
         let mut warned_at = self.warned_at.locked();
         let is_due = warned_at.is_none_or(|warned_at| now >= warned_at + WARNING_INTERVAL);

@@ -111,7 +111,7 @@ async fn publish_all(outbox: Outbox, bus: Bus, stop: CancellationToken) {
 
 /// Releases the claims of events that are left on the fast path, so that other relays can publish them at once.
 async fn release_dispatched(outbox: &Outbox) {
-    let dispatched = outbox.fast_path.take(now(), BatchLimit::NONE);
+    let dispatched = outbox.fast_path.take(now(), BatchLimit::UNLIMITED);
     if dispatched.is_empty() {
         return;
     }

@@ -57,7 +57,7 @@ impl BatchLimit {
     pub(super) const CLAIM: Self = Self { events: 256, bytes: 4 * 1024 * 1024 };
 
     /// Without a limit.
-    pub(super) const NONE: Self = Self { events: u32::MAX, bytes: usize::MAX };
+    pub(super) const UNLIMITED: Self = Self { events: u32::MAX, bytes: usize::MAX };
 
     /// Whether an event of `bytes` can be added to `events` events of `total` bytes.
     pub(super) fn has_room(self, events: usize, total: usize, bytes: usize) -> bool {

@@ -305,5 +305,5 @@ fn event() -> OutgoingEvent {
 }
 
 fn up_to(events: u32) -> BatchLimit {
-    BatchLimit { events, ..BatchLimit::NONE }
+    BatchLimit { events, ..BatchLimit::UNLIMITED }
 }

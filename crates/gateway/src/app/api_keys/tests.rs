@@ -213,7 +213,7 @@ async fn made_up_keys_do_not_displace_a_key_in_use() {
         advance(LIFETIME).await;
         looked_up(&keys, hash(0), Ok(Some(grant()))).await;
         assert!(!looked_up(&keys, hash(0), Ok(Some(grant()))).await);
-        for number in 1..=2 * CACHE_CAPACITY {
+        for number in 1..=2 * GRANTED_CAPACITY {
             looked_up(&keys, hash(number), Ok(None)).await;
         }
         assert!(!looked_up(&keys, hash(0), Ok(Some(grant()))).await);
@@ -228,7 +228,7 @@ async fn made_up_keys_do_not_displace_known_grants() {
         looked_up(&keys, hash(number), Ok(Some(grant()))).await;
     }
     // Every second one is answered; the look-ups of the others fail.
-    for number in KNOWN..KNOWN + 2 * CACHE_CAPACITY {
+    for number in KNOWN..KNOWN + 2 * GRANTED_CAPACITY {
         let answer = || async move { if number % 2 == 0 { Ok(None) } else { Err(failure()) } };
         let hash = hash(number);
         let _ = tokio::join!(keys.get_or_resolve(hash, answer()), keys.get_or_resolve(hash, answer()));
@@ -245,7 +245,7 @@ async fn outage_is_logged_as_a_warning_every_ten_seconds() {
     let keys = keys();
     let mut warnings = 0;
     for _ in 0..30 {
-        warnings += (0..100).filter(|_| keys.is_warning_due()).count();
+        warnings += (0..100).filter(|_| keys.claim_warning()).count();
         advance(RENEWAL_PAUSE).await;
     }
     assert_eq!(warnings, 3, "in thirty seconds");

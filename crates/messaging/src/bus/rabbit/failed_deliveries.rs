@@ -26,7 +26,7 @@ pub(super) enum DeliveryResult {
 }
 
 /// Events that are done or stored elsewhere, and those that could not be stored.
-pub(super) struct StoredFailures {
+pub(super) struct SettledEvents {
     /// For each settled event, the delivery tag of its message.
     pub(super) settled: Vec<u64>,
     pub(super) not_stored: Vec<UnsettledEvent>,
@@ -49,13 +49,13 @@ pub(super) async fn store_failures(
     queue: &str,
     handled: Vec<UnsettledEvent>,
     now: Timestamp,
-) -> StoredFailures {
+) -> SettledEvents {
     let messages: Vec<Message<'_>> =
         handled.iter().filter_map(|event| broker.message_for(queue, event, now)).collect();
     let mut sent = broker.publisher.send(&messages).await.into_iter();
     drop(messages);
     let mut stored =
-        StoredFailures { settled: Vec::with_capacity(handled.len()), not_stored: Vec::new(), error: None };
+        SettledEvents { settled: Vec::with_capacity(handled.len()), not_stored: Vec::new(), error: None };
     for event in handled {
         let is_done = event.result == DeliveryResult::Handled(Outcome::Done);
         let result = if is_done { Some(Ok(())) } else { sent.next() };
