@@ -14,6 +14,7 @@ use super::failed_deliveries::{DeliveryResult, UnsettledEvent};
 use super::message::{self, Original};
 use super::prefetch_window::PrefetchWindow;
 use super::session::Session;
+use super::unacked_messages::Source;
 use crate::bus::delivery::{Delivery, Subscription};
 use crate::bus::{MAX_BATCH_BYTES, cut_short};
 use crate::envelope::DecodeError;
@@ -106,7 +107,7 @@ impl DeliveryBuffer {
     pub(super) async fn take_isolated(&self) -> Result<IsolatedDelivery, String> {
         let Some(delivery) = self.session.get_isolated().await? else { return Ok(IsolatedDelivery::None) };
         let was_delivered_before = message::delivery_count(&delivery.properties) > 0;
-        let events = self.unpack(delivery);
+        let events = self.unpack(delivery, Source::IsolationQueue);
         let is_below_limit = |event: &BufferedEvent| event.original.cut_short < cut_short::GIVE_UP_THRESHOLD;
         if was_delivered_before && events.iter().all(is_below_limit) {
             return Ok(IsolatedDelivery::CutShort(with_result(events, || DeliveryResult::HandleLater)));
@@ -148,7 +149,7 @@ impl DeliveryBuffer {
 
     fn add(&mut self, deliveries: Vec<lapin::Result<lapin::message::Delivery>>) -> Result<(), String> {
         for delivery in deliveries {
-            let events = self.unpack(delivery.map_err(|error| error.to_string())?);
+            let events = self.unpack(delivery.map_err(|error| error.to_string())?, Source::Consumer);
             if events.iter().any(|event| event.original.cut_short >= cut_short::ISOLATION_THRESHOLD) {
                 self.cut_short_twice.extend(with_result(events, || DeliveryResult::Isolate));
             } else {
@@ -158,11 +159,11 @@ impl DeliveryBuffer {
         Ok(())
     }
 
-    fn unpack(&self, delivery: lapin::message::Delivery) -> Vec<BufferedEvent> {
+    fn unpack(&self, delivery: lapin::message::Delivery, source: Source) -> Vec<BufferedEvent> {
         let (tag, bytes) = (delivery.delivery_tag, delivery.data.len());
         let unpacked = unpack(&delivery.properties, delivery.data);
         let message_events = unpacked.len();
-        self.session.track(tag, message_events, bytes);
+        self.session.track(tag, message_events, bytes, source);
         let buffered = unpacked.into_iter().map(|unpacked| BufferedEvent {
             tag,
             message_events,

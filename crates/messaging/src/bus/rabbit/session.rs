@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use super::broker::Broker;
 use super::prefetch_window::UnackedCounts;
-use super::unacked_messages::UnackedMessages;
+use super::unacked_messages::{Source, UnackedMessages};
 use super::{connection, topology};
 use crate::bus::delivery::Subscription;
 
@@ -79,8 +79,8 @@ impl Session {
     }
 
     /// Tracks a message of `bytes` that holds `events` events until it is acknowledged.
-    pub(super) fn track(&self, tag: u64, events: usize, bytes: usize) {
-        self.lock_unacked().add(tag, events, bytes);
+    pub(super) fn track(&self, tag: u64, events: usize, bytes: usize, source: Source) {
+        self.lock_unacked().add(tag, events, bytes, source);
     }
 
     /// Counts one settled event for each tag, and acknowledges the messages that have no pending event.
