@@ -1,40 +1,28 @@
 //! What holds for the evaluation of every conversation.
 //!
-//! The whole model takes nearly all of the time. It reads one conversation of [`FULL_EVERY`]; the others are read by its first
-//! layer alone, whose predictions are as valid an input of the rules.
+//! The model that ships takes nearly all of the time. It reads one conversation of [`FULL_EVERY`], a small one reads the others.
+
+#[path = "small_model.rs"]
+mod small_model;
 
 use std::sync::LazyLock;
 
 use assay_contracts::conversation::Conversation;
 use assay_contracts::evaluation::Evaluation;
 use assay_scoring::Scorer;
-use sha2::{Digest, Sha256};
 
 static MODEL: &[u8] = include_bytes!("../../crates/scoring/model/reader.bin");
 static FULL: LazyLock<Scorer> = LazyLock::new(|| Scorer::builtin().expect("the model ships with the crate"));
-static SHALLOW: LazyLock<Scorer> =
-    LazyLock::new(|| Scorer::with_model(&first_layer_alone()).expect("a model of one layer"));
+static SMALL: LazyLock<Scorer> =
+    LazyLock::new(|| Scorer::with_model(&small_model::small_model(MODEL)).expect("the small model is one"));
 
-const FULL_EVERY: usize = 1_024;
-
-/// The model file with another number of layers in its header, and the checksum that fits.
-fn first_layer_alone() -> Vec<u8> {
-    const NAME: &[u8] = br#""layers": "#;
-    const CHECKSUM_LENGTH: usize = 32;
-    let name = MODEL.windows(NAME.len()).position(|window| window == NAME).expect("a number of layers");
-    let mut content = MODEL[..MODEL.len() - CHECKSUM_LENGTH].to_vec();
-    content[name + NAME.len()] = b'1';
-    assert!(!content[name + NAME.len() + 1].is_ascii_digit(), "ten layers or more");
-    let checksum = Sha256::digest(&content);
-    content.extend_from_slice(&checksum);
-    content
-}
+const FULL_EVERY: usize = 16_384;
 
 /// The scorer for a conversation: always the same one, so that findings can be repeated.
 fn scorer(conversation: &Conversation) -> &'static Scorer {
     let bytes = conversation.messages.iter().flat_map(|message| message.content.bytes());
     let sum = bytes.fold(0_usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
-    if sum.is_multiple_of(FULL_EVERY) { &FULL } else { &SHALLOW }
+    if sum.is_multiple_of(FULL_EVERY) { &FULL } else { &SMALL }
 }
 
 /// Evaluates a conversation twice and checks what came out.
