@@ -20,6 +20,7 @@ mod samples;
 mod slow_downloads;
 mod store_leases;
 mod store_rows;
+mod store_sequences;
 mod store_snapshots;
 mod test_app;
 mod test_database;

@@ -197,25 +197,34 @@ fn write(
     diesel::update(progress::table.find(organization))
         .set(progress::taken_in.eq(tracker.watermark()))
         .execute(connection)?;
-    if stored.out_of_order().eq(tracker.out_of_order()) {
-        return Ok(());
+    // After an outage there is a range for each event that is retried: what does not change is not written again.
+    let before: BTreeMap<i64, OutOfOrderRange> = stored.out_of_order().collect();
+    let after: BTreeMap<i64, OutOfOrderRange> = tracker.out_of_order().collect();
+    let removed: Vec<i64> = before
+        .iter()
+        .filter(|(first, range)| after.get(first) != Some(range))
+        .map(|(first, _)| *first)
+        .collect();
+    for removed in removed.chunks(RANGES_PER_STATEMENT) {
+        diesel::delete(early_arrivals::table)
+            .filter(early_arrivals::organization_id.eq(organization))
+            .filter(early_arrivals::first.eq_any(removed))
+            .execute(connection)?;
     }
-    diesel::delete(early_arrivals::table.filter(early_arrivals::organization_id.eq(organization)))
-        .execute(connection)?;
-    let ranges: Vec<_> = tracker
-        .out_of_order()
+    let added: Vec<_> = after
+        .iter()
+        .filter(|(first, range)| before.get(first) != Some(range))
         .map(|(first, range)| {
             (
                 early_arrivals::organization_id.eq(organization),
-                early_arrivals::first.eq(first),
+                early_arrivals::first.eq(*first),
                 early_arrivals::last.eq(range.last),
                 early_arrivals::since.eq(range.since.as_millis()),
             )
         })
         .collect();
-    // One range for each gap: usually none, a few after an outage.
-    for ranges in ranges.chunks(RANGES_PER_STATEMENT) {
-        diesel::insert_into(early_arrivals::table).values(ranges.to_vec()).execute(connection)?;
+    for added in added.chunks(RANGES_PER_STATEMENT) {
+        diesel::insert_into(early_arrivals::table).values(added.to_vec()).execute(connection)?;
     }
     Ok(())
 }

@@ -1,0 +1,109 @@
+//! Which sequences have arrived, as stored.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use assay_contracts::event::ConversationEvaluated;
+use assay_contracts::ids::OrganizationId;
+use assay_export::domain::evaluation_row::EvaluationRow;
+use assay_export::store::{ExportStore, export_store};
+use assay_platform::runtime::{new_id, now};
+use assay_testkit::on_both_databases;
+
+use crate::samples::{STARTED, evaluated};
+use crate::test_database::{TestDatabase, execute, number};
+
+struct Sequences {
+    test_database: TestDatabase,
+    exports: Arc<dyn ExportStore>,
+    organization_id: OrganizationId,
+}
+
+impl Sequences {
+    async fn on_sqlite() -> Result<Self> {
+        Ok(Self::at(TestDatabase::sqlite().await?))
+    }
+
+    async fn on_postgres() -> Result<Self> {
+        Ok(Self::at(TestDatabase::postgres().await?))
+    }
+
+    fn at(test_database: TestDatabase) -> Self {
+        let exports = export_store(&test_database.database);
+        Self { test_database, exports, organization_id: new_id() }
+    }
+
+    /// Records evaluations with these sequences in one transaction.
+    async fn record(&self, sequences: &[i64]) -> Result<()> {
+        let row = |sequence: &i64| {
+            let event =
+                ConversationEvaluated { sequence: *sequence, ..evaluated(self.organization_id, STARTED) };
+            EvaluationRow::of(new_id(), &event)
+        };
+        Ok(self.exports.record_rows(sequences.iter().map(row).collect::<Vec<_>>().into(), now()).await?)
+    }
+
+    async fn number(&self, expression: &str) -> Result<i64> {
+        number(&self.test_database.database, expression).await
+    }
+
+    /// Asserts that exactly these ranges, both ends included, are stored beyond the watermark.
+    async fn assert_stored(&self, watermark: i64, ranges: &[(i64, i64)]) -> Result<()> {
+        assert_eq!(self.number("SELECT taken_in FROM progress").await?, watermark);
+        assert_eq!(self.number("SELECT count(*) FROM early_arrivals").await?, ranges.len() as i64);
+        for (first, last) in ranges {
+            let stored =
+                format!("SELECT count(*) FROM early_arrivals WHERE first = {first} AND last = {last}");
+            assert_eq!(self.number(&stored).await?, 1, "{first}..={last} of {ranges:?}");
+        }
+        Ok(())
+    }
+}
+
+async fn ranges_grow_join_and_end(sequences: Sequences) -> Result<()> {
+    let steps: [(&[i64], i64, &[(i64, i64)]); 7] = [
+        (&[3, 5, 9], 0, &[(3, 3), (5, 5), (9, 9)]),
+        (&[6], 0, &[(3, 3), (5, 6), (9, 9)]),
+        (&[8], 0, &[(3, 3), (5, 6), (8, 9)]),
+        (&[7, 12], 0, &[(3, 3), (5, 9), (12, 12)]),
+        (&[5, 12], 0, &[(3, 3), (5, 9), (12, 12)]),
+        (&[1, 2], 3, &[(5, 9), (12, 12)]),
+        (&[4, 11, 10], 12, &[]),
+    ];
+    for (arrived, watermark, ranges) in steps {
+        sequences.record(arrived).await?;
+        sequences.assert_stored(watermark, ranges).await?;
+    }
+    Ok(())
+}
+
+/// When deliveries of an outage are retried one by one, each is a transaction beside thousands of ranges.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn arrival_beside_many_ranges_rewrites_only_its_own() -> Result<()> {
+    let sequences = Sequences::on_postgres().await?;
+    let organization = sequences.organization_id;
+    let ranges = format!(
+        "INSERT INTO early_arrivals (organization_id, first, last, since)
+         SELECT '{organization}', number * 2, number * 2, 1 FROM generate_series(1, 5000) AS number"
+    );
+    execute(&sequences.test_database.database, ranges).await?;
+    let written_before = sequences.number("SELECT max(xmin::text::bigint) FROM early_arrivals").await?;
+    let written_since =
+        format!("SELECT count(*) FROM early_arrivals WHERE xmin::text::bigint > {written_before}");
+
+    sequences.record(&[20_001]).await?;
+    assert_eq!(sequences.number(&written_since).await?, 1);
+    // Joins two ranges.
+    sequences.record(&[2_001]).await?;
+    assert_eq!(sequences.number(&written_since).await?, 2);
+    // Joins the watermark and the first range.
+    sequences.record(&[1]).await?;
+    assert_eq!(sequences.number(&written_since).await?, 2);
+    assert_eq!(sequences.number("SELECT count(*) FROM early_arrivals").await?, 4_999);
+    assert_eq!(sequences.number("SELECT taken_in FROM progress").await?, 2);
+    Ok(())
+}
+
+on_both_databases! { Sequences {
+    ranges_grow_join_and_end,
+} }
