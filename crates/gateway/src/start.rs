@@ -141,12 +141,6 @@ fn validate(config: &Config) -> Result<(), StartError> {
     if config.workers == 0 {
         return Err(StartError::Setting("workers must be 1 or more"));
     }
-    let is_web_address = |text: &str| {
-        let Ok(url) = Url::parse(text) else { return false };
-        // Nothing but scheme, host and port, in the form in which browsers write them.
-        matches!(url.scheme(), "http" | "https")
-            && text.trim_end_matches('/') == url.origin().ascii_serialization()
-    };
     if config.public_url.is_empty() {
         if !config.listen.ip().is_loopback() {
             tracing::warn!(
@@ -159,4 +153,43 @@ fn validate(config: &Config) -> Result<(), StartError> {
         ));
     }
     Ok(())
+}
+
+/// Whether this is nothing but scheme, host and port, in the form in which browsers write them.
+fn is_web_address(text: &str) -> bool {
+    let Ok(url) = Url::parse(text) else { return false };
+    matches!(url.scheme(), "http" | "https")
+        && text.trim_end_matches('/') == url.origin().ascii_serialization()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn public_url_is_scheme_host_and_port() {
+        for address in [
+            "https://assay.example",
+            "https://assay.example/",
+            "https://assay.example:8443",
+            "http://127.0.0.1:8080",
+            "http://[::1]:8080",
+        ] {
+            assert!(is_web_address(address), "{address}");
+        }
+        for address in [
+            "assay.example",
+            "localhost:8080",
+            "ftp://assay.example",
+            "https://Assay.example",
+            "https://assay.example:443",
+            "https://assay.example/api",
+            "https://assay.example?tenant=1",
+            "https://assay.example#top",
+            "https://user@assay.example",
+            " https://assay.example",
+        ] {
+            assert!(!is_web_address(address), "{address}");
+        }
+    }
 }

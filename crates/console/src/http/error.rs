@@ -146,3 +146,19 @@ impl From<askama::Error> for PageError {
         Self::Internal
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fault_of_the_server_is_no_invalid_request() {
+        let page = |code, detail: &str| PageError::from(WebError::new(code, detail));
+        assert!(matches!(page(ProblemCode::Unavailable, "busy"), PageError::Unavailable));
+        assert!(matches!(page(ProblemCode::Internal, "a bug"), PageError::Internal));
+        let PageError::Invalid(detail) = page(ProblemCode::InvalidRequest, "from is no date") else {
+            panic!("a problem of the request is no invalid request");
+        };
+        assert_eq!(detail, "from is no date");
+    }
+}
