@@ -23,8 +23,10 @@ pub use self::settings::KEY;
 /// The executable under test.
 const ASSAY: &str = env!("CARGO_BIN_EXE_assay");
 
-/// Disk size for a long run, in megabytes.
-const DISK_MB: u32 = 900;
+/// Size of the disk with the databases, in megabytes.
+const DATA_DISK_MB: u32 = 900;
+/// Size of the disk with the files of all exports of a run, in megabytes.
+const OBJECTS_DISK_MB: u32 = 3_000;
 
 /// Time limit for every recovery.
 pub const LIMIT: Duration = Duration::from_secs(120);
@@ -54,8 +56,8 @@ impl Cluster {
     pub async fn start(kind: Kind, logs: &Path) -> Result<Self> {
         let home = tempfile::Builder::new().prefix("assay-chaos-").tempdir()?;
         let (data, objects) = (
-            SmallDisk::at(&home.path().join("data"), DISK_MB)?,
-            SmallDisk::at(&home.path().join("objects"), DISK_MB)?,
+            SmallDisk::at(&home.path().join("data"), DATA_DISK_MB)?,
+            SmallDisk::at(&home.path().join("objects"), OBJECTS_DISK_MB)?,
         );
         let backends = match kind {
             Kind::Standalone => None,
