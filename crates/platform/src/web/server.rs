@@ -87,11 +87,7 @@ pub(crate) fn serve_without_readiness_metrics(
             stop.cancelled().await;
             handle.stop(true).await;
         };
-        let (result, ()) = futures_util::future::join(server, async {
-            tokio::pin!(stopping);
-            stopping.await;
-        })
-        .await;
+        let (result, ()) = futures_util::future::join(server, stopping).await;
         result.map_err(BoxError::from)
     });
     Ok(())

@@ -181,7 +181,7 @@ fn outbox_sources(outboxes: Vec<ServiceOutbox>, named: Option<&str>) -> Result<V
     if let Some(name) = named
         && !names.contains(&name)
     {
-        bail!("--queue: there is no service `{name}`: on the local bus name one of {}", names.join(", "));
+        bail!("--queue: there is no service `{name}`; the services are {}", names.join(", "));
     }
     let is_selected = |outbox: &ServiceOutbox| named.is_none_or(|name| name == outbox.service);
     Ok(outboxes.into_iter().filter(is_selected).map(DeadLetterSource::Outbox).collect())
