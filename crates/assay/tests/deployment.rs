@@ -299,3 +299,18 @@ fn every_image_has_a_version() {
     }
     assert!(seen > 10, "only {seen} images were found");
 }
+
+#[test]
+fn image_is_built_with_the_toolchain_of_the_workspace() {
+    let toolchain = read("rust-toolchain.toml");
+    let version =
+        toolchain.lines().find_map(|line| line.strip_prefix("channel = \"")?.strip_suffix('"')).unwrap();
+    let dockerfile = read("deploy/docker/Dockerfile");
+    assert!(dockerfile.contains(&format!("ENV RUSTUP_TOOLCHAIN={version}\n")));
+    let stages = dockerfile.lines().filter_map(|line| line.strip_prefix("FROM "));
+    // Other stages of the file, and nothing.
+    let is_own = |base: &&str| matches!(*base, "scratch" | "chef" | "${ROOT}");
+    let bases: Vec<_> =
+        stages.filter_map(|stage| stage.split(' ').next()).filter(|base| !is_own(base)).collect();
+    assert_eq!(bases, [format!("rust:{version}-bookworm")]);
+}

@@ -28,6 +28,7 @@ pub async fn run(stack: &Stack) -> Result<()> {
     cases.check("unreachable service", unreachable_service(stack).await);
     cases.check("wrong usage", wrong_usage(stack).await);
     cases.check("an interruption", interruption(stack).await);
+    cases.check("waiting after an interruption", waiting_after_interruption(stack).await);
     cases.check("a changed file", changed_file(stack).await);
     cases.finish()
 }
@@ -201,6 +202,22 @@ async fn interruption(stack: &Stack) -> Result<()> {
     finishes(&import(stack, &file, &["--concurrency", "16"]).await?, 0, (0, MANY, 0))
 }
 
+/// `--wait` knows the conversations of its own run only.
+async fn waiting_after_interruption(stack: &Stack) -> Result<()> {
+    let bodies = numbered("resumed", 3);
+    let file = write(stack, "resumed.jsonl", &bodies)?;
+    let first = bodies[0].to_string();
+    let done = json!({"run": "0", "destination": destination(stack), "lines": 1, "bytes": first.len() + 1,
+        "last_fingerprint": hex::encode(Sha256::digest(first.as_bytes())),
+        "summary": {"accepted": 1, "duplicate": 0, "refused": 0}});
+    fs::write(file.with_file_name("resumed.jsonl.progress.json"), done.to_string())?;
+    let resumed = import(stack, &file, &["--wait"]).await?;
+    finishes(&resumed, 0, (3, 0, 0))?;
+    let notice = String::from_utf8_lossy(&resumed.stderr);
+    ensure!(notice.contains("accepted before the interruption, not waited for: 1"), "{notice:?}");
+    Ok(())
+}
+
 /// An interrupted import cannot be resumed with a changed file or another destination.
 async fn changed_file(stack: &Stack) -> Result<()> {
     let file = write(stack, "changed.jsonl", &numbered("changed", 3))?;
@@ -214,10 +231,14 @@ async fn changed_file(stack: &Stack) -> Result<()> {
         &import(stack, &file, &[]).await?,
         &["another address or with another key", "changed.jsonl.progress.json"],
     )?;
-    let here = format!("{}\n{}", stack.base_url(), stack.key());
-    let here = hex::encode(Sha256::digest(here.as_bytes()));
-    fs::write(&progress, done(&here).to_string())?;
+    fs::write(&progress, done(&destination(stack)).to_string())?;
     fails(&import(stack, &file, &[]).await?, &["was changed", "changed.jsonl.progress.json"])
+}
+
+/// The destination in the progress of an import with the key of the stack.
+fn destination(stack: &Stack) -> String {
+    let destination = format!("{}\n{}", stack.base_url(), stack.key());
+    hex::encode(Sha256::digest(destination.as_bytes()))
 }
 
 fn numbered(name: &str, count: usize) -> Vec<Value> {

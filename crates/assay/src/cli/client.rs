@@ -72,7 +72,7 @@ pub struct ImportArguments {
     /// Maximum attempts of one request while the service is busy or unreachable.
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u16).range(1..))]
     pub attempts: u16,
-    /// Wait until the sent conversations are scored, so that a later export contains them.
+    /// Wait until the conversations sent by this run are scored, so that a later export contains them.
     #[arg(long)]
     pub wait: bool,
     /// Where refused conversations are written, with reasons [default: FILE.refused.jsonl].

@@ -101,6 +101,10 @@ pub async fn run(arguments: ImportArguments) -> Result<ExitCode> {
             }
         }
         writeln!(stdout(), "scored after {:.1} s", began.elapsed().as_secs_f64())?;
+        let earlier = summary.accepted.saturating_sub(progress.accepted.len() as u64);
+        if earlier > 0 {
+            writeln!(stderr(), "accepted before the interruption, not waited for: {earlier}")?;
+        }
     }
     Ok(if summary.refused == 0 { ExitCode::SUCCESS } else { ExitCode::from(PARTIAL) })
 }
