@@ -8,7 +8,6 @@ mod random_token;
 mod secret_hash;
 mod service_token;
 mod signature;
-mod token_cache;
 
 pub use self::api_key::{ApiKey, ApiKeyHash, InvalidApiKey, InvalidBootstrapKey};
 pub use self::claims::{Audience, ServiceClaims};

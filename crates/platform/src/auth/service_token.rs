@@ -5,7 +5,6 @@
 //! `security.service_token_accepted_secret` verifies only. A token names its secret in the header `kid`.
 
 use std::str::FromStr;
-use std::sync::Arc;
 
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::tenant::{Scopes, Tenant};
@@ -17,7 +16,6 @@ use sha2::{Digest, Sha256};
 use assay_contracts::time::Timestamp;
 
 use super::claims::{Audience, ServiceClaims};
-use super::token_cache::TokenCache;
 use crate::runtime::now;
 
 /// Lifetime of a token, in seconds.
@@ -63,7 +61,6 @@ pub struct ServiceTokens {
     encoding: EncodingKey,
     /// The first one is the secret of `encoding`.
     accepted: Vec<AcceptedSecret>,
-    cache: Arc<TokenCache>,
 }
 
 #[derive(Clone)]
@@ -81,7 +78,7 @@ impl ServiceTokens {
         super::hs256::install();
         let accepted = vec![AcceptedSecret::new(secret, "service_token_secret")?];
         let encoding = EncodingKey::from_secret(secret.expose_secret().as_bytes());
-        Ok(Self { encoding, accepted, cache: Arc::new(TokenCache::new()) })
+        Ok(Self { encoding, accepted })
     }
 
     /// Accepts tokens that were signed with `secret`, too. Empty: no other secret.
@@ -95,7 +92,7 @@ impl ServiceTokens {
         Ok(self)
     }
 
-    /// A token for calls to `audience`, cached for some seconds.
+    /// A token for calls to `audience`.
     ///
     /// # Errors
     /// When signing fails.
@@ -106,15 +103,6 @@ impl ServiceTokens {
         now: Timestamp,
     ) -> Result<String, SigningFailed> {
         let iat = now.as_millis() / 1000;
-        if let Some(token) = self.cache.issued(audience, claims, iat) {
-            return Ok(token);
-        }
-        let token = self.sign(audience, claims, iat)?;
-        self.cache.insert_issued(audience, claims.clone(), token.clone(), iat);
-        Ok(token)
-    }
-
-    fn sign(&self, audience: Audience, claims: &ServiceClaims, iat: i64) -> Result<String, SigningFailed> {
         let (org, scope) = match claims {
             ServiceClaims::Tenant(tenant) => (Some(tenant.organization_id), Some(tenant.scopes.to_string())),
             ServiceClaims::Service => (None, None),
@@ -138,9 +126,6 @@ impl ServiceTokens {
     /// [`InvalidToken`] for anything but an unexpired token of [`Self::issue`] for this audience.
     pub fn verify(&self, audience: Audience, token: &str) -> Result<ServiceClaims, InvalidToken> {
         let now_seconds = now().as_millis() / 1000;
-        if let Some(claims) = self.cache.verified(audience, token, now_seconds) {
-            return Ok(claims);
-        }
         let mut validation = Validation::new(Algorithm::HS256);
         validation.set_audience(&[audience.as_str()]);
         validation.set_issuer(&[ISSUER]);
@@ -157,17 +142,14 @@ impl ServiceTokens {
         if is_from_the_future || claims.exp.saturating_sub(claims.iat) > LIFETIME_SECONDS {
             return Err(InvalidToken);
         }
-        let expires_at = claims.exp;
-        let claims = match (claims.org, claims.scope) {
+        match (claims.org, claims.scope) {
             (Some(organization_id), Some(scope)) => {
                 let scopes = Scopes::from_str(&scope).map_err(|_| InvalidToken)?;
-                ServiceClaims::Tenant(Tenant { organization_id, scopes })
+                Ok(ServiceClaims::Tenant(Tenant { organization_id, scopes }))
             }
-            (None, None) => ServiceClaims::Service,
-            _ => return Err(InvalidToken),
-        };
-        self.cache.insert_verified(audience, token, claims.clone(), expires_at);
-        Ok(claims)
+            (None, None) => Ok(ServiceClaims::Service),
+            _ => Err(InvalidToken),
+        }
     }
 }
 
@@ -203,40 +185,6 @@ mod tests {
     }
 
     const SECRET: &str = "0123456789abcdef0123456789abcdef";
-
-    #[test]
-    fn token_is_reused_for_seconds_per_caller_and_audience() {
-        let (tokens, tenant, other) = (tokens(SECRET), tenant(), tenant());
-        let issue = |audience, claims: &ServiceClaims, seconds: i64| {
-            tokens.issue(audience, claims, now().plus_millis(seconds * 1_000)).unwrap()
-        };
-        let first = issue(Audience::Ingest, &tenant, 0);
-        assert_eq!(issue(Audience::Ingest, &tenant, 5), first);
-        let others = [
-            issue(Audience::Export, &tenant, 0),
-            issue(Audience::Ingest, &other, 0),
-            issue(Audience::Ingest, &ServiceClaims::Service, 0),
-            issue(Audience::Ingest, &tenant, 20),
-            issue(Audience::Ingest, &tenant, -20),
-        ];
-        assert!(!others.contains(&first), "{others:?}");
-    }
-
-    #[test]
-    fn cached_verification_keeps_audience_and_expiry() {
-        let (tokens, tenant) = (tokens(SECRET), tenant());
-        let token = tokens.issue(Audience::Ingest, &tenant, now()).unwrap();
-        for _ in 0..2 {
-            assert_eq!(tokens.verify(Audience::Ingest, &token).as_ref(), Ok(&tenant));
-            assert_eq!(tokens.verify(Audience::Export, &token), Err(InvalidToken));
-        }
-        // Verification accepts a token for some seconds after its expiry (leeway); the cache does not.
-        let almost_expired = now().plus_millis((2 - LIFETIME_SECONDS) * 1_000);
-        let token = tokens.issue(Audience::Ingest, &ServiceClaims::Service, almost_expired).unwrap();
-        assert!(tokens.verify(Audience::Ingest, &token).is_ok());
-        let later = now().as_millis() / 1_000 + 3;
-        assert_eq!(tokens.cache.verified(Audience::Ingest, &token, later), None);
-    }
 
     #[test]
     fn token_carries_its_tenant() {
