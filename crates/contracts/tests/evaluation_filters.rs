@@ -114,10 +114,19 @@ fn every_fault_is_reported_by_parameter() {
 
 #[test]
 fn contradictory_filters_are_refused() {
-    let cases: [(&[(&str, &str)], &str); 9] = [
+    let cases: [(&[(&str, &str)], &str); 11] = [
         (&[("from", "2"), ("to", "1")], "from"),
         (&[("axis_min", "4.0"), ("axis_max", "3.9")], "axis_min"),
         (&[("handoff_smoothness_min", "4.0"), ("handoff_smoothness_max", "3.9")], "handoff_smoothness_min"),
+        (&[("axis_band", "poor"), ("axis_min", "2.5")], "axis_band"),
+        (
+            &[
+                ("interaction_effort_band", "mixed"),
+                ("interaction_effort_band", "good"),
+                ("interaction_effort_max", "2.4"),
+            ],
+            "interaction_effort_band",
+        ),
         (&[("confidence_min", "0.5"), ("confidence_max", "0.4")], "confidence_min"),
         (&[("status", "failed"), ("charge", "disputed")], "charge"),
         (&[("status", "not_applicable"), ("interaction_effort_max", "3")], "interaction_effort_max"),
@@ -131,6 +140,9 @@ fn contradictory_filters_are_refused() {
     for fine in [
         vec![("from", "1"), ("to", "1")],
         vec![("axis_min", "4.0"), ("axis_max", "4.0")],
+        vec![("axis_band", "poor"), ("axis_band", "mixed"), ("axis_min", "2.5"), ("axis_max", "2.5")],
+        // The band of a conversation is not only that of its score.
+        vec![("band", "mixed"), ("axis_min", "4.5")],
         vec![("status", "not_applicable"), ("status", "scored"), ("band", "good")],
         vec![("involvement", "no_ai"), ("ai_tool", "none"), ("ai_tool", "front")],
     ] {

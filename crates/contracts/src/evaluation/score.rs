@@ -14,6 +14,11 @@ impl Score {
     /// The best score.
     pub const MAX: Self = Self { tenths: 50 };
 
+    /// Every score, from the worst to the best.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (Self::MIN.tenths..=Self::MAX.tenths).map(|tenths| Self { tenths })
+    }
+
     /// The nearest score: rounded half up to tenths, clamped to 1.0 to 5.0. NaN becomes 1.0.
     pub fn nearest(value: f64) -> Self {
         let tenths = (value * 10.0 + 0.5).floor().clamp(10.0, 50.0);

@@ -284,9 +284,15 @@ impl EvaluationFilters {
         if matches!((self.from, self.to), (Some(from), Some(to)) if from > to) {
             query.add_error("from", "must not be later than `to`");
         }
-        for (name, ScoreFilter { min, max, .. }) in self.scores() {
+        for (name, score) in self.scores() {
+            let ScoreFilter { bands, min, max } = score;
             if min.zip(max).is_some_and(|(min, max)| min > max) {
                 query.add_error(&format!("{name}_min"), format!("must not be above `{name}_max`"));
+            } else if !bands.is_empty() && !Score::all().any(|possible| score.matches(possible)) {
+                let detail = format!(
+                    "contradicts `{name}_min` or `{name}_max`: no score in these bands is in the range"
+                );
+                query.add_error(&format!("{name}_band"), detail);
             }
         }
         if self.confidence_min.zip(self.confidence_max).is_some_and(|(min, max)| min > max) {
