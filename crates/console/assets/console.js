@@ -68,8 +68,9 @@
     if (!result) return;
     if (document.activeElement === document.body) {
       const same = focused && document.getElementById(focused);
-      const isVisible = same && same.checkVisibility();
-      (isVisible ? same : one("#filters-button"))?.focus({ preventScroll: true });
+      // The menu that the form was in is closed now: its button stands for it.
+      const button = same?.closest("details")?.querySelector("summary") ?? one("#filters-button");
+      (same?.checkVisibility() ? same : button)?.focus({ preventScroll: true });
     }
     say(result.dataset.status);
   });
@@ -138,7 +139,7 @@
   function search(event) {
     const field = one("#search");
     if (!field) {
-      location.assign("/console/conversations#search");
+      location.assign(`${one("#back")?.getAttribute("href") ?? "/console/conversations"}#search`);
       return;
     }
     event.preventDefault();

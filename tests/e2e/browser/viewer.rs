@@ -1,4 +1,4 @@
-//! Emulated settings of a viewer: window width, colour scheme, time zone, and whether scripts run.
+//! Emulated settings of a viewer: window width, colour scheme, time zone, whether scripts run, and print.
 
 use serde_json::{Value, json};
 
@@ -12,11 +12,13 @@ pub struct Viewer {
     /// A name of the time zone database.
     pub zone: &'static str,
     pub scripts: bool,
+    /// Whether pages are rendered as they are printed.
+    pub prints: bool,
 }
 
 impl Default for Viewer {
     fn default() -> Self {
-        Self { width: 1440, dark: false, zone: "Etc/UTC", scripts: true }
+        Self { width: 1440, dark: false, zone: "Etc/UTC", scripts: true, prints: false }
     }
 }
 
@@ -24,6 +26,7 @@ impl Viewer {
     /// The protocol calls that apply these settings to a tab.
     pub fn settings(&self) -> [(&'static str, Value); 4] {
         let colours = if self.dark { "dark" } else { "light" };
+        let media = if self.prints { "print" } else { "" };
         let (width, height) = (self.width, 900);
         [
             (
@@ -32,7 +35,7 @@ impl Viewer {
             ),
             (
                 "Emulation.setEmulatedMedia",
-                json!({"features": [{"name": "prefers-color-scheme", "value": colours}]}),
+                json!({"media": media, "features": [{"name": "prefers-color-scheme", "value": colours}]}),
             ),
             ("Emulation.setTimezoneOverride", json!({"timezoneId": self.zone})),
             ("Emulation.setScriptExecutionDisabled", json!({"value": !self.scripts})),

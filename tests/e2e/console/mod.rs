@@ -32,6 +32,7 @@ const RULES: &[Rule] = rules! {
     times_are_in_the_zone_of_the_viewer = rules::times::run,
     charts_have_tables_of_their_values = rules::charts::run,
     pages_fit_360_pixels = rules::widths::run,
+    printed_pages_are_dark_on_white = rules::print::run,
     axe_finds_nothing_serious_on_any_page = rules::accessibility::run,
     pages_weigh_at_most_100_kb_and_then_30_kb = rules::weight::run,
     violation_of_the_policy_is_noticed = rules::policy::run,

@@ -31,16 +31,22 @@ pub(crate) async fn summarize(
     get(&services.export, claims, &with_query("/internal/v1/evaluations/summary", &query.to_pairs())).await
 }
 
-/// The imports of a summary's period by status, as in the public API. `None` when a filter other than the date is set.
+/// The imports of a summary's period by status, as in the public API. `None` when a filter other than the date is set, or
+/// when the pending ones cannot be counted, because ingest is unavailable.
 pub(crate) async fn read_coverage(
     services: &Services,
     claims: &ServiceClaims,
     filters: &EvaluationFilters,
     summary: &Summary,
-) -> Result<Option<Coverage>, ClientError> {
-    let Some(coverage) = summary.coverage else { return Ok(None) };
-    let pending = count_pending(&services.ingest, &services.export, claims, filters).await?;
-    Ok(Some(coverage.with_pending(pending)))
+) -> Option<Coverage> {
+    let coverage = summary.coverage?;
+    match count_pending(&services.ingest, &services.export, claims, filters).await {
+        Ok(pending) => Some(coverage.with_pending(pending)),
+        Err(error) => {
+            tracing::warn!(cause = %error, "a page has no coverage: pending imports cannot be counted");
+            None
+        }
+    }
 }
 
 /// The position of a conversation in a result, with the previous and the next one.

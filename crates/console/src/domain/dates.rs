@@ -4,7 +4,7 @@
 use std::fmt;
 
 use assay_contracts::time::Timestamp;
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::{DateTime, Datelike, NaiveDate, Utc};
 
 const DAY_MILLIS: i64 = 86_400_000;
 
@@ -34,6 +34,12 @@ const ATTRIBUTE_FORMAT: &str = "%Y-%m-%dT%H:%M:%SZ";
 impl PageTime {
     pub(crate) fn short(at: Timestamp) -> Self {
         Self { at, style: Style::Short }
+    }
+
+    /// Without the year if that is the present one.
+    pub(crate) fn recent(at: Timestamp, now: Timestamp) -> Self {
+        let is_this_year = utc(at).year() == utc(now).year();
+        Self { at, style: if is_this_year { Style::Short } else { Style::Long } }
     }
 
     pub(crate) fn day(at: Timestamp) -> Self {
@@ -146,6 +152,13 @@ mod tests {
             text,
             "<time datetime=\"2026-03-01T22:29:10Z\" title=\"2026-03-01 22:29:10 UTC\" data-style=\"short\">1 Mar, 22:29</time>"
         );
+    }
+
+    #[test]
+    fn time_of_another_year_has_its_year() {
+        let text = |at_text, now| PageTime::recent(at(at_text), at(now)).to_string();
+        assert!(text("2026-03-01T22:29:10Z", "2026-11-25").ends_with(">1 Mar, 22:29</time>"));
+        assert!(text("2025-12-31T22:29:10Z", "2026-01-01").ends_with(">31 Dec 2025, 22:29</time>"));
     }
 
     #[test]

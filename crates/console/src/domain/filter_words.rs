@@ -34,6 +34,10 @@ pub(crate) fn closed_filters() -> Vec<ClosedFilter> {
         closed_filter::<Flag>("flag", "Flags"),
         closed_filter::<ScorerKind>("scorer", "Scorer"),
         closed_filter::<ResultStatus>("status", "Status"),
+        closed_filter::<AxisBand>("axis_band", "AXIS, its own band"),
+        closed_filter::<AxisBand>("resolution_accuracy_band", "Resolution accuracy, band"),
+        closed_filter::<AxisBand>("interaction_effort_band", "Interaction effort, band"),
+        closed_filter::<AxisBand>("handoff_smoothness_band", "Handoff smoothness, band"),
     ]
 }
 
@@ -57,7 +61,6 @@ pub(crate) fn filter_label(name: &str) -> String {
     }
     for (score, label) in SCORES {
         match name.strip_prefix(score) {
-            Some("_band") => return format!("{label} in"),
             Some("_min") => return format!("{label} from"),
             Some("_max") => return format!("{label} to"),
             _ => {}
@@ -85,9 +88,7 @@ pub(crate) fn value_label(name: &str, value: &str) -> String {
     match name {
         "ai_tool" => ai_tool_label(value),
         "language" => language_label(value),
-        name if closed_filters().iter().any(|filter| filter.name == name) || name.ends_with("_band") => {
-            words(value)
-        }
+        name if closed_filters().iter().any(|filter| filter.name == name) => words(value),
         _ => value.to_owned(),
     }
 }

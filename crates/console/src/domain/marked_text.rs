@@ -167,7 +167,7 @@ fn merge(content: &str, quotes: &[Quote]) -> Vec<(Vec<usize>, Range<usize>)> {
 }
 
 fn whole_characters(content: &str, bytes: &Range<usize>) -> Range<usize> {
-    floor_char_boundary(content, bytes.start)..ceil_char_boundary(content, bytes.end)
+    content.floor_char_boundary(bytes.start)..content.ceil_char_boundary(bytes.end)
 }
 
 /// The ranges of a text that are kept, in order and without overlap.
@@ -175,7 +175,7 @@ fn kept_ranges(content: &str, marks: &[(Vec<usize>, Range<usize>)], max_bytes: u
     if content.len() <= max_bytes {
         return std::iter::once(0..content.len()).collect();
     }
-    let beginning = 0..floor_char_boundary(content, max_bytes / 2);
+    let beginning = 0..content.floor_char_boundary(max_bytes / 2);
     let mut wanted: Vec<Range<usize>> = std::iter::once(beginning).collect();
     let mut remaining = max_bytes / 2;
     for (_, mark) in marks {
@@ -207,20 +207,26 @@ fn push_cut(parts: &mut Vec<Part>, text: &str, numbers: Vec<usize>) {
     }
 }
 
-fn floor_char_boundary(text: &str, at: usize) -> usize {
-    let mut at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
+/// The ranges of the parts of a text, each of at most `max_bytes`, between characters; one for an empty text.
+pub(crate) fn windows(text: &str, max_bytes: usize) -> Vec<Range<usize>> {
+    let mut windows = Vec::new();
+    let mut start = 0;
+    loop {
+        let end = text.floor_char_boundary(start + max_bytes);
+        windows.push(start..end);
+        if end == text.len() || end == start {
+            return windows;
+        }
+        start = end;
     }
-    at
 }
 
-fn ceil_char_boundary(text: &str, at: usize) -> usize {
-    let mut at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at += 1;
+/// The first characters of a text, with an ellipsis if there are more.
+pub(crate) fn shortened(text: &str, max_characters: usize) -> String {
+    match text.char_indices().nth(max_characters) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
-    at
 }
 
 /// The limit for each text, in bytes, with which all texts together stay within `budget`: short texts stay whole, long ones
@@ -269,6 +275,19 @@ mod tests {
             })
             .collect();
         assert_eq!(marks, [(vec![1, 2], "I am sorry.".to_owned()), (vec![3], "Bye".to_owned())]);
+    }
+
+    #[test]
+    fn windows_cover_a_text_between_characters() {
+        assert_eq!(windows("", 4), [0..0]);
+        assert_eq!(windows("abcd", 4), [0..4]);
+        assert_eq!(windows("aé日本", 4), [0..3, 3..6, 6..9]);
+    }
+
+    #[test]
+    fn shortened_text_has_whole_characters_and_an_ellipsis() {
+        assert_eq!(shortened("日本語", 3), "日本語");
+        assert_eq!(shortened("日本語", 2), "日本…");
     }
 
     #[test]

@@ -23,10 +23,10 @@ pub(crate) use self::list_state::{
     COLUMNS, Column, ListState, Pairs, ROWS_PER_PAGE, filter_pairs, list_address, with_query,
 };
 pub(crate) use self::marked_text::{
-    Part, Quote, Run, escaped_json, max_bytes_per_text, parts, plain_text, runs,
+    Part, Quote, Run, escaped_json, max_bytes_per_text, parts, plain_text, runs, shortened, windows,
 };
 pub(crate) use self::numbers::{format_change, format_count, format_share, format_signed};
-pub(crate) use self::period::{PERIODS, Period, comparison_of};
+pub(crate) use self::period::{COMPARISONS, PERIODS, Period};
 pub(crate) use self::request_rules::{cookie_value, is_same_origin, may_redirect_to};
 pub(crate) use self::scale::{Trend, TrendPoint, axis_floor, draw_trend, score_percent};
 pub(crate) use self::words::{sentence, words};

@@ -1,6 +1,6 @@
 //! The period of the overview, read from its URL: a name, or days in UTC, both included.
 
-use assay_contracts::evaluations::Comparison;
+use assay_contracts::evaluations::{Comparison, MAX_POINTS};
 use assay_contracts::time::Timestamp;
 
 use super::dates::{parse_day, plus_days, start_of_day};
@@ -11,6 +11,9 @@ pub(crate) const PERIODS: [(&str, &str, i64); 4] =
 
 /// The name of the period of everything, from the first conversation to the last.
 pub(crate) const ALL: &str = "all";
+
+/// Days of the longest chosen period: its trend by weeks has at most as many points as a summary may have.
+const MAX_DAYS: i64 = (MAX_POINTS - 1) * 7;
 
 /// The period of the overview.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,10 +28,15 @@ pub(crate) struct Period {
 pub(crate) type Fault = (&'static str, &'static str);
 
 impl Period {
+    /// The period of everything.
+    pub(crate) fn all() -> Self {
+        Self { name: Some(ALL), days: None }
+    }
+
     /// The named period: its number of days, of which today is the last.
     pub(crate) fn named(name: &str, now: Timestamp) -> Option<Self> {
         if name == ALL {
-            return Some(Self { name: Some(ALL), days: None });
+            return Some(Self::all());
         }
         let (name, _, days) = PERIODS.into_iter().find(|(known, ..)| *known == name)?;
         let end = plus_days(start_of_day(now), 1);
@@ -45,6 +53,9 @@ impl Period {
         if from > last {
             return Err(("from", "The first day lies after the last."));
         }
+        if last.millis_since(from) > MAX_DAYS * 86_400_000 {
+            return Err(("from", "A period has 15 years at most; All has everything."));
+        }
         Ok(Self { name: None, days: Some((from, plus_days(last, 1))) })
     }
 
@@ -54,14 +65,12 @@ impl Period {
     }
 }
 
-/// The comparison by its name in the URL (`beside`): a year before, `nothing`, or else the period before.
-pub(crate) fn comparison_of(name: &str) -> Option<Comparison> {
-    match name {
-        "year" => Some(Comparison::Year),
-        "nothing" => None,
-        _ => Some(Comparison::Previous),
-    }
-}
+/// The comparisons by their names in the URL (`beside`), the default first.
+pub(crate) const COMPARISONS: [(&str, &str, Option<Comparison>); 3] = [
+    ("previous", "the period before", Some(Comparison::Previous)),
+    ("year", "a year before", Some(Comparison::Year)),
+    ("nothing", "nothing", None),
+];
 
 #[cfg(test)]
 mod tests {
@@ -85,5 +94,7 @@ mod tests {
         assert_eq!(period.length_in_days(), Some(31));
         assert_eq!(Period::of_days("2026-01-01", "").unwrap_err().0, "to");
         assert_eq!(Period::of_days("2026-02-01", "2026-01-01").unwrap_err().0, "from");
+        assert_eq!(Period::of_days("2010-01-01", "2026-01-31").unwrap_err().0, "from");
+        assert!(Period::of_days("2011-10-01", "2026-01-31").is_ok());
     }
 }

@@ -14,7 +14,7 @@ use super::error::PageError;
 use super::filter_form::filter_line;
 use super::respond::page;
 use super::shell::Shell;
-use super::transcript::{Item, Quotes, items};
+use super::transcript::{Item, MessagePart, Quotes, items, message_part};
 use super::verdict::{Verdict, verdict};
 use super::viewer::{PublicAddress, Viewer};
 use crate::app::{TranscriptLookup, find_evaluation, find_neighbours, find_transcript, list_agents};
@@ -71,11 +71,11 @@ pub(crate) async fn show(
     let place = place(&request, &console, &viewer, id).await;
     let _permit = console.transcript_permits.acquire().await;
     let found = find(&console, &viewer, id).await?;
-    let template = view(&request, &console, &viewer, id, found, place, None);
+    let template = view(&request, &console, &viewer, id, found, place);
     page(&request, StatusCode::OK, &template)
 }
 
-/// One message, with more of its text than in the conversation.
+/// One message with all of its text, a part of it a page (`?part=2`).
 pub(crate) async fn message(
     request: HttpRequest,
     console: Data<Console>,
@@ -85,14 +85,22 @@ pub(crate) async fn message(
     let (id, number) = path.into_inner();
     let id: TicketId = id.parse().map_err(|_| PageError::NotFound)?;
     let number: usize = number.parse().map_err(|_| PageError::NotFound)?;
-    let alone = number.checked_sub(1).ok_or(PageError::NotFound)?;
+    let index = number.checked_sub(1).ok_or(PageError::NotFound)?;
+    let part =
+        match url::form_urlencoded::parse(request.query_string().as_bytes()).find(|pair| pair.0 == "part") {
+            Some((_, part)) => part.parse().map_err(|_| PageError::NotFound)?,
+            None => 1,
+        };
     let _permit = console.transcript_permits.acquire().await;
-    let found = find(&console, &viewer, id).await?;
-    let mut template = view(&request, &console, &viewer, id, found, Place::default(), Some(alone));
-    template.items.retain(|item| item.number == number);
-    let item = template.items.pop().ok_or(PageError::NotFound)?;
-    let shell = template.shell;
-    page(&request, StatusCode::OK, &MessagePage { shell, id: template.id, item, quotes: template.quotes })
+    let FoundConversation { transcript, evaluation } = find(&console, &viewer, id).await?;
+    let transcript = transcript.ok_or(PageError::NotFound)?;
+    let evaluation = evaluation.as_ref().and_then(evaluation_of);
+    let quotes = Quotes::of(&transcript.messages, evaluation);
+    let found = message_part(&transcript.messages, evaluation, &quotes, index, part);
+    let MessagePart { item, parts } = found.ok_or(PageError::NotFound)?;
+    let shell =
+        Shell::new(&request, &console, &viewer, "/console/conversations", format!("Message {number}"));
+    page(&request, StatusCode::OK, &MessagePage { shell, id: id.to_string(), item, quotes, part, parts })
 }
 
 #[derive(Template)]
@@ -102,6 +110,9 @@ struct MessagePage {
     id: String,
     item: Item,
     quotes: Quotes,
+    /// Number of the part that is shown, from 1.
+    part: usize,
+    parts: usize,
 }
 
 /// The evaluation as the API gives it.
@@ -176,13 +187,20 @@ fn position(found: &Neighbours, is_filtered: bool) -> String {
     };
     let suffix = if is_filtered { " in this filter" } else { "" };
     match (found.included, found.position) {
-        (false, _) => "Not in this filter".to_owned(),
+        (false, _) if is_filtered => "Not in this filter".to_owned(),
+        (false, _) => "Not in the list".to_owned(),
         (true, Some(position)) => format!("{} of {total}{suffix}", format_count(position)),
         (true, None) => format!("One of {total}{suffix}"),
     }
 }
 
-/// The page; `alone` is the index of a message that is shown on a page of its own.
+fn evaluation_of(evaluation: &TicketEvaluation) -> Option<&Evaluation> {
+    match evaluation {
+        TicketEvaluation::Done { evaluation, .. } => Some(evaluation),
+        TicketEvaluation::Unscored { .. } => None,
+    }
+}
+
 fn view(
     request: &HttpRequest,
     console: &Console,
@@ -190,19 +208,16 @@ fn view(
     id: TicketId,
     found: FoundConversation,
     place: Place,
-    alone: Option<usize>,
 ) -> ConversationPage {
     let transcript = found.transcript.as_deref();
-    let (done, unscored) = match &found.evaluation {
-        Some(TicketEvaluation::Done { evaluation, .. }) => (Some(evaluation.as_ref()), None),
+    let done = found.evaluation.as_ref().and_then(evaluation_of);
+    let unscored = match &found.evaluation {
+        Some(TicketEvaluation::Done { .. }) => None,
         Some(TicketEvaluation::Unscored { status: UnscoredStatus::Failed, error_message, .. }) => {
             let reason = error_message.clone().unwrap_or_default();
-            (None, Some(format!("The conversation could not be evaluated. {reason}")))
+            Some(format!("The conversation could not be evaluated. {reason}"))
         }
-        _ => (
-            None,
-            Some("The conversation is not evaluated yet. It takes seconds; reload the page.".to_owned()),
-        ),
+        _ => Some("The conversation is not evaluated yet. It takes seconds; reload the page.".to_owned()),
     };
     let messages = transcript.map(|transcript| transcript.messages.as_slice()).unwrap_or_default();
     let quotes = Quotes::of(messages, done);
@@ -225,7 +240,7 @@ fn view(
             .map(|of| (PageTime::long(of.started_at), PageTime::end(of.started_at, of.ended_at))),
         language: done.map(|evaluation| language_label(&evaluation.language)).unwrap_or_default(),
         involvement: done.map(|evaluation| involvement(evaluation.ai_involvement)).unwrap_or_default(),
-        items: items(messages, done, &quotes, alone),
+        items: items(messages, done, &quotes),
         verdict: done.map(|evaluation| verdict(evaluation, &|index| quotes.number_of(index))),
         is_expired: transcript.is_none(),
         quotes,

@@ -6,7 +6,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use askama::Template;
 use assay_clients::ClientError;
 use assay_contracts::agent::Agent;
-use assay_contracts::evaluations::EvaluationPage;
+use assay_contracts::evaluations::{EvaluationPage, Sort};
 
 use super::Console;
 use super::error::PageError;
@@ -26,6 +26,8 @@ struct ConversationsPage {
     state: ListState,
     /// "214 conversations match the filter", or what is wrong.
     summary: String,
+    /// What a partial update announces: the summary, the rows and their order.
+    status: String,
     chips: Vec<Chip>,
     form: FilterForm,
     faults: Faults,
@@ -144,13 +146,31 @@ fn view(
             (rows, total, next, summary)
         }
     };
-    let shown = if faults.is_empty() { state.filter_pairs() } else { typed.to_vec() };
+    // A refused filter is kept by all forms as it was typed.
+    let (shown, kept) = match faults.is_empty() {
+        true => (state.filter_pairs(), state.page_pairs()),
+        false => {
+            let kept = typed.iter().filter(|pair| !matches!(pair.0.as_str(), "cursor" | "row")).cloned();
+            (typed.to_vec(), kept.collect())
+        }
+    };
+    let status = match found {
+        None => summary.clone(),
+        Some(_) => {
+            let place = match rows.is_empty() {
+                true => String::new(),
+                false => format!(", rows {first_row} to {}", first_row + rows.len() as u64 - 1),
+            };
+            format!("{summary}{place}, {}", order_words(state.sort))
+        }
+    };
     ConversationsPage {
+        status,
         summary,
         chips: if faults.is_empty() { chips(&state, agents) } else { Vec::new() },
         form: FilterForm::new(&shown, agents),
-        search_hidden: without(state.page_pairs(), "search"),
-        columns_hidden: without(state.page_pairs(), "column"),
+        search_hidden: without(kept.clone(), "search"),
+        columns_hidden: without(kept, "column"),
         heads: state.shown_columns().map(|column| head(column, &state)).collect(),
         choices: COLUMNS.iter().map(|column| (column, state.shows(column))).collect(),
         export: crate::domain::with_query("/console/exports", &state.filter_pairs()),
@@ -163,6 +183,13 @@ fn view(
         shell,
         state,
     }
+}
+
+/// The order in words: "by AXIS, ascending".
+fn order_words(sort: Sort) -> String {
+    let column = COLUMNS.iter().find(|column| column.sort == Some(sort.key.as_str()));
+    let direction = if sort.descending { "descending" } else { "ascending" };
+    format!("by {}, {direction}", column.map_or("time", |column| column.label))
 }
 
 fn head(column: &'static Column, state: &ListState) -> Head {

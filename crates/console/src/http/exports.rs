@@ -32,6 +32,7 @@ struct ExportsPage {
     hidden: Pairs,
     /// Address of the list of these conversations.
     list: String,
+    has_bad_filter: bool,
     /// Value, label, meaning, and whether it is chosen.
     kinds: [(&'static str, &'static str, &'static str, bool); 2],
     faults: Faults,
@@ -123,11 +124,12 @@ async fn show(
         list_agents(&console.services, &viewer.claims),
     )
     .await?;
-    let (state, mut faults) = match (ListState::parse(&filters), faults) {
-        (Ok(state), faults) => (state, faults.unwrap_or_default()),
-        (Err(_), Some(faults)) => (ListState::default(), faults),
-        (Err(errors), None) => (ListState::default(), Faults::new(errors)),
+    let (state, has_bad_filter, mut faults) = match (ListState::parse(&filters), faults) {
+        (Ok(state), faults) => (state, false, faults.unwrap_or_default()),
+        (Err(_), Some(faults)) => (ListState::default(), true, faults),
+        (Err(errors), None) => (ListState::default(), true, Faults::new(errors)),
     };
+    let shown = state.filter_pairs();
     if faults.is_empty() && kind.is_empty() {
         faults.add("kind", "Choose what is exported.");
     }
@@ -140,8 +142,10 @@ async fn show(
         next,
         is_first_page: cursor.is_none(),
         chips: chips(&state, &agents),
-        hidden: if faults.is_empty() { state.filter_pairs() } else { filters },
-        list: list_address(&state.filter_pairs()),
+        hidden: if has_bad_filter { filters.clone() } else { shown.clone() },
+        // The list has the form in which a refused filter can be corrected.
+        list: list_address(if has_bad_filter { &filters } else { &shown }),
+        has_bad_filter,
         kinds: [
             ("axis", "Scores", "AXIS, its parts, reasons and facts: one row a conversation", kind == "axis"),
             (

@@ -38,8 +38,13 @@ pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result
         list_evaluations(&console.services, &viewer.claims, &failed),
     )
     .await?;
-    let coverage = read_coverage(&console.services, &viewer.claims, &query.filters, &summary).await?;
-    let pending = coverage.map_or(0, |coverage| coverage.pending);
+    let coverage = read_coverage(&console.services, &viewer.claims, &query.filters, &summary).await;
+    let pending = coverage.map(|coverage| coverage.pending);
+    let (pending_text, pending_meaning) = match pending {
+        Some(pending) => (format_count(pending), "accepted, and evaluated in seconds"),
+        None => ("–".to_owned(), "cannot be counted now: the service that keeps imports does not answer"),
+    };
+    let imported = summary.totals.count + pending.unwrap_or_default();
     let totals = &summary.totals;
     let rows_address = |status: &'static str, number: u64| {
         let pairs = [("status".to_owned(), status.to_owned())];
@@ -65,7 +70,7 @@ pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result
                 "no message of an AI agent, or none of the customer",
                 rows_address("not_applicable", totals.not_applicable),
             ),
-            ("Pending", format_count(pending), "accepted, and evaluated in seconds", None),
+            ("Pending", pending_text, pending_meaning, None),
             (
                 "Failed",
                 format_count(totals.failed),
@@ -73,8 +78,8 @@ pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result
                 rows_address("failed", totals.failed),
             ),
         ],
-        imported: format_count(totals.count + pending),
-        is_empty: totals.count + pending == 0,
+        imported: format_count(imported),
+        is_empty: imported == 0 && pending.is_some(),
         sources: sources.collect(),
         failed: failed.data.iter().map(|item| row(item, &state)).collect(),
         shell: Shell::new(&request, &console, &viewer, "/console/imports", "Imports"),

@@ -1,10 +1,16 @@
 //! Rows of the list of conversations.
 
 use assay_contracts::evaluations::{EvaluationItem, ItemEvaluation, ItemScores, ResultStatus};
+use assay_platform::runtime::now;
 
 use crate::domain::{
-    ListState, PageTime, Run, ai_tool_label, language_label, resolution_words, runs, with_query, words,
+    ListState, PageTime, Run, ai_tool_label, language_label, resolution_words, runs, shortened, with_query,
+    words,
 };
+
+/// Longer texts are shortened in the list, so that no page of it is over 100 kB; the page of the conversation has all of them.
+const MAX_SUBJECT_CHARACTERS: usize = 200;
+const MAX_ID_CHARACTERS: usize = 100;
 
 /// One conversation.
 pub(crate) struct Row {
@@ -36,11 +42,14 @@ pub(crate) fn row(item: &EvaluationItem, state: &ListState) -> Row {
     Row {
         address: with_query(&format!("/console/conversations/{id}"), &state.page_pairs()),
         id,
-        time: PageTime::short(ticket.started_at),
-        subject: runs(subject),
-        external_id: runs(&ticket.external_id),
+        time: PageTime::recent(ticket.started_at, now()),
+        subject: runs(&shortened(subject, MAX_SUBJECT_CHARACTERS)),
+        external_id: runs(&shortened(&ticket.external_id, MAX_ID_CHARACTERS)),
         tool: tool(evaluation),
-        agents: join(ticket.agents.iter().map(|agent| agent.external_id.clone())),
+        agents: shortened(
+            &join(ticket.agents.iter().map(|agent| agent.external_id.clone())),
+            MAX_ID_CHARACTERS,
+        ),
         scores: evaluation.scores,
         status: match evaluation.status {
             ResultStatus::Scored => "scored",
@@ -58,7 +67,7 @@ pub(crate) fn row(item: &EvaluationItem, state: &ListState) -> Row {
         language: evaluation.language.as_deref().map(language_label).unwrap_or_default(),
         handoff: evaluation.handoff.map(|handoff| words(handoff.as_str())).unwrap_or_default(),
         flags: join(evaluation.flags.iter().map(|flag| words(flag.as_str()))),
-        source: ticket.source.clone(),
+        source: shortened(&ticket.source, MAX_ID_CHARACTERS),
     }
 }
 

@@ -14,6 +14,7 @@ mod keys;
 mod list_rows;
 mod overview;
 mod overview_parts;
+mod overview_selection;
 mod respond;
 mod shell;
 mod sign_in;

@@ -4,8 +4,7 @@ use actix_web::http::StatusCode;
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use askama::Template;
-use assay_contracts::evaluations::{Coverage, Dimension, EvaluationFilters, Step, Summary, SummaryQuery};
-use assay_platform::runtime::now;
+use assay_contracts::evaluations::{Coverage, Step, Summary};
 
 use super::Console;
 use super::error::PageError;
@@ -15,13 +14,13 @@ use super::overview_parts::{BandCell, band_cells, charge_bar};
 use super::overview_parts::{
     Bar, ChargeRow, GroupRow, MeanChart, ReasonRow, bars, charge_rows, charts, groups, reasons,
 };
+use super::overview_selection::{BREAKDOWNS, DISTRIBUTIONS, MAX_DAILY_POINTS, Selection};
 use super::respond::page;
 use super::shell::Shell;
 use super::viewer::Viewer;
-use crate::app::{self, Services, summarize};
+use crate::app::{self, summarize};
 use crate::domain::{
-    PERIODS, Pairs, Period, comparison_of, day_of, day_text, filter_pairs, format_count, list_address,
-    with_query,
+    COMPARISONS, PERIODS, Pairs, day_of, day_text, filter_pairs, format_count, list_address, with_query,
 };
 
 #[derive(Template)]
@@ -36,9 +35,13 @@ struct OverviewPage {
     distributions: Vec<Link>,
     from: String,
     to: String,
-    comparison_name: String,
+    comparison_name: &'static str,
+    /// Hidden fields of the form of the period.
+    kept: Pairs,
     faults: Faults,
     coverage: Option<CoverageLine>,
+    /// Number of imports that are not evaluated yet; absent if there are none.
+    pending: Option<String>,
     is_empty: bool,
     /// Whether the organization has no evaluation at all.
     is_new: bool,
@@ -63,6 +66,9 @@ struct OverviewPage {
     is_truncated: bool,
 }
 
+/// Maximum number of rows of the breakdown, so that the page stays below 100 kB.
+const MAX_GROUP_ROWS: usize = 150;
+
 /// A choice that is a link.
 struct Link {
     label: &'static str,
@@ -79,57 +85,23 @@ struct CoverageLine {
     parts: Vec<(String, &'static str, Option<String>)>,
 }
 
-/// What the URL selects.
-struct Selection {
-    period: Period,
-    /// Name of the comparison.
-    comparison: String,
-    breakdown: &'static BreakdownChoice,
-    distribution: &'static (&'static str, &'static str),
-    /// The parts of the trends.
-    step: Step,
-}
-
-/// Name in the URL, label, dimensions.
-type BreakdownChoice = (&'static str, &'static str, &'static [Dimension]);
-
-const BREAKDOWNS: [BreakdownChoice; 4] = [
-    ("tool", "AI tool, agent", &[Dimension::AiTool, Dimension::Agent]),
-    ("agent", "Agent", &[Dimension::Agent]),
-    ("involvement", "Involvement", &[Dimension::Involvement]),
-    ("language", "Language", &[Dimension::Language]),
-];
-
-/// Name in the URL, label.
-const DISTRIBUTIONS: [(&str, &str); 4] = [
-    ("axis", "AXIS"),
-    ("resolution_accuracy", "RA"),
-    ("interaction_effort", "IE"),
-    ("handoff_smoothness", "HS"),
-];
-
-/// Maximum number of points of a trend by days; longer periods have weeks.
-const MAX_DAILY_POINTS: i64 = 31;
-
 pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result<HttpResponse, PageError> {
     let viewer = Viewer::of(&request, &console).await?;
     let query: Pairs = url::form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect();
-    let (mut selection, is_default, faults) = read_selection(&query);
+    let (mut selection, faults) = Selection::read(&query);
     let services = &console.services;
-    let mut summary = summarize(services, &viewer.claims, &query_of(&selection)).await?;
-    if is_default && has_no_imports(&summary) {
+    let mut summary = summarize(services, &viewer.claims, &selection.query()).await?;
+    if selection.is_default_period && has_no_imports(&summary) {
         // Nothing was imported in the default period: show everything rather than an empty page.
-        selection.period = Period { name: Some("all"), days: None };
-        selection.step = step_of(&selection.period);
-        summary = summarize(services, &viewer.claims, &query_of(&selection)).await?;
+        selection.select_all();
+        summary = summarize(services, &viewer.claims, &selection.query()).await?;
     }
     if selection.period.days.is_none() && fits_daily_points(&summary) {
         // By weeks there would be only a few points.
-        let query = SummaryQuery { step: Some(Step::Day), ..query_of(&selection) };
-        summary = summarize(services, &viewer.claims, &query).await?;
         selection.step = Step::Day;
+        summary = summarize(services, &viewer.claims, &selection.query()).await?;
     }
-    let coverage = coverage(services, &viewer, &selection, &summary).await?;
+    let coverage = app::read_coverage(services, &viewer.claims, &selection.filters(), &summary).await;
     let status = if faults.is_empty() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
     let mut shell = Shell::new(&request, &console, &viewer, "/console", "Overview");
     shell.has_charts = summary.totals.scored > 0;
@@ -146,90 +118,24 @@ fn has_no_imports(summary: &Summary) -> bool {
     summary.totals.count == 0 && summary.coverage.is_none_or(|coverage| coverage.imported == 0)
 }
 
-/// What the query selects, whether it names no period, and its faults.
-fn read_selection(query: &[(String, String)]) -> (Selection, bool, Faults) {
-    let get = |name: &str| query.iter().find(|pair| pair.0 == name).map_or("", |pair| pair.1.trim());
-    let mut faults = Faults::default();
-    let (period, is_default) = match (get("period"), get("from"), get("to")) {
-        ("", "", "") => (None, true),
-        ("", from, to) => match Period::of_days(from, to) {
-            Ok(period) => (Some(period), false),
-            Err((field, text)) => {
-                faults.add(field, text);
-                (None, false)
-            }
-        },
-        (name, ..) => {
-            let period = Period::named(name, now());
-            if period.is_none() {
-                faults.add("period", "is not the name of a period");
-            }
-            (period, false)
-        }
-    };
-    let fallback = || Period::named("28d", now()).unwrap_or(Period { name: Some("all"), days: None });
-    let period = period.unwrap_or_else(fallback);
-    let selection = Selection {
-        step: step_of(&period),
-        period,
-        comparison: get("beside").to_owned(),
-        breakdown: BREAKDOWNS.iter().find(|(name, ..)| *name == get("by")).unwrap_or(&BREAKDOWNS[0]),
-        distribution: DISTRIBUTIONS.iter().find(|(name, _)| *name == get("of")).unwrap_or(&DISTRIBUTIONS[0]),
-    };
-    (selection, is_default, faults)
-}
-
-fn step_of(period: &Period) -> Step {
-    if period.length_in_days().is_some_and(|days| days <= MAX_DAILY_POINTS) { Step::Day } else { Step::Week }
-}
-
-fn filters_of(period: &Period) -> EvaluationFilters {
-    let (from, to) = (period.days.map(|days| days.0), period.days.map(|days| days.1));
-    EvaluationFilters { from, to, ..EvaluationFilters::default() }
-}
-
-fn query_of(selection: &Selection) -> SummaryQuery {
-    SummaryQuery {
-        filters: filters_of(&selection.period),
-        by: selection.breakdown.2.to_vec(),
-        step: Some(selection.step),
-        compare: selection.period.days.and_then(|_| comparison_of(&selection.comparison)),
-    }
-}
-
-/// The imports by status. The pending ones are counted with ingest, the others are in the summary.
-async fn coverage(
-    services: &Services,
-    viewer: &Viewer,
-    selection: &Selection,
-    summary: &Summary,
-) -> Result<Option<CoverageLine>, PageError> {
-    let Some(coverage) =
-        app::read_coverage(services, &viewer.claims, &filters_of(&selection.period), summary).await?
-    else {
-        return Ok(None);
-    };
-    let base = filter_pairs(&filters_of(&selection.period));
-    let rows_address = |status: &str| {
-        let mut pairs = base.clone();
-        pairs.push(("status".to_owned(), status.to_owned()));
-        Some(list_address(&pairs))
-    };
+/// The imports by status, each with the address of its rows.
+fn coverage_line(coverage: Coverage, base: &[(String, String)]) -> CoverageLine {
     let Coverage { imported, scored, not_applicable, failed, pending } = coverage;
-    Ok(Some(CoverageLine {
+    let rows_address = |status: &str, number: u64| {
+        let mut pairs = base.to_vec();
+        pairs.push(("status".to_owned(), status.to_owned()));
+        (number > 0).then(|| list_address(&pairs))
+    };
+    CoverageLine {
         imported: format_count(imported),
-        all: (pending == 0 && imported > 0).then(|| list_address(&base)),
+        all: (pending == 0 && imported > 0).then(|| list_address(base)),
         parts: vec![
-            (format_count(scored), "scored", rows_address("scored").filter(|_| scored > 0)),
-            (
-                format_count(not_applicable),
-                "not applicable",
-                rows_address("not_applicable").filter(|_| not_applicable > 0),
-            ),
+            (format_count(scored), "scored", rows_address("scored", scored)),
+            (format_count(not_applicable), "not applicable", rows_address("not_applicable", not_applicable)),
             (format_count(pending), "pending", None),
-            (format_count(failed), "failed", rows_address("failed").filter(|_| failed > 0)),
+            (format_count(failed), "failed", rows_address("failed", failed)),
         ],
-    }))
+    }
 }
 
 fn view(
@@ -238,9 +144,9 @@ fn view(
     selection: &Selection,
     faults: Faults,
     summary: &Summary,
-    coverage: Option<CoverageLine>,
+    coverage: Option<Coverage>,
 ) -> OverviewPage {
-    let base = filter_pairs(&filters_of(&selection.period));
+    let base = filter_pairs(&selection.filters());
     let period = selection.period.days.unwrap_or((summary.period.from, summary.period.to));
     let typed = |name: &str, otherwise: String| {
         let found = query.iter().find(|pair| pair.0 == name).map(|pair| pair.1.clone());
@@ -265,6 +171,10 @@ fn view(
         let more = more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         list_address(&base.iter().cloned().chain(more).collect::<Pairs>())
     };
+    let mut groups = groups(summary, &base);
+    let is_truncated = groups.len() > MAX_GROUP_ROWS
+        || summary.breakdown.as_ref().is_some_and(|breakdown| breakdown.truncated);
+    groups.truncate(MAX_GROUP_ROWS);
     let compared = summary.compared.as_ref();
     let charge_counts = &summary.totals.charges;
     let charge_total = charge_counts.supported + charge_counts.review + charge_counts.disputed;
@@ -299,7 +209,9 @@ fn view(
             .collect(),
         from: typed("from", day_of(period.0)),
         to: typed("to", day_of(period.1.plus_millis(-1))),
-        comparison_name: selection.comparison.clone(),
+        comparison_name: selection.comparison.0,
+        kept: selection.kept_by_the_form(),
+        pending: coverage.map(|coverage| coverage.pending).filter(|pending| *pending > 0).map(format_count),
         is_new: is_empty && selection.period.days.is_none(),
         is_empty,
         step_name: if selection.step == Step::Day { "days" } else { "weeks" },
@@ -316,10 +228,10 @@ fn view(
         charges: charge_rows(summary, &base),
         reasons: reasons(summary, &base),
         by: selection.breakdown.1,
-        groups: groups(summary, &base),
+        groups,
         all: (!is_empty).then(|| GroupRow::all(summary, &base)),
-        is_truncated: summary.breakdown.as_ref().is_some_and(|breakdown| breakdown.truncated),
-        coverage,
+        is_truncated,
+        coverage: coverage.map(|coverage| coverage_line(coverage, &base)),
         faults,
         shell,
     }

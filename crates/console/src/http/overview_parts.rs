@@ -349,7 +349,9 @@ pub(crate) fn groups(summary: &Summary, base: &[(String, String)]) -> Vec<GroupR
         for part in inner.iter().flat_map(|inner| group.groups.iter().map(move |part| (inner, part))) {
             let (inner, part) = part;
             let of_part = narrowed(&of_group, inner.as_str(), part);
-            found.push(GroupRow::new(name_of(inner.as_str(), part), &part.measures, &of_part, true));
+            let mut row = GroupRow::new(name_of(inner.as_str(), part), &part.measures, &of_part, true);
+            row.address = row.address.filter(|_| group.value.is_some() && part.value.is_some());
+            found.push(row);
         }
     }
     found

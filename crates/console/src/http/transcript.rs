@@ -6,13 +6,13 @@ use assay_contracts::conversation::{Author, Message, MessageKind};
 use assay_contracts::evaluation::{Evaluation, Evidence};
 
 use super::verdict::{Reason, reasons};
-use crate::domain::{PageTime, Part, Quote, Run, max_bytes_per_text, parts, runs};
+use crate::domain::{PageTime, Part, Quote, Run, max_bytes_per_text, parts, runs, shortened, windows};
 
 /// Maximum size of all texts of a page, in bytes: with these a page stays below 100 kB even if nothing can be compressed.
 const MAX_TEXT_BYTES: usize = 60_000;
 
-/// Maximum size of the text of a message on a page of its own, in bytes.
-const MAX_ALONE_BYTES: usize = 256 * 1024;
+/// Names of authors have up to 1,024 characters.
+const MAX_NAME_CHARACTERS: usize = 100;
 
 /// One message.
 pub(crate) struct Item {
@@ -24,8 +24,6 @@ pub(crate) struct Item {
     pub(crate) name: Option<Vec<Run>>,
     pub(crate) time: PageTime,
     pub(crate) parts: Vec<Part>,
-    /// Whether it is on a page of its own.
-    pub(crate) is_alone: bool,
 }
 
 /// The number of each quote on the page, and the reasons that point to it.
@@ -86,28 +84,51 @@ fn message_of(messages: &[Message], evidence: &Evidence) -> Option<usize> {
     })
 }
 
-/// The items of a transcript; `alone` is the index of one that is shown on a page of its own.
-pub(crate) fn items(
-    messages: &[Message],
-    evaluation: Option<&Evaluation>,
-    quotes: &Quotes,
-    alone: Option<usize>,
-) -> Vec<Item> {
+/// The items of a transcript; long messages are cut.
+pub(crate) fn items(messages: &[Message], evaluation: Option<&Evaluation>, quotes: &Quotes) -> Vec<Item> {
     let lengths: Vec<usize> = messages.iter().map(|message| message.content.len()).collect();
     let limit = max_bytes_per_text(&lengths, MAX_TEXT_BYTES);
     let all = messages.iter().enumerate();
     all.map(|(at, message)| {
-        let quotes_here =
-            evaluation.map(|evaluation| quotes_in(at, messages, evaluation, quotes)).unwrap_or_default();
-        let is_alone = alone == Some(at);
-        let max_bytes = if is_alone { MAX_ALONE_BYTES } else { limit };
-        Item { is_alone, ..item(at, message, &quotes_here, max_bytes) }
+        let quotes_here = quotes_in(at, messages, evaluation, quotes);
+        item(at, message, parts(&message.content, &quotes_here, limit))
     })
     .collect()
 }
 
-fn quotes_in(at: usize, messages: &[Message], evaluation: &Evaluation, quotes: &Quotes) -> Vec<Quote> {
-    let evidence = evaluation.evidence.iter().enumerate();
+/// A part of one message, for its own page, and the number of its parts.
+pub(crate) struct MessagePart {
+    pub(crate) item: Item,
+    pub(crate) parts: usize,
+}
+
+/// Part `part`, from 1, of the message with the index `at`; `None` if there is none.
+pub(crate) fn message_part(
+    messages: &[Message],
+    evaluation: Option<&Evaluation>,
+    quotes: &Quotes,
+    at: usize,
+    part: usize,
+) -> Option<MessagePart> {
+    let message = messages.get(at)?;
+    let windows = windows(&message.content, MAX_TEXT_BYTES);
+    let window = windows.get(part.checked_sub(1)?)?.clone();
+    let quotes_here = quotes_in(at, messages, evaluation, quotes).into_iter().filter_map(|quote| {
+        let (start, end) = (quote.bytes.start.max(window.start), quote.bytes.end.min(window.end));
+        (start < end).then(|| Quote { bytes: start - window.start..end - window.start, ..quote })
+    });
+    let quotes_here: Vec<Quote> = quotes_here.collect();
+    let text = parts(&message.content[window], &quotes_here, MAX_TEXT_BYTES);
+    Some(MessagePart { item: item(at, message, text), parts: windows.len() })
+}
+
+fn quotes_in(
+    at: usize,
+    messages: &[Message],
+    evaluation: Option<&Evaluation>,
+    quotes: &Quotes,
+) -> Vec<Quote> {
+    let evidence = evaluation.iter().flat_map(|evaluation| &evaluation.evidence).enumerate();
     evidence
         .filter(|(_, evidence)| message_of(messages, evidence) == Some(at))
         .filter_map(|(index, evidence)| {
@@ -116,7 +137,7 @@ fn quotes_in(at: usize, messages: &[Message], evaluation: &Evaluation, quotes: &
         .collect()
 }
 
-fn item(at: usize, message: &Message, quotes: &[Quote], max_bytes: usize) -> Item {
+fn item(at: usize, message: &Message, parts: Vec<Part>) -> Item {
     let (kind, who) = match (message.kind, &message.author) {
         (MessageKind::Comment, _) => ("comment", "Internal comment"),
         (_, Author::Contact { .. }) => ("customer", "Customer"),
@@ -125,14 +146,13 @@ fn item(at: usize, message: &Message, quotes: &[Quote], max_bytes: usize) -> Ite
         (_, Author::System { .. }) => ("event", ""),
         (_, Author::Mixed) => ("human", "Several authors"),
     };
-    let parts = parts(&message.content, quotes, max_bytes);
+    let name = message.author.name().map(|name| shortened(name, MAX_NAME_CHARACTERS));
     Item {
         number: at + 1,
         kind,
         who,
-        name: message.author.name().filter(|name| !name.trim().is_empty()).map(runs),
+        name: name.filter(|name| !name.trim().is_empty()).map(|name| runs(&name)),
         time: PageTime::short(message.timestamp),
         parts,
-        is_alone: false,
     }
 }

@@ -4,6 +4,7 @@
 
 mod headers;
 mod hostile;
+mod overview;
 mod pages;
 mod sessions;
 mod stand_ins;

@@ -114,9 +114,20 @@ pub async fn large(visit: &mut Visit) -> Result<()> {
         ensure!(visit.needed_width().await? <= width, "it needs {} px", visit.needed_width().await?);
         let browser = &mut visit.browser;
         browser.follow(".transcript li:nth-child(2) .cut").await?;
-        let length: Vec<usize> = browser.all(".said", "it.textContent.trim().length").await?;
-        ensure!(length.len() == 1 && length[0] >= 79_000, "{length:?}");
-        ensure!(visit.needed_width().await? <= width, "the message needs {} px", visit.needed_width().await?);
+        let mut characters = 0;
+        loop {
+            let browser = &mut visit.browser;
+            let length: Vec<usize> = browser.all(".said", "it.textContent.trim().length").await?;
+            ensure!(length.len() == 1 && length[0] <= 60_000, "{length:?}");
+            characters += length[0];
+            let needed = visit.needed_width().await?;
+            ensure!(needed <= width, "the message needs {needed} px");
+            if !visit.browser.has(".pager [rel=next]").await? {
+                break;
+            }
+            visit.browser.follow(".pager [rel=next]").await?;
+        }
+        ensure!(characters >= 79_000, "all parts have {characters} characters");
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ pub mod neighbours;
 pub mod numbers;
 pub mod partial_updates;
 pub mod policy;
+pub mod print;
 pub mod refused_filter;
 pub mod shortcuts;
 pub mod sign_in;

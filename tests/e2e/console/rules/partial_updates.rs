@@ -11,21 +11,42 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
     let browser = &mut visit.browser;
     browser.open("/console/conversations?charge=disputed&charge=review&charge=supported").await?;
     browser.evaluate::<serde_json::Value>("window.isTheSamePage = true").await?;
-    // The element with the focus, the key that changes the list, and the id of the element with the focus afterwards.
+    // The element on which Enter is pressed, a part of the status afterwards, and the id of the element with the focus.
     let steps = [
-        ("#sort-axis", "Enter", Some("sort-axis")),
-        ("#sort-time", "Enter", Some("sort-time")),
-        ("#next-page", "Enter", None),
-        ("#first-page", "Enter", None),
-        (".chip a", "Enter", None),
+        ("#sort-axis", "rows 1 to 25, by AXIS, ascending", Some("sort-axis")),
+        ("#sort-time", "rows 1 to 25, by Time, descending", Some("sort-time")),
+        ("#next-page", "rows 26 to ", None),
+        ("#first-page", "rows 1 to 25, by Time", None),
+        (".chip a", "conversations, rows 1 to 25", None),
     ];
-    for (selector, key, focused) in steps {
-        update(visit, selector, key, focused).await.with_context(|| selector.to_owned())?;
+    for (selector, status, focused) in steps {
+        update(visit, selector, status, focused).await.with_context(|| selector.to_owned())?;
+        let scrolled: f64 = visit.browser.evaluate("scrollY").await?;
+        ensure!(
+            !selector.ends_with("-page") || scrolled == 0.0,
+            "{selector}: the new rows are scrolled away"
+        );
     }
+    columns(visit).await.context("columns")?;
     search(visit).await
 }
 
-async fn update(visit: &mut Visit, selector: &str, key: &str, focused: Option<&str>) -> Result<()> {
+/// The menu of columns closes, and its button has the focus.
+async fn columns(visit: &mut Visit) -> Result<()> {
+    let browser = &mut visit.browser;
+    browser.click("#columns-button").await?;
+    browser.click("#columns [value=language]").await?;
+    browser.evaluate::<serde_json::Value>("document.querySelector('#status').textContent = ''").await?;
+    browser.click("#columns-apply").await?;
+    expect_status(visit, "rows 1 to 25").await?;
+    let browser = &mut visit.browser;
+    let now: String = browser.evaluate(FOCUSED).await?;
+    ensure!(now == "columns-button", "the focus is on #{now}");
+    ensure!(browser.address().await?.contains("column=language"), "{}", browser.address().await?);
+    Ok(())
+}
+
+async fn update(visit: &mut Visit, selector: &str, status: &str, focused: Option<&str>) -> Result<()> {
     let browser = &mut visit.browser;
     let selector_text = serde_json::to_string(selector)?;
     let before = browser.address().await?;
@@ -34,8 +55,8 @@ async fn update(visit: &mut Visit, selector: &str, key: &str, focused: Option<&s
             "document.querySelector('#status').textContent = ''; document.querySelector({selector_text}).focus()"
         ))
         .await?;
-    browser.press(key).await?;
-    expect_status(visit).await?;
+    browser.press("Enter").await?;
+    expect_status(visit, status).await?;
     let browser = &mut visit.browser;
     ensure!(browser.address().await? != before, "the address is still {before}");
     let now: String = browser.evaluate(FOCUSED).await?;
@@ -48,12 +69,17 @@ async fn update(visit: &mut Visit, selector: &str, key: &str, focused: Option<&s
     Ok(())
 }
 
-/// Waits until the status has the text of the list's summary; the document must be the same.
-async fn expect_status(visit: &mut Visit) -> Result<()> {
+/// Waits until the status has the list's summary and `part`; the document must be the same.
+async fn expect_status(visit: &mut Visit, part: &str) -> Result<()> {
     let browser = &mut visit.browser;
+    let status = "document.querySelector('#status').textContent";
     browser
-        .wait_for("document.querySelector('#status').textContent !== '' && document.querySelector('#status').textContent === document.querySelector('#summary').textContent")
+        .wait_for(&format!(
+            "{status} !== '' && {status}.startsWith(document.querySelector('#summary').textContent)"
+        ))
         .await?;
+    let text: String = browser.evaluate(status).await?;
+    ensure!(text.contains(part), "the status is \"{text}\", without \"{part}\"");
     let role: Vec<String> = browser.all("#status", "it.getAttribute('role')").await?;
     ensure!(role == ["status"], "{role:?}");
     let is_same: bool = browser.evaluate("window.isTheSamePage === true").await?;
@@ -68,7 +94,7 @@ async fn search(visit: &mut Visit) -> Result<()> {
     browser.click("#search").await?;
     browser.type_text("order").await?;
     browser.press("Enter").await?;
-    expect_status(visit).await?;
+    expect_status(visit, "match the filter").await?;
     let browser = &mut visit.browser;
     let state: (String, String) =
         browser.evaluate("[document.activeElement.id, document.activeElement.value]").await?;

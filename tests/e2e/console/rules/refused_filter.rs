@@ -13,7 +13,29 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
         visit.reset(&Viewer { scripts, ..Viewer::default() }).await?;
         fill_in(visit, scripts).await?;
     }
-    period(visit).await
+    period(visit).await?;
+    other_forms(visit).await
+}
+
+/// A search and a choice of columns keep a refused filter, too; exports lead to the form in which it is corrected.
+async fn other_forms(visit: &mut Visit) -> Result<()> {
+    visit.reset(&Viewer { scripts: false, ..Viewer::default() }).await?;
+    let browser = &mut visit.browser;
+    browser.open("/console/conversations?axis_min=9,5&charge=review").await?;
+    browser.click("#search").await?;
+    browser.type_text("late").await?;
+    browser.follow("#search-button").await?;
+    let address = browser.address().await?;
+    for kept in ["axis_min=9%2C5", "charge=review", "search=late"] {
+        ensure!(address.contains(kept), "a search lost {kept}: {address}");
+    }
+    browser.open("/console/exports?axis_min=9,5&charge=review").await?;
+    ensure!(!browser.has("#new button").await?, "an export of a refused filter is offered");
+    browser.follow("#filter-link").await?;
+    let values: Vec<String> = browser.all("#filter-form [name=axis_min]", "it.value").await?;
+    ensure!(values == ["9,5"], "{values:?}");
+    ensure!(browser.has("#axis_min-fault").await?, "nothing is said beside the field");
+    Ok(())
 }
 
 /// The period of the overview: invalid days stay in their fields, even those that a date field cannot hold.

@@ -37,9 +37,11 @@ async fn in_the_list(visit: &mut Visit) -> Result<()> {
     ensure!(browser.text("#position").await?.starts_with("1 of"), "{}", browser.text("#position").await?);
     browser.press_and_follow("j").await?;
     ensure!(browser.address().await? == address, "{}", browser.address().await?);
-    // On every page the key leads to the search field of the list.
+    // The key leads to the search field of the same list.
     browser.press_and_follow("/").await?;
     ensure!(browser.evaluate::<String>("document.activeElement.id").await? == "search", "no search");
+    let address = browser.address().await?;
+    ensure!(address.starts_with("/console/conversations?charge=disputed"), "{address}");
     Ok(())
 }
 

@@ -1,0 +1,185 @@
+//! What the URL of the overview selects: period, comparison, breakdown and distribution.
+
+use assay_contracts::evaluations::{Comparison, Dimension, EvaluationFilters, Step, SummaryQuery};
+use assay_platform::runtime::now;
+
+use super::form::Faults;
+use crate::domain::{COMPARISONS, PERIODS, Pairs, Period};
+
+/// Name in the URL, label, dimensions.
+pub(crate) type BreakdownChoice = (&'static str, &'static str, &'static [Dimension]);
+
+pub(crate) const BREAKDOWNS: [BreakdownChoice; 4] = [
+    ("tool", "AI tool, agent", &[Dimension::AiTool, Dimension::Agent]),
+    ("agent", "Agent", &[Dimension::Agent]),
+    ("involvement", "Involvement", &[Dimension::Involvement]),
+    ("language", "Language", &[Dimension::Language]),
+];
+
+/// Name in the URL, label.
+pub(crate) const DISTRIBUTIONS: [(&str, &str); 4] = [
+    ("axis", "AXIS"),
+    ("resolution_accuracy", "RA"),
+    ("interaction_effort", "IE"),
+    ("handoff_smoothness", "HS"),
+];
+
+/// The parameters of the URL.
+const PARAMETERS: [&str; 6] = ["period", "from", "to", "beside", "by", "of"];
+
+/// Maximum number of points of a trend by days; longer periods have weeks.
+pub(crate) const MAX_DAILY_POINTS: i64 = 31;
+
+/// What the URL selects.
+pub(crate) struct Selection {
+    pub(crate) period: Period,
+    /// Whether the URL names no period.
+    pub(crate) is_default_period: bool,
+    /// Name in the URL, and the comparison.
+    pub(crate) comparison: (&'static str, Option<Comparison>),
+    pub(crate) breakdown: &'static BreakdownChoice,
+    pub(crate) distribution: &'static (&'static str, &'static str),
+    /// The parts of the trends.
+    pub(crate) step: Step,
+}
+
+impl Selection {
+    /// Reads the pairs of a query, and its faults by parameter. What is at fault has its default.
+    pub(crate) fn read(query: &[(String, String)]) -> (Self, Faults) {
+        let get = |name: &str| query.iter().find(|pair| pair.0 == name).map_or("", |pair| pair.1.trim());
+        let mut faults = Faults::default();
+        for (at, (name, _)) in query.iter().enumerate() {
+            if !PARAMETERS.contains(&name.as_str()) {
+                faults.add(name, "is not a parameter of the overview");
+            } else if query[..at].iter().any(|(earlier, _)| earlier == name) {
+                faults.add(name, "is given twice");
+            }
+        }
+        let period = read_period(get("period"), get("from"), get("to"), &mut faults);
+        let is_default_period = [get("period"), get("from"), get("to")] == ["", "", ""];
+        let default_period = || Period::named("28d", now()).unwrap_or_else(Period::all);
+        let period = period.unwrap_or_else(default_period);
+        let beside = choose(&COMPARISONS, |(name, ..)| name, "beside", get("beside"), &mut faults);
+        let selection = Self {
+            step: step_of(&period),
+            period,
+            is_default_period,
+            comparison: (beside.0, beside.2),
+            breakdown: choose(&BREAKDOWNS, |(name, ..)| name, "by", get("by"), &mut faults),
+            distribution: choose(&DISTRIBUTIONS, |(name, _)| name, "of", get("of"), &mut faults),
+        };
+        (selection, faults)
+    }
+
+    /// Selects everything in place of the period.
+    pub(crate) fn select_all(&mut self) {
+        self.period = Period::all();
+        self.step = step_of(&self.period);
+    }
+
+    /// The filter of the period.
+    pub(crate) fn filters(&self) -> EvaluationFilters {
+        let (from, to) = (self.period.days.map(|days| days.0), self.period.days.map(|days| days.1));
+        EvaluationFilters { from, to, ..EvaluationFilters::default() }
+    }
+
+    /// The summary of the period.
+    pub(crate) fn query(&self) -> SummaryQuery {
+        SummaryQuery {
+            filters: self.filters(),
+            by: self.breakdown.2.to_vec(),
+            step: Some(self.step),
+            compare: self.period.days.and(self.comparison.1),
+        }
+    }
+
+    /// The pairs that the form of the period keeps.
+    pub(crate) fn kept_by_the_form(&self) -> Pairs {
+        let pairs =
+            [("by", self.breakdown.0, BREAKDOWNS[0].0), ("of", self.distribution.0, DISTRIBUTIONS[0].0)];
+        let chosen = pairs.into_iter().filter(|(_, value, default)| value != default);
+        chosen.map(|(name, value, _)| (name.to_owned(), value.to_owned())).collect()
+    }
+}
+
+fn read_period(name: &str, from: &str, to: &str, faults: &mut Faults) -> Option<Period> {
+    match (name, from, to) {
+        ("", "", "") => None,
+        ("", from, to) => Period::of_days(from, to).map_err(|(field, text)| faults.add(field, text)).ok(),
+        (name, "", "") => {
+            let period = Period::named(name, now());
+            if period.is_none() {
+                let names = PERIODS.map(|(name, ..)| name).join(", ");
+                faults.add("period", format!("is none of {names}, all"));
+            }
+            period
+        }
+        _ => {
+            faults.add("period", "contradicts From and To: give a name or days");
+            None
+        }
+    }
+}
+
+/// The choice with the name `given`, by default the first.
+fn choose<T>(
+    choices: &'static [T],
+    name_of: impl Fn(&'static T) -> &'static str,
+    parameter: &str,
+    given: &str,
+    faults: &mut Faults,
+) -> &'static T {
+    match choices.iter().find(|choice| name_of(choice) == given) {
+        Some(choice) => choice,
+        None => {
+            if !given.is_empty() {
+                let names = choices.iter().map(name_of).collect::<Vec<_>>().join(", ");
+                faults.add(parameter, format!("is none of {names}"));
+            }
+            &choices[0]
+        }
+    }
+}
+
+pub(crate) fn step_of(period: &Period) -> Step {
+    if period.length_in_days().is_some_and(|days| days <= MAX_DAILY_POINTS) { Step::Day } else { Step::Week }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(query: &str) -> (Selection, Vec<String>) {
+        let pairs: Pairs = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+        let (selection, faults) = Selection::read(&pairs);
+        let names = faults.all().map(|(name, _)| name.to_owned()).collect();
+        (selection, names)
+    }
+
+    #[test]
+    fn every_fault_is_named() {
+        assert_eq!(
+            read("by=size&of=x&beside=never&charge=review&period=8d&by=tool").1,
+            ["charge", "by", "period", "beside", "by", "of"]
+        );
+        assert_eq!(read("period=7d&from=2026-01-01").1, ["period"]);
+        assert_eq!(read("from=2026-01-01").1, ["to"]);
+        assert_eq!(read("from=2010-01-01&to=2026-11-01").1, ["from"]);
+        assert_eq!(read("period=&from=&to=&beside=year&by=language&of=axis").1, [""; 0]);
+    }
+
+    #[test]
+    fn form_keeps_breakdown_and_distribution() {
+        let kept = read("period=7d&by=language&of=interaction_effort&beside=year").0.kept_by_the_form();
+        let kept: Vec<String> = kept.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(kept, ["by=language", "of=interaction_effort"]);
+        assert!(read("period=7d&by=tool").0.kept_by_the_form().is_empty());
+    }
+
+    #[test]
+    fn trend_of_a_long_period_has_weeks() {
+        assert_eq!(read("period=28d").0.step, Step::Day);
+        assert_eq!(read("period=quarter").0.step, Step::Week);
+        assert_eq!(read("period=all").0.step, Step::Week);
+    }
+}
