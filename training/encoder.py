@@ -275,7 +275,7 @@ def main():
     parser.add_argument("--out", type=Path)
     parser.add_argument("--parts", default="train")
     parser.add_argument("--predictions", type=Path)
-    parser.add_argument("--epochs", type=int, default=4)
+    parser.add_argument("--epochs", type=int, default=4, help="0 only writes the predictions of --start, for another second step")
     parser.add_argument("--start", type=Path, help="a model file whose weights the fit starts from, instead of the base's")
     parser.add_argument("--rate", type=float, default=1.5e-4)
     parser.add_argument("--threads", type=int, default=2)
@@ -293,7 +293,10 @@ def main():
     model = Reader(np.load(arguments.folder / "base.npz"))
     if arguments.start:
         model.start_from(arguments.start)
-    fit(model, fitted, arguments.epochs, arguments.rate, arguments.out)
+    if arguments.epochs:
+        fit(model, fitted, arguments.epochs, arguments.rate, arguments.out)
+    elif arguments.out:
+        save(model, arguments.out)
     if arguments.predictions:
         # Step 2 is fitted on parts that the encoder has not seen.
         held_out = [conversation for conversation in everything if conversation.label["part"] not in parts]
