@@ -9,10 +9,9 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use assay_testkit::memory_limit_of_manifest;
 use futures_util::future::join_all;
-use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::harness::{Api, Kind, PrivateStack, conversation, edited, set, until};
+use crate::harness::{Api, Kind, PrivateStack, Session, conversation, edited, set, until};
 
 /// The largest body (4 MiB).
 const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
@@ -180,22 +179,8 @@ async fn large_messages(stack: &PrivateStack, api: &Api) -> Result<()> {
 
 /// Opens the page of each conversation in the console, all at once.
 async fn open_pages(stack: &PrivateStack, tickets: &[String]) -> Result<()> {
-    let arguments = ["link", "--organization", stack.organization(), "--url", stack.base_url()];
-    let output = stack.registry_command("console", &arguments).await?;
-    ensure!(output.status.success(), "assay console link: {output:?}");
-    let link = String::from_utf8(output.stdout)?;
-    let browser = Api::new(stack.base_url(), None)?;
-    // As a browser does when a person opens the link.
-    let sign_in = browser.request(Method::GET, link.trim()).header("Sec-Fetch-Site", "none");
-    let signed_in = browser.reply(sign_in).await?;
-    let session = signed_in.headers.get_all("set-cookie").iter().filter_map(|cookie| cookie.to_str().ok());
-    let session = session.filter_map(|cookie| cookie.split(';').next());
-    let session = session.into_iter().find(|cookie| cookie.starts_with("assay-session="));
-    let session = session.with_context(|| format!("not signed in: {}", signed_in.status))?;
-    let page = |id: &String| {
-        let path = format!("/console/conversations/{id}");
-        browser.reply(browser.request(Method::GET, &path).header("Cookie", session))
-    };
+    let session = Session::open(stack, stack.organization()).await?;
+    let page = async |id: &String| session.get(&format!("/console/conversations/{id}")).await;
     for reply in join_all(tickets.iter().map(page)).await {
         let reply = reply?;
         ensure!(reply.status == 200, "{}: {}", reply.request_line, reply.status);

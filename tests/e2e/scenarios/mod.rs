@@ -3,6 +3,7 @@
 pub mod agents;
 pub mod assess_rules;
 pub mod bodies;
+pub mod console_isolation;
 pub mod credentials;
 pub mod deletion;
 pub mod downloads;

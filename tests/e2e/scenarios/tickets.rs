@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::harness::{Api, Cases, Stack, conversation, edited, set, unset};
@@ -27,6 +28,48 @@ pub async fn run(stack: &Stack) -> Result<()> {
         not_applicable(&api, &conversation_of_an_ai_agent("without-customer")).await,
     );
     cases.finish()
+}
+
+/// `GET /v1/tickets/{id}/transcript`: the items as they were sent, under an entity tag.
+pub async fn transcript(stack: &Stack) -> Result<()> {
+    let api = stack.api()?;
+    let agent = api.register("transcript-bot").await?;
+    let mut body = with_ai("transcript", "Thank you, that solved it!");
+    body["messages"][1]["author"] = json!({"type": "ai", "external_id": "transcript-bot"});
+    body["messages"][2]["kind"] = "comment".into();
+    let id = api.import(&body).await?;
+    let path = format!("/v1/tickets/{id}/transcript");
+    let reply = api.get(&path).await?;
+    let transcript = reply.expect(200)?;
+    ensure!(
+        transcript["ticket_id"] == id.as_str() && transcript["external_id"] == "transcript",
+        "{transcript}"
+    );
+    ensure!(transcript["agents"][0]["id"] == agent.as_str(), "{}", transcript["agents"]);
+    let (sent, kept) = (body["messages"].as_array(), transcript["messages"].as_array());
+    let (sent, kept) = (sent.context("no messages")?, kept.context("no messages")?);
+    ensure!(sent.len() == kept.len(), "{} of {} messages", kept.len(), sent.len());
+    for (sent, kept) in sent.iter().zip(kept) {
+        for name in ["external_id", "timestamp", "content"] {
+            ensure!(sent[name] == kept[name], "{name}: {kept}");
+        }
+    }
+    ensure!(kept[2]["kind"] == "comment" && kept[1]["author"]["id"] == agent.as_str(), "{transcript}");
+    let tag = reply.header("etag");
+    ensure!(!tag.is_empty(), "no entity tag");
+    let unchanged = api.reply(api.request(Method::GET, &path).header("If-None-Match", tag)).await?;
+    ensure!(
+        unchanged.status == 304 && unchanged.body.is_empty(),
+        "{}: {}",
+        unchanged.status,
+        unchanged.text()
+    );
+    api.get("/v1/tickets/0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11/transcript")
+        .await?
+        .problem(404, "ticket-not-found")?;
+    api.delete(&format!("/v1/tickets/{id}")).await?.expect_status(204)?;
+    api.get(&path).await?.problem(404, "ticket-not-found")?;
+    Ok(())
 }
 
 async fn receipt_and_ticket(api: &Api) -> Result<()> {

@@ -265,6 +265,16 @@ async fn expired_transcripts_are_removed_and_publish_events(mut app: TestApp) ->
         eventually("the removal", || async { Ok(app.ticket(id).await?.status() == 404) }).await?;
         assert_eq!(deleted_at(&app, organization, id).await?, Value::Null, "expiry is not a deletion");
     }
+    for (id, status, code) in [
+        (&young, 200, Value::Null),
+        (&old, 404, "transcript-expired".into()),
+        (&without_evaluation, 404, "ticket-not-found".into()),
+    ] {
+        let path = format!("/internal/v1/tickets/{id}/transcript");
+        let answer = app.get(&path, &claims_for(organization, Scope::TranscriptsRead)).await?;
+        assert_eq!(answer.status(), status, "{id}");
+        assert_eq!(answer.json::<Value>().await?["code"], code, "{id}");
+    }
     assert_eq!(app.ticket(&young).await?.status(), 200);
     eventually("the event", || async { Ok(!received.expired()?.is_empty()) }).await?;
     app.registry.wait_for_maintenance().await?;

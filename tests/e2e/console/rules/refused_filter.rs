@@ -35,6 +35,8 @@ async fn other_forms(visit: &mut Visit) -> Result<()> {
     let values: Vec<String> = browser.all("#filter-form [name=axis_min]", "it.value").await?;
     ensure!(values == ["9,5"], "{values:?}");
     ensure!(browser.has("#axis_min-fault").await?, "nothing is said beside the field");
+    let page_errors = browser.page_errors().await?;
+    ensure!(page_errors.iter().all(|text| text.contains("status of 400")), "{page_errors:?}");
     Ok(())
 }
 

@@ -1,0 +1,72 @@
+//! Isolation of organizations in the console: a session of one opens no page of another.
+
+use anyhow::{Context, Result, ensure};
+use serde_json::json;
+
+use crate::harness::{Cases, Session, Stack, conversation, edited, set, until};
+
+/// Marker in the subjects, names and ids of the first organization.
+const MARK: &str = "only-in-the-first-console";
+
+pub async fn run(stack: &Stack) -> Result<()> {
+    let api = stack.api_of("console-first").await?;
+    stack.api_of("console-second").await?;
+    api.register(MARK).await?;
+    let ticket = api.import(&edited(conversation(MARK), &[set("/subject", MARK)])).await?;
+    api.evaluation(&ticket).await?;
+    until("the evaluation is listed", async || {
+        Ok((api.get("/v1/evaluations").await?.expect(200)?["total"]["count"] == 1).then_some(()))
+    })
+    .await?;
+    let export = api.export(&json!({"kind": "axis"})).await?;
+    let export = export["id"].as_str().context("no id")?;
+    let webhook = json!({"url": format!("https://hooks.invalid/{MARK}"), "events": ["export.failed"]});
+    let webhook = api.post("/v1/webhooks", &webhook).await?.expect(201)?;
+    let webhook = webhook["id"].as_str().context("no id")?.to_owned();
+    let delivery = api.post(&format!("/v1/webhooks/{webhook}/test"), &json!({})).await?.expect(202)?;
+    let delivery = delivery["id"].as_str().context("no id")?.to_owned();
+
+    let owner = Session::open(stack, &stack.other("console-first")).await?;
+    let stranger = Session::open(stack, &stack.other("console-second")).await?;
+    let mut cases = Cases::default();
+    for (page, status) in [
+        (format!("/console/conversations/{ticket}"), 200),
+        (format!("/console/conversations/{ticket}/messages/1"), 200),
+        (format!("/console/conversations/{ticket}/evaluation.json"), 200),
+        (format!("/console/exports/{export}/download"), 303),
+        (format!("/console/webhooks/{webhook}"), 200),
+        (format!("/console/webhooks/{webhook}/deliveries/{delivery}"), 200),
+    ] {
+        cases.check(page.clone(), is_only_for(&owner, &stranger, &page, status).await);
+    }
+    for page in ["", "/conversations", "/exports", "/webhooks", "/agents", "/keys", "/imports"] {
+        cases.check(format!("list {page}"), shows_nothing(&stranger, &format!("/console{page}")).await);
+    }
+    let webhook_page = format!("/console/webhooks/{webhook}");
+    for form in [webhook_page.clone(), format!("{webhook_page}/deliveries/{delivery}/replay")] {
+        cases.check(format!("form {form}"), has_no_effect(&stranger, &form).await);
+    }
+    let kept = api.get(&format!("/v1/webhooks/{webhook}")).await?.expect(200)?;
+    ensure!(kept["url"].as_str().is_some_and(|url| url.ends_with(MARK)), "{kept}");
+    cases.finish()
+}
+
+async fn is_only_for(owner: &Session, stranger: &Session, page: &str, status: u16) -> Result<()> {
+    owner.get(page).await?.expect_status(status)?;
+    let refused = stranger.get(page).await?;
+    refused.expect_status(404)?;
+    ensure!(!refused.text().contains(MARK), "{}", refused.text());
+    Ok(())
+}
+
+async fn shows_nothing(stranger: &Session, page: &str) -> Result<()> {
+    let shown = stranger.get(page).await?;
+    shown.expect_status(200)?;
+    ensure!(!String::from_utf8(shown.body)?.contains(MARK), "it has a text of another organization");
+    Ok(())
+}
+
+/// A form with a valid token of the stranger's own session.
+async fn has_no_effect(stranger: &Session, form: &str) -> Result<()> {
+    stranger.send("/console/keys", form).await?.expect_status(404)
+}
