@@ -12,8 +12,11 @@ use crate::ids::TicketId;
 use crate::page::{DEFAULT_LIMIT, MAX_LIMIT, PageInfo};
 use crate::validation::FieldError;
 
-/// Maximum number of a count that reads rows; a count from the columns of days has no maximum.
-pub const MAX_COUNTED: u64 = 10_000;
+/// Maximum number of a count that reads rows: some ten milliseconds. A count from the columns of days has no maximum.
+pub const MAX_COUNTED: u64 = 2_000;
+
+/// Maximum position of a ticket in a list.
+pub const MAX_POSITION: u64 = 10_000;
 
 named_enum!(
     /// Key of a list's order; ties are ordered by the conversation's date and the ticket's id.
@@ -175,7 +178,7 @@ pub struct Total {
     /// The number; a lower bound unless `exact`.
     #[schema(example = 214)]
     pub count: u64,
-    /// Whether `count` is the exact number. `false`: counting stopped at 10,000, and there are more rows.
+    /// Whether `count` is the exact number. `false`: counting stopped at 2,000, and there are more rows.
     pub exact: bool,
 }
 

@@ -20,7 +20,7 @@ pub use self::count::CountQuery;
 pub use self::filters::{EvaluationFilters, ResultStatus, ScoreFilter};
 pub use self::item::{EvaluationItem, ItemAgent, ItemEvaluation, ItemScores, ItemTicket};
 pub use self::list::{
-    EvaluationPage, ListQuery, MAX_COUNTED, Neighbours, NeighboursQuery, Sort, SortKey, Total,
+    EvaluationPage, ListQuery, MAX_COUNTED, MAX_POSITION, Neighbours, NeighboursQuery, Sort, SortKey, Total,
 };
 pub use self::or_none::OrNone;
 pub use self::query::{MAX_VALUES, QueryReader, words_of};

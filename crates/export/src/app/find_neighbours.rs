@@ -1,6 +1,6 @@
 //! The position of a ticket in a list: `GET /v1/tickets/{id}/neighbours`.
 
-use assay_contracts::evaluations::{MAX_COUNTED, Neighbours, NeighboursQuery, Total};
+use assay_contracts::evaluations::{MAX_POSITION, Neighbours, NeighboursQuery, Total};
 use assay_contracts::ids::TicketId;
 
 use super::list_evaluations::{ListEvaluationsError, ReadContext, count_list, list, position};
@@ -38,13 +38,13 @@ pub(crate) async fn find_neighbours(
     let (next, previous, before) = tokio::try_join!(
         nearest(&context, forwards, total),
         nearest(&context, backwards.clone(), total),
-        async { Ok::<_, ListEvaluationsError>(context.store.count(backwards, MAX_COUNTED).await?) },
+        async { Ok::<_, ListEvaluationsError>(context.store.count(backwards, MAX_POSITION).await?) },
     )?;
     Ok(Neighbours {
         previous,
         next,
         included,
-        position: (included && before < MAX_COUNTED).then_some(before + 1),
+        position: (included && before < MAX_POSITION).then_some(before + 1),
         total,
     })
 }

@@ -21,7 +21,7 @@ use crate::app::{Forward, forward};
 ///
 /// One row a ticket, with the evaluation that is shown of it; newest conversations first unless `sort` says otherwise. Repeated
 /// parameters mean "or", different ones "and"; all faults of a query are answered at once. A cursor holds while evaluations arrive
-/// and are deleted: no row is skipped or repeated. `total` is exact, but stops at 10,000 for filters by `subject`, `search` and
+/// and are deleted: no row is skipped or repeated. `total` is exact, but stops at 2,000 for filters by `subject`, `search` and
 /// `external_id`, and while days with many evaluations change.
 #[utoipa::path(
     get,

@@ -26,8 +26,10 @@ use crate::report::{Goal, Report, Row};
 const DATABASE: &str = "console";
 /// Conversations that are really evaluated; the stored evaluations are variations of theirs.
 const SAMPLES: u64 = 200;
-/// Rate of imports while lists and pages are read.
-const IMPORTS_PER_SECOND: f64 = 300.0;
+/// Rates of imports while lists and pages are read: one at which two processors evaluate everything at once, and one that
+/// leaves a growing backlog, for which there is no goal.
+const EVALUATED_RATE: f64 = 15.0;
+const BACKLOG_RATE: f64 = 300.0;
 const IMPORT_CONNECTIONS: usize = 16;
 /// Requests of each address.
 const REPEATS: usize = 10;
@@ -62,10 +64,15 @@ pub async fn measure(
     let agent = conversations.agents.iter().next().context("no agent takes part in the conversations")?;
     let longest = pages::import_longest(&cluster, agent).await?;
     let pages = Pages::sign_in(&cluster).await?;
-    for (load, beside) in [("alone", false), ("beside imports", true)] {
-        let reading = read(&cluster, &pages, longest, pace, load);
-        let rows = if beside { while_importing(&imports, reading).await? } else { reading.await? };
+    for rate in [None, Some(EVALUATED_RATE), Some(BACKLOG_RATE)] {
+        let load = rate.map_or("alone".to_owned(), |rate| format!("beside {rate} imports/s"));
+        let reading = read(&cluster, &pages, longest, pace, &load);
+        let rows = match rate {
+            Some(rate) => while_importing(&imports, rate, reading).await?,
+            None => reading.await?,
+        };
         for (latencies, what, goal) in rows {
+            let goal = if rate == Some(BACKLOG_RATE) { Goal::None } else { goal };
             latencies.note(report, &what);
             report.add(Row::without_baseline(
                 "console",
@@ -113,10 +120,14 @@ async fn read(
 }
 
 /// Runs `reading` while imports arrive.
-async fn while_importing<T>(imports: &Arc<Load>, reading: impl Future<Output = Result<T>>) -> Result<T> {
+async fn while_importing<T>(
+    imports: &Arc<Load>,
+    rate: f64,
+    reading: impl Future<Output = Result<T>>,
+) -> Result<T> {
     let importing = async {
         loop {
-            imports.open_loop(IMPORTS_PER_SECOND, Duration::from_secs(5)).await?.only(202)?;
+            imports.open_loop(rate, Duration::from_secs(5)).await?.only(202)?;
         }
     };
     tokio::select! {
