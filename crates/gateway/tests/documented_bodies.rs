@@ -56,7 +56,7 @@ fn value_of(schemas: &Value, schema: &Value, full: bool) -> Value {
 fn filter_value(name: &str, schema: &Value) -> Option<Value> {
     let is_list = schema["type"].as_str().or_else(|| schema["type"][0].as_str()) == Some("array");
     match name {
-        "agent" | "ai_tool" if is_list => Some(json!(["none"])),
+        "agent" if is_list => Some(json!(["none"])),
         "language" if is_list => Some(json!(["en"])),
         "status" if is_list => Some(json!(["scored"])),
         _ => None,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::or_none::OrNone;
+use super::or_none::{AiToolOrNone, OrNone};
 use super::query::QueryReader;
 use crate::conversation::AiTool;
 use crate::evaluation::{
@@ -76,7 +76,7 @@ pub struct EvaluationFilters {
     pub source: Vec<String>,
     /// Label of an AI tool that took part, or `none` for conversations without a label.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(value_type = Vec<String>, nullable = false)]
+    #[schema(value_type = Vec<AiToolOrNone>, inline, nullable = false)]
     pub ai_tool: Vec<OrNone<AiTool>>,
     /// Service id of a registered AI agent that took part, or `none` for conversations without one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -1,7 +1,8 @@
 //! The list of evaluations: its order, its pages, and the position of one ticket in it.
 
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::openapi::{ObjectBuilder, RefOr, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
 
 use super::filters::EvaluationFilters;
 use super::item::EvaluationItem;
@@ -82,6 +83,16 @@ impl std::fmt::Display for Sort {
         write!(formatter, "{}{}", if self.descending { "-" } else { "" }, self.key.as_str())
     }
 }
+
+impl PartialSchema for Sort {
+    fn schema() -> RefOr<Schema> {
+        let both = |key: &SortKey| [false, true].map(|descending| Self { key: *key, descending }.to_string());
+        let orders = SortKey::ALL.iter().flat_map(both);
+        ObjectBuilder::new().schema_type(Type::String).enum_values(Some(orders)).into()
+    }
+}
+
+impl ToSchema for Sort {}
 
 /// The query of `GET /v1/evaluations`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,6 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use utoipa::openapi::{ObjectBuilder, RefOr, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
 
 use crate::conversation::AiTool;
 use crate::evaluation::Named;
@@ -71,3 +73,15 @@ where
         String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
+
+/// The schema of `OrNone<AiTool>`: a derived schema cannot refer to one instance of a generic type.
+pub(super) struct AiToolOrNone;
+
+impl PartialSchema for AiToolOrNone {
+    fn schema() -> RefOr<Schema> {
+        let names = AiTool::ALL.iter().map(|tool| tool.as_str()).chain(["none"]);
+        ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names)).into()
+    }
+}
+
+impl ToSchema for AiToolOrNone {}

@@ -3,7 +3,9 @@
 use actix_web::web::{Data, Path};
 use actix_web::{HttpRequest, HttpResponse};
 use assay_clients::count_pending;
-use assay_contracts::evaluations::{EvaluationPage, Neighbours, Summary, SummaryQuery};
+use assay_contracts::evaluations::{
+    Comparison, Dimension, EvaluationPage, Neighbours, Sort, Step, Summary, SummaryQuery,
+};
 use assay_contracts::ids::TicketId;
 use assay_contracts::json::JsonFault;
 use assay_contracts::problem::ProblemCode;
@@ -14,7 +16,7 @@ use reqwest::header::HeaderMap;
 use super::authentication::Authenticated;
 use super::context::{Gateway, copy_headers, path_id};
 use super::filter_parameters::FilterParameters;
-use super::responses::{BadRequest, CommonProblems, NotFound};
+use super::responses::{BadRequest, CommonProblems, IfNoneMatchHeader, NotFound};
 use crate::app::{Forward, forward};
 
 /// List evaluations
@@ -22,7 +24,7 @@ use crate::app::{Forward, forward};
 /// One row a ticket, with the evaluation that is shown of it; newest conversations first unless `sort` says otherwise. Repeated
 /// parameters mean "or", different ones "and"; all faults of a query are answered at once. A cursor holds while evaluations arrive
 /// and are deleted: no row is skipped or repeated. `total` is exact, but stops at 2,000 for filters by `subject`, `search` and
-/// `external_id`, and while days with many evaluations change.
+/// `external_id`, and while days with many evaluations change. Needs the scope `evaluations:read`.
 #[utoipa::path(
     get,
     path = "/v1/evaluations",
@@ -30,9 +32,10 @@ use crate::app::{Forward, forward};
     tag = "Evaluations",
     params(
         FilterParameters,
-        ("sort" = Option<String>, Query, description = "Order: `started_at`, `axis`, `resolution_accuracy`, `interaction_effort`, `handoff_smoothness`, `confidence` or `charge`, with a `-` in front from the highest; `-started_at` when left out. Rows without a value come last"),
+        ("sort" = inline(Option<Sort>), Query, description = "Order, with a `-` in front from the highest; `-started_at` when left out. Rows without a value come last"),
         ("cursor" = Option<String>, Query, min_length = 1, description = "Opaque cursor of a previous page of the same filters and order"),
         ("limit" = Option<u32>, Query, minimum = 1, maximum = 100, description = "Items at most; 20 when left out"),
+        IfNoneMatchHeader,
     ),
     responses(
         (status = 200, description = "A page of evaluations", body = EvaluationPage, headers(("ETag" = String, description = "For `If-None-Match`"))),
@@ -55,7 +58,7 @@ pub(crate) async fn list_evaluations(
 /// Summarize evaluations
 ///
 /// Counts, means and distributions of the evaluations that the filters select, by day or week, and by one or two dimensions: the
-/// numbers are those of the list with the same filters. Days are those of UTC.
+/// numbers are those of the list with the same filters. Days are those of UTC. Needs the scope `evaluations:read`.
 #[utoipa::path(
     get,
     path = "/v1/evaluations/summary",
@@ -63,9 +66,10 @@ pub(crate) async fn list_evaluations(
     tag = "Evaluations",
     params(
         FilterParameters,
-        ("by" = Option<Vec<String>>, Query, description = "Dimension of a breakdown, at most two, the outer one first: `ai_tool`, `agent`, `involvement`, `language`, `source`, `resolution`, `resolved_by`, `basis`, `charge`, `charge_reason`, `handoff`, `band`, `flag`, `scorer` or `status`"),
-        ("step" = Option<String>, Query, description = "Parts of a series: `day` or `week`; whole weeks together where a period with an open end would have more than 800"),
-        ("compare" = Option<String>, Query, description = "Period to compare with: `previous`, of the same length, or the same dates a `year` before; needs `from` and `to`"),
+        ("by" = Option<Vec<Dimension>>, Query, description = "Dimension of a breakdown, at most two, the outer one first"),
+        ("step" = inline(Option<Step>), Query, description = "Parts of a series: `day` or `week`; whole weeks together where a period with an open end would have more than 800"),
+        ("compare" = inline(Option<Comparison>), Query, description = "Period to compare with: `previous`, of the same length, or the same dates a `year` before; needs `from` and `to`"),
+        IfNoneMatchHeader,
     ),
     responses(
         (status = 200, description = "The summary", body = Summary, headers(("ETag" = String, description = "For `If-None-Match`"))),
@@ -114,7 +118,7 @@ pub(crate) async fn summarize_evaluations(
 
 /// Get a ticket's neighbours in a list
 ///
-/// The tickets before and after it in the list of the same filters and order.
+/// The tickets before and after it in the list of the same filters and order. Needs the scope `evaluations:read`.
 #[utoipa::path(
     get,
     path = "/v1/tickets/{id}/neighbours",
@@ -123,7 +127,8 @@ pub(crate) async fn summarize_evaluations(
     params(
         ("id" = String, Path, description = "Ticket id, as in the import's receipt"),
         FilterParameters,
-        ("sort" = Option<String>, Query, description = "Order, as in the list of evaluations"),
+        ("sort" = inline(Option<Sort>), Query, description = "Order, as in the list of evaluations"),
+        IfNoneMatchHeader,
     ),
     responses(
         (status = 200, description = "The neighbours", body = Neighbours, headers(("ETag" = String, description = "For `If-None-Match`"))),

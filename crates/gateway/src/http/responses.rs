@@ -1,4 +1,4 @@
-//! Parts of the operations' descriptions in the OpenAPI document: problem responses and a header.
+//! Parts of the operations' descriptions in the OpenAPI document: problem responses, and headers of requests.
 
 use std::collections::BTreeMap;
 
@@ -82,4 +82,14 @@ pub(crate) struct IdempotencyHeader {
         required = false
     )]
     idempotency_key: Option<String>,
+}
+
+/// The header `If-None-Match` of the operations that answer with an `ETag`.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+#[allow(dead_code, reason = "documentation only")]
+pub(crate) struct IfNoneMatchHeader {
+    /// The `ETag` of an earlier response, or several: the answer is 304, without a body, while one of them still holds.
+    #[param(rename = "If-None-Match", nullable = false, example = "\"6c1f4d0b9a2e47538d61f0c7b5a9e234\"")]
+    if_none_match: Option<String>,
 }

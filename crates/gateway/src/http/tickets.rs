@@ -16,7 +16,7 @@ use reqwest::header::HeaderMap;
 
 use super::authentication::Authenticated;
 use super::context::{Gateway, copy_headers, path_id, ticket_not_found};
-use super::responses::{CommonProblems, NotFound, PublicProblems};
+use super::responses::{CommonProblems, IfNoneMatchHeader, NotFound, PublicProblems};
 use crate::app::{Forward, forward};
 
 /// Get a ticket
@@ -128,13 +128,14 @@ pub(crate) async fn get_evaluation(
 
 /// Get a ticket's transcript
 ///
-/// The conversation as it was imported. `transcript-expired` once it was removed at the end of its retention period.
+/// The conversation as it was imported. `transcript-expired` once it was removed at the end of its retention period. Needs the
+/// scope `transcripts:read`.
 #[utoipa::path(
     get,
     path = "/v1/tickets/{id}/transcript",
     operation_id = "getTranscript",
     tag = "Tickets",
-    params(("id" = String, Path, description = "Ticket id, as in the import's receipt")),
+    params(("id" = String, Path, description = "Ticket id, as in the import's receipt"), IfNoneMatchHeader),
     responses(
         (status = 200, description = "The transcript", body = TranscriptDocument, headers(("ETag" = String, description = "For `If-None-Match`"))),
         (status = 304, description = "Unchanged since the response with the `ETag` of `If-None-Match`"),

@@ -1,4 +1,5 @@
-//! Axe-core finds nothing serious or critical on any page, in both themes, at 360 and 1440 pixels.
+//! Axe-core finds nothing serious or critical on any page, in both themes, at 360 and 1440 pixels; nor on the sign-in page, nor
+//! in what the list opens.
 
 use anyhow::{Result, ensure};
 use serde::Deserialize;
@@ -39,14 +40,29 @@ struct Found {
     passes: usize,
 }
 
+/// What the list shows only after a click: its name, its button, and the open element.
+const OPENED: [(&str, &str, &str); 3] = [
+    ("filter panel", "#filters-button", "#filters[open]"),
+    ("menu of columns", "#columns-button", "#columns.menu[open]"),
+    ("help", "#help-link", "dialog#help[open]"),
+];
+
 pub async fn run(visit: &mut Visit) -> Result<()> {
     let hash: String = Sha256::digest(AXE).iter().map(|byte| format!("{byte:02x}")).collect();
     ensure!(hash == AXE_SHA256, "axe-core is not the pinned one: {hash}");
     expect_violations_are_found(visit).await?;
+    let mut violations = on_all_pages(visit).await?;
+    violations.extend(on_the_sign_in_page(visit).await?);
+    violations.extend(on_opened_parts(visit).await?);
+    ensure!(violations.is_empty(), "{} violations:\n{}", violations.len(), violations.join("\n"));
+    Ok(())
+}
+
+/// Violations on every page, with its details open but for menus.
+async fn on_all_pages(visit: &mut Visit) -> Result<Vec<String>> {
     let mut violations = Vec::new();
     for page in pages(visit).await? {
-        visit.browser.open(&page.address).await?;
-        visit.browser.evaluate::<serde_json::Value>(&format!("{AXE};null")).await?;
+        open_with_axe(visit, &page.address).await?;
         visit
             .browser
             .evaluate::<serde_json::Value>(
@@ -55,24 +71,55 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
             .await?;
         for (width, dark, options) in VIEWERS {
             visit.browser.emulate(&Viewer { width, dark, ..Viewer::default() }).await?;
-            let found: Found = visit.browser.evaluate(&format!("({RUN})({options})")).await?;
-            ensure!(
-                found.passes > 5 || (options == COLOURS && found.passes > 0),
-                "{}: only {} rules of axe passed",
-                page.name,
-                found.passes
-            );
-            let bad = found.violations.into_iter().filter(is_bad);
-            violations.extend(bad.map(|it| {
-                format!("{} at {width} px, dark {dark}: {}\n{}", page.name, it.id, it.places.join("\n"))
-            }));
+            let place = format!("{} at {width} px, dark {dark}", page.name);
+            violations.extend(check(visit, &place, options).await?);
         }
     }
     // The browser reports every response with a 4xx status as an error.
     let page_errors = visit.browser.page_errors().await?;
     ensure!(page_errors.iter().all(|text| text.contains("status of 4")), "{page_errors:?}");
-    ensure!(violations.is_empty(), "{} violations:\n{}", violations.len(), violations.join("\n"));
+    Ok(violations)
+}
+
+async fn on_the_sign_in_page(visit: &mut Visit) -> Result<Vec<String>> {
+    visit.browser.reset(&Viewer::default()).await?;
+    open_with_axe(visit, "/console/sign-in").await?;
+    ensure!(visit.browser.has("#sign-in #key").await?, "not the page to sign in");
+    check(visit, "sign-in", ALL).await
+}
+
+/// Violations on the list with its panel, its menu or the help open.
+async fn on_opened_parts(visit: &mut Visit) -> Result<Vec<String>> {
+    visit.reset(&Viewer::default()).await?;
+    let mut violations = Vec::new();
+    for (name, button, opened) in OPENED {
+        open_with_axe(visit, "/console/conversations?charge=disputed").await?;
+        visit.browser.click(button).await?;
+        visit.browser.wait_for(&format!("document.querySelector('{opened}') !== null")).await?;
+        violations.extend(check(visit, &format!("open {name}"), ALL).await?);
+    }
+    let menus: Vec<String> = visit.browser.all("details.menu", "it.id").await?;
+    ensure!(menus == ["columns"], "the list has menus that are not checked: {menus:?}");
+    Ok(violations)
+}
+
+/// Opens a page, and loads axe into it.
+async fn open_with_axe(visit: &mut Visit, address: &str) -> Result<()> {
+    visit.browser.open(address).await?;
+    visit.browser.evaluate::<serde_json::Value>(&format!("{AXE};null")).await?;
     Ok(())
+}
+
+/// The serious violations on the page as it is now, with the name of the place.
+async fn check(visit: &mut Visit, place: &str, options: &str) -> Result<Vec<String>> {
+    let found: Found = visit.browser.evaluate(&format!("({RUN})({options})")).await?;
+    ensure!(
+        found.passes > 5 || (options == COLOURS && found.passes > 0),
+        "{place}: only {} rules of axe passed",
+        found.passes
+    );
+    let bad = found.violations.into_iter().filter(is_bad);
+    Ok(bad.map(|it| format!("{place}: {}\n{}", it.id, it.places.join("\n"))).collect())
 }
 
 fn is_bad(violation: &Violation) -> bool {
@@ -81,9 +128,8 @@ fn is_bad(violation: &Violation) -> bool {
 
 /// axe finds an input without a label and a link without a text.
 async fn expect_violations_are_found(visit: &mut Visit) -> Result<()> {
+    open_with_axe(visit, "/console/help").await?;
     let browser = &mut visit.browser;
-    browser.open("/console/help").await?;
-    browser.evaluate::<serde_json::Value>(&format!("{AXE};null")).await?;
     browser
         .evaluate::<serde_json::Value>(
             "document.querySelector('main').append(document.createElement('input')); document.querySelector('#help-link').textContent = ''",

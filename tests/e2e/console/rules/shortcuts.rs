@@ -10,6 +10,19 @@ const ROW: &str = "[...document.querySelectorAll('#rows tbody tr')].findIndex((r
 /// Id of the quote with the focus.
 const QUOTE: &str = "document.activeElement.matches('.transcript .ref') ? document.activeElement.id : ''";
 
+/// The characters of all shortcuts.
+const TYPED: &str = "jk/?eE";
+/// A page, one of its fields, and whether the field holds any text. A key may change the value of one that does not.
+const FIELDS: [(&str, &str, bool); 7] = [
+    ("/console/conversations", "#search", true),
+    ("/console/conversations", "#filter-form [name=subject]", true),
+    ("/console/conversations", "#filter-form [type=checkbox][name=charge][value=disputed]", false),
+    ("/console", "select#beside", false),
+    ("/console", "#from[type=date]", false),
+    ("/console/keys", "#name", true),
+    ("/console/webhooks", "#url", true),
+];
+
 pub async fn run(visit: &mut Visit) -> Result<()> {
     in_the_list(visit).await.context("in the list")?;
     in_a_conversation(visit).await.context("in a conversation")?;
@@ -84,41 +97,78 @@ async fn with_quotes(visit: &mut Visit) -> Result<String> {
 }
 
 async fn help(visit: &mut Visit) -> Result<()> {
-    let browser = &mut visit.browser;
-    browser.open("/console/conversations").await?;
-    browser.press("?").await?;
-    browser.wait_for("document.querySelector('dialog#help')?.open === true").await?;
-    let text = browser.text("dialog#help").await?;
+    visit.browser.open("/console/conversations").await?;
+    open_help(visit).await?;
+    let text = visit.browser.text("dialog#help").await?;
     for key in ["j", "k", "e", "Enter", "/", "?"] {
         ensure!(text.split_whitespace().any(|word| word == key), "the help does not name {key}: {text}");
     }
-    browser.press("Escape").await?;
-    browser.wait_for("document.querySelector('dialog#help').open === false").await
+    close_help(visit).await
 }
 
-/// Typed characters stay text, in every kind of field.
+async fn open_help(visit: &mut Visit) -> Result<()> {
+    visit.browser.press("?").await?;
+    visit.browser.wait_for("document.querySelector('dialog#help')?.open === true").await
+}
+
+async fn close_help(visit: &mut Visit) -> Result<()> {
+    visit.browser.press("Escape").await?;
+    visit.browser.wait_for("document.querySelector('dialog#help').open === false").await
+}
+
+/// No key fires in a field of any kind.
 async fn while_typing(visit: &mut Visit) -> Result<()> {
-    const TYPED: &str = "jk/?eE";
-    for (page, field) in [
-        ("/console/conversations", "#search"),
-        ("/console/conversations", "#filter-form [name=subject]"),
-        ("/console/keys", "#name"),
-        ("/console/webhooks", "#url"),
-    ] {
-        let browser = &mut visit.browser;
-        browser.open(page).await?;
-        if field.starts_with("#filter") {
-            browser.click("#filters-button").await?;
-        }
+    for (page, field, holds_text) in FIELDS {
+        type_into(visit, page, field, holds_text).await.with_context(|| format!("{page} {field}"))?;
+    }
+    sign_in_field(visit).await.context("sign-in")
+}
+
+/// Types into a field. The help was open before, so that it would open again at once: a key cannot fire unnoticed.
+async fn type_into(visit: &mut Visit, page: &str, field: &str, holds_text: bool) -> Result<()> {
+    visit.browser.open(page).await?;
+    open_help(visit).await?;
+    close_help(visit).await?;
+    let browser = &mut visit.browser;
+    if field.starts_with("#filter-form") {
+        browser.click("#filters-button").await?;
+    }
+    if holds_text {
         browser.click(field).await?;
         browser.type_text(TYPED).await?;
-        let value: Vec<String> =
-            browser.all(field, "it === document.activeElement ? it.value : 'no focus'").await?;
-        ensure!(value == [TYPED], "{page} {field}: {value:?}");
-        ensure!(
-            !browser.has("dialog[open]").await? && browser.address().await? == page,
-            "{page} {field}: a key fired"
-        );
+        let value: Vec<String> = browser.all(field, "it.value").await?;
+        ensure!(value == [TYPED], "{value:?}");
+    } else {
+        // A click would change the value, or open a list.
+        let selector = serde_json::to_string(field)?;
+        let focus = format!("document.querySelector({selector}).focus()");
+        browser.evaluate::<serde_json::Value>(&focus).await?;
+        browser.type_text(TYPED).await?;
     }
+    expect_no_key_fired(visit, page, field).await
+}
+
+/// The field of a key: a sign-in address that is not valid shows it, also to a person who is signed in.
+async fn sign_in_field(visit: &mut Visit) -> Result<()> {
+    const PAGE: &str = "/console/sign-in?token=none";
+    let browser = &mut visit.browser;
+    browser.open(PAGE).await?;
+    browser.click("#key").await?;
+    browser.type_text(TYPED).await?;
+    let value: Vec<String> = browser.all("#key", "it.value").await?;
+    ensure!(value == [TYPED], "{value:?}");
+    expect_no_key_fired(visit, PAGE, "#key").await?;
+    let page_errors = visit.browser.page_errors().await?;
+    ensure!(page_errors.iter().all(|text| text.contains("status of 403")), "{page_errors:?}");
+    Ok(())
+}
+
+async fn expect_no_key_fired(visit: &mut Visit, page: &str, field: &str) -> Result<()> {
+    let browser = &mut visit.browser;
+    let has_focus: Vec<bool> = browser.all(field, "it === document.activeElement").await?;
+    ensure!(has_focus == [true], "the focus has left the field");
+    ensure!(!browser.has("dialog[open]").await?, "the help is open");
+    let address = browser.address().await?;
+    ensure!(address == page, "a key led to {address}");
     Ok(())
 }
