@@ -17,7 +17,7 @@ PYTHON = $(TRAINING)/venv/bin/python
 # nextest runs each test in its own process; falls back to `cargo test` where it is not installed.
 TEST_RUNNER = $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo "$(CARGO) nextest run" || echo "$(CARGO) test")
 
-.PHONY: changelog help run test test-read-model test-tls test-first-start test-api test-s3 test-deployment screenshots fairness flood lint chaos bench bench-scoring stack stack-down stack-key docs reader corpus-check benchmark \
+.PHONY: changelog help run test test-read-model test-tls test-first-start test-api test-s3 test-deployment screenshots fairness flood lint chaos bench bench-scoring stack stack-down stack-key docs reader second-step corpus-check benchmark \
   compose-up compose-down compose-key compose-test judge-test
 
 help:
@@ -39,6 +39,7 @@ help:
 	@echo "make compose-test    bring docker-compose.yml up and check what it promises; without Docker, as root on Debian"
 	@echo "make judge-test      the judge against a real, very small model on this machine: a download of 100 MB, some minutes"
 	@echo "make reader      fit the scorer's reader again on corpus/: downloads torch and scikit-learn, takes about an hour on two cores, prints how well it agrees with the raters"
+	@echo "make second-step fit only the last step of the reader again, from the acts to scores and verdicts: ten minutes"
 	@echo "make corpus-check    formats, figures and guards against templates of corpus/"
 	@echo "make benchmark   how well the scorer agrees with the raters of corpus/, on what it was not fitted on"
 	@echo "make changelog VERSION=0.1.0   make CHANGELOG.md of the files in changes/"
@@ -165,6 +166,14 @@ reader: corpus-check $(TRAINING)/venv/installed
 	$(PYTHON) training/encoder.py $(TRAINING) --out $(TRAINING)/encoder.npz --predictions $(TRAINING)/predictions.npz \
 		$(if $(START),--start $(START) --epochs 3 --rate 1e-4)
 	$(PYTHON) training/outcome.py $(TRAINING) --out $(READER)
+
+# Only the second step, on the encoder of the committed model: after a change of `dev`, of features.py or of outcome.py.
+second-step: corpus-check $(TRAINING)/venv/installed
+	mkdir -p $(TRAINING)
+	$(PYTHON) training/prepare.py $(TRAINING) $(if $(PUBLIC),--public $(PUBLIC))
+	$(CARGO) run --release -p assay-scoring --example reader_inputs -- $(READER) < $(TRAINING)/bodies.jsonl > $(TRAINING)/inputs.jsonl
+	$(PYTHON) training/encoder.py $(TRAINING) --start $(READER) --epochs 0 --predictions $(TRAINING)/predictions.npz
+	$(PYTHON) training/outcome.py $(TRAINING) --model $(READER) --out $(READER)
 
 $(TRAINING)/venv/installed: training/requirements.txt
 	python3 -m venv $(TRAINING)/venv

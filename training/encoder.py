@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from corpus import ACTS, CHARGES, CUSTOMER_ACTS, SOLVERS, STATUSES
+from base import MARKERS
 from encoder_file import read_model
 from torch import nn
 from torch.nn import functional as F
@@ -57,7 +58,7 @@ class Reader(nn.Module):
     def __init__(self, base):
         super().__init__()
         hidden = base["embedding.word"].shape[1]
-        layers = 1 + max(int(name.split(".")[1]) for name in base.files if name.startswith("layer."))
+        layers = 1 + max(int(name.split(".")[1]) for name in base if name.startswith("layer."))
         # Word embeddings are frozen: too few conversations to train them.
         self.word = nn.Embedding.from_pretrained(torch.tensor(base["embedding.word"]), freeze=True)
         self.marker = nn.Embedding.from_pretrained(torch.tensor(base["embedding.marker"]), freeze=False)
@@ -71,23 +72,16 @@ class Reader(nn.Module):
             for name, parameter in self.encoder_parameters():
                 parameter.copy_(torch.tensor(base[name]))
 
-    def start_from(self, path):
-        """Takes the weights of a model file, but for the word embeddings, which are those of the base in every fit."""
-        tensors = read_model(path)[1]
-
-        def values(name, rows=slice(None)):
-            array = tensors[name][rows].astype(np.float32)
-            scale = tensors.get(f"{name.removesuffix('.weight')}.scale")
-            return torch.tensor(array if scale is None else array * scale[rows, None])
-
+    def start_from(self, weights):
+        """Takes weights of a model file, but for the word embeddings: a fit has those of the base."""
         with torch.no_grad():
             for name, parameter in self.encoder_parameters():
-                parameter.copy_(values(name))
-            self.marker.weight.copy_(values("embedding.word", slice(self.word.num_embeddings, None)))
-            self.position.weight.copy_(values("embedding.position"))
+                parameter.copy_(torch.tensor(weights[name]))
+            self.marker.weight.copy_(torch.tensor(weights["embedding.marker"]))
             for name, head in self.heads():
-                head.weight.copy_(values(f"{name}.weight").T)
-                head.bias.copy_(values(f"{name}.bias"))
+                head.weight.copy_(torch.tensor(weights[f"{name}.weight"]).T)
+                head.bias.copy_(torch.tensor(weights[f"{name}.bias"]))
+            self.position.weight.copy_(torch.tensor(weights["embedding.position"]))
 
     def heads(self):
         """The heads by their names in the model file, where their weights have a row for each input."""
@@ -119,6 +113,18 @@ class Reader(nn.Module):
         messages = torch.cat([marker, mean], 2)
         views = [(messages * keep[..., None]).sum(1) / keep.sum(1, keepdim=True).clamp(min=1) for keep in batch["views"]]
         return self.acts(messages), self.impression(F.dropout(F.relu(self.inner(torch.cat(views, 1))), DROPOUT, self.training))
+
+
+def weights_of(path):
+    """The weights of a model file as floating-point numbers, by the names of the base."""
+    tensors = read_model(path)[1]
+    weights = {}
+    for name, array in tensors.items():
+        scale = tensors.get(f"{name.removesuffix('.weight')}.scale")
+        array = array.astype(np.float32)
+        weights[name] = array if scale is None else array * scale[:, None]
+    weights["embedding.word"], weights["embedding.marker"] = np.split(weights["embedding.word"], [-MARKERS])
+    return weights
 
 
 class Conversation:
@@ -275,7 +281,7 @@ def main():
     parser.add_argument("--out", type=Path)
     parser.add_argument("--parts", default="train")
     parser.add_argument("--predictions", type=Path)
-    parser.add_argument("--epochs", type=int, default=4, help="0 only writes the predictions of --start, for another second step")
+    parser.add_argument("--epochs", type=int, default=4, help="0 only writes the predictions of --start, on inputs that were made with it: for another second step")
     parser.add_argument("--start", type=Path, help="a model file whose weights the fit starts from, instead of the base's")
     parser.add_argument("--rate", type=float, default=1.5e-4)
     parser.add_argument("--threads", type=int, default=2)
@@ -290,13 +296,13 @@ def main():
         own = (conversation for conversation in fitted if not conversation.label["changed"] and conversation.label["kind"] != "public")
         fitted = sorted(own, key=lambda conversation: conversation.id[::-1])[: arguments.conversations]
     print(f"{len(fitted)} conversations of {len(everything)}", flush=True)
-    model = Reader(np.load(arguments.folder / "base.npz"))
-    if arguments.start:
-        model.start_from(arguments.start)
+    start = weights_of(arguments.start) if arguments.start else None
+    # A model that is not fitted further reads inputs in its own vocabulary.
+    model = Reader(np.load(arguments.folder / "base.npz") if arguments.epochs else start)
+    if start:
+        model.start_from(start)
     if arguments.epochs:
         fit(model, fitted, arguments.epochs, arguments.rate, arguments.out)
-    elif arguments.out:
-        save(model, arguments.out)
     if arguments.predictions:
         # Step 2 is fitted on parts that the encoder has not seen.
         held_out = [conversation for conversation in everything if conversation.label["part"] not in parts]

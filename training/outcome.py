@@ -28,7 +28,7 @@ CLASSES = {"status": STATUSES, "by": SOLVERS, "charge": CHARGES}
 OUTPUTS = ("RA", "IE", "HS", "status", "by", "charge")
 SEEN = ("RA", "IE", "status")
 FULL = {"RA": "resolution_accuracy", "IE": "interaction_effort", "HS": "handoff_smoothness"}
-STRENGTHS = {"scores": (100, 300, 1000, 3000), "classes": (0.0003, 0.001, 0.003, 0.01, 0.03)}
+STRENGTHS = {"scores": (100, 300, 1000, 3000), "classes": (0.001, 0.003, 0.01, 0.03, 0.1)}
 CHARGE_WEIGHT = 0.5
 FOLDS = 7
 # Sample weight of a changed conversation or one made of a stock phrase, and factor for a public one.
@@ -227,10 +227,20 @@ def effects(reads, name):
     return {"last": rounded[: len(ACTS)], "earlier": rounded[len(ACTS) :]}
 
 
+def fitted_encoder(folder):
+    """The header of the base, and the tensors of the encoder that training/encoder.py fitted."""
+    base, vocabulary = read_model(folder / "base.assayenc")
+    arrays = dict(np.load(folder / "encoder.npz"))
+    heads = {name: arrays.pop(name) for name in list(arrays) if name.startswith(("acts.", "impression"))}
+    tensors = {name: array for name, array in vocabulary.items() if name.startswith("tokenizer.")} | int8_tensors(arrays)
+    return base, tensors | {name: np.ascontiguousarray(array) for name, array in heads.items()}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--model", type=Path, help="a model file whose encoder is kept as it is, in place of encoder.npz")
     arguments = parser.parse_args()
     reads = load(arguments.folder)
     own = [read for read in reads if not read.label["changed"] and not read.is_public()]
@@ -245,11 +255,7 @@ def main():
     if test:
         report(test, {name: outcome.predict(test, name) for name in OUTPUTS}, calibrated["temperature"], "test")
     if arguments.out:
-        base, vocabulary = read_model(arguments.folder / "base.assayenc")
-        arrays = dict(np.load(arguments.folder / "encoder.npz"))
-        heads = {name: arrays.pop(name) for name in list(arrays) if name.startswith(("acts.", "impression"))}
-        tensors = {name: array for name, array in vocabulary.items() if name.startswith("tokenizer.")} | int8_tensors(arrays)
-        tensors |= {name: np.ascontiguousarray(array) for name, array in heads.items()}
+        base, tensors = read_model(arguments.model) if arguments.model else fitted_encoder(arguments.folder)
         tensors["outcome.weight"] = np.concatenate([outcome.weights[name] for name in OUTPUTS], 1).astype(np.float32)
         tensors["outcome.bias"] = np.concatenate([outcome.bias[name] for name in OUTPUTS]).astype(np.float32)
         metadata = {"features": FEATURES_VERSION, "calibration": calibrated, "effects": {FULL[name]: effects(dev, name) for name in ("RA", "IE")}}
