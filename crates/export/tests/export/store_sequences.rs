@@ -60,8 +60,11 @@ impl Sequences {
     }
 }
 
+/// Sequences that are recorded, the watermark afterwards, and the ranges beyond it.
+type Step = (&'static [i64], i64, &'static [(i64, i64)]);
+
 async fn ranges_grow_join_and_end(sequences: Sequences) -> Result<()> {
-    let steps: [(&[i64], i64, &[(i64, i64)]); 7] = [
+    let steps: [Step; 7] = [
         (&[3, 5, 9], 0, &[(3, 3), (5, 5), (9, 9)]),
         (&[6], 0, &[(3, 3), (5, 6), (9, 9)]),
         (&[8], 0, &[(3, 3), (5, 6), (8, 9)]),
