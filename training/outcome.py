@@ -31,10 +31,9 @@ FULL = {"RA": "resolution_accuracy", "IE": "interaction_effort", "HS": "handoff_
 STRENGTHS = {"scores": (100, 300, 1000, 3000), "classes": (0.001, 0.003, 0.01, 0.03, 0.1)}
 CHARGE_WEIGHT = 0.5
 FOLDS = 7
-# Sample weight of a changed conversation or one made of a stock phrase, and factor for a public one. They grow with `dev`, so that
-# these keep their share: 0.06 and 0.5 with 560 conversations.
-SYNTHETIC_WEIGHT = 0.16
-PUBLIC_WEIGHT = 1.3
+# Sample weight of a changed conversation or one made of a stock phrase, and factor for a public one.
+SYNTHETIC_WEIGHT = 0.06
+PUBLIC_WEIGHT = 0.5
 
 
 class Read:

@@ -69,8 +69,8 @@ fn violations(evaluation: &Evaluation, expected: &Expected) -> Vec<String> {
     checks.into_iter().filter(|(_, holds)| !holds).map(|(name, _)| name.to_owned()).collect()
 }
 
-/// Probes that the scorer fails. The list is exact: a passing probe must be removed; one is added with another model file only (ADR 25).
-const FAILING_PROBES: [&str; 3] = ["adv-whitespace-ai", "adv-spanish", "adv-two-issues-one-done"];
+/// Probes that the scorer fails. The list is exact: a passing probe must be removed, none may be added.
+const FAILING_PROBES: [&str; 2] = ["adv-whitespace-ai", "adv-spanish"];
 
 #[test]
 fn probes_fail_as_listed_on_measurement_data() {

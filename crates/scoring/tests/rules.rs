@@ -67,14 +67,13 @@ const VERDICTS: [(&str, Status, ResolvedBy, Basis, Charge); 27] = [
 ];
 
 /// Samples with a wrong verdict. The list is exact: a correct one must be removed.
-const MISJUDGED: [&str; 8] = [
+const MISJUDGED: [&str; 7] = [
     "silence-after-an-answer",
     "resolved-agent-with-both-ids",
     "action-done-and-thanked",
     "two-wishes-one-granted",
     "no-after-anything-else",
     "human-work-in-notes",
-    "injection-by-the-customer",
     "mixed-items",
 ];
 
