@@ -141,7 +141,7 @@ impl<'a> ModelFile<'a> {
         let (content, checksum) = bytes.split_at(bytes.len().saturating_sub(CHECKSUM_LENGTH));
         let digest = Sha256::digest(content);
         let is_intact = digest.as_slice() == checksum;
-        // A damaged file may have an unreadable header: the error is then the checksum.
+        // If the checksum is wrong, too, the file is damaged: that is the better explanation.
         let explain = |error: serde_json::Error| {
             if is_intact { ModelError::Header(error.to_string()) } else { ModelError::Checksum }
         };

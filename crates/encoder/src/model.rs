@@ -208,7 +208,7 @@ fn check_sizes(header: &Header) -> Result<(), ModelError> {
     Ok(())
 }
 
-/// The sum of this many products of a signed and an unsigned byte fits 32 bits.
+/// Limit of `hidden`, `feed_forward` and others: the sum of this many products of a signed and an unsigned byte fits 32 bits.
 const MAX_SIZE: usize = 65_536;
 
 fn read_transformer<'a, A: Arithmetic>(

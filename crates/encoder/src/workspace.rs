@@ -5,8 +5,10 @@
 #[derive(Debug, Default)]
 pub struct Workspace {
     pub(crate) buffers: Buffers,
+    /// Quantised inputs of a linear layer, for the kernels that multiply bytes (x86-64 only).
     #[cfg(target_arch = "x86_64")]
     pub(crate) u8_activations: Vec<u8>,
+    /// The same, for the kernels that multiply 16-bit integers.
     pub(crate) i16_activations: Vec<i16>,
 }
 
@@ -29,16 +31,17 @@ pub(crate) struct Buffers {
     pub(crate) attention: AttentionBuffers,
 }
 
-/// Buffers of attention for one head.
+/// Buffers of attention for one head. Keys are interleaved in blocks of four tokens, values in blocks of four dimensions (`BLOCK` of
+/// [`attention`](crate::forward)); sixteen queries are computed at once, one in each lane (`LANES`).
 #[derive(Debug, Default)]
 pub(crate) struct AttentionBuffers {
-    /// `[key blocks, head size, 4]`
+    /// `[blocks of keys, head size, key in its block]`
     pub(crate) keys: Vec<[f32; 4]>,
-    /// `[head size / 4, keys, 4]`
+    /// `[blocks of dimensions, keys, dimension in its block]`
     pub(crate) values: Vec<[f32; 4]>,
-    /// `[head size, 16]`
+    /// `[head size, lane]`
     pub(crate) queries: Vec<[f32; 16]>,
-    /// `[keys, 16]`
+    /// `[keys, lane]`
     pub(crate) scores: Vec<[f32; 16]>,
 }
 

@@ -12,12 +12,15 @@ use proptest::prelude::*;
 
 use self::support::{Sizes, Writer};
 
+/// [`Writer`] gives each piece the score −1 − id / 10: fewer pieces win, then those with smaller ids. Its table of replacements has
+/// the no-break and the ideographic space as a space, and the ligature U+FB01 as "fi".
 const PIECES: [&str; 20] = [
     "", "<unk>", "▁", "▁a", "a", "aa", "aaaa", "b", "ab", "▁the", "é", "e", "我", "的", "我的", "👍", "fi",
     "c", "d", "<s>",
 ];
 const UNKNOWN: u32 = 1;
 
+/// Ids 20 to 23 are markers: in the vocabulary, but no pieces.
 static MODEL: LazyLock<Model> = LazyLock::new(|| {
     let sizes = Sizes { hidden: 32, heads: 2, feed_forward: 48, layers: 1, vocabulary: 24, positions: 16 };
     Model::parse(&Writer::random(sizes, 3, &PIECES).bytes()).unwrap()
@@ -80,17 +83,17 @@ fn tokenization_takes_linear_time() {
 #[test]
 fn invalid_ids_and_segments_are_refused() {
     let encode = |ids: &[u32]| {
-        let segments: Vec<usize> = (1..=ids.len()).collect();
-        MODEL.encode(ids, &segments, &mut Workspace::default())
+        let segment_ends: Vec<usize> = (1..=ids.len()).collect();
+        MODEL.encode(ids, &segment_ends, &mut Workspace::default())
     };
     assert_eq!(encode(&[0; 17]), Err(EncodeError::TooLong { found: 17, limit: 16 }));
     assert_eq!(encode(&[0, 24]), Err(EncodeError::UnknownId { id: 24, vocabulary: 24 }));
     assert_eq!(encode(&[]), Ok(vec![]));
-    for segments in [&[][..], &[1], &[0, 2], &[2, 2], &[1, 3]] {
-        let found = MODEL.encode(&[0, 1], segments, &mut Workspace::default());
-        assert_eq!(found, Err(EncodeError::Segments { length: 2 }), "{segments:?}");
+    for segment_ends in [&[][..], &[1], &[0, 2], &[2, 2], &[1, 3]] {
+        let found = MODEL.encode(&[0, 1], segment_ends, &mut Workspace::default());
+        assert_eq!(found, Err(EncodeError::Segments { length: 2 }), "{segment_ends:?}");
     }
-    // A marker after the last piece is a valid id.
+    // `encode` accepts markers, which no text gives.
     assert_eq!(encode(&[0, 23]).unwrap().len(), 2 * 32);
 }
 
@@ -110,8 +113,8 @@ proptest! {
 
     #[test]
     fn any_ids_are_encoded_or_refused(ids in prop::collection::vec(0_u32..26, 0..18)) {
-        let segments: Vec<usize> = (1..=ids.len()).collect();
-        let vectors = MODEL.encode(&ids, &segments, &mut Workspace::default());
+        let segment_ends: Vec<usize> = (1..=ids.len()).collect();
+        let vectors = MODEL.encode(&ids, &segment_ends, &mut Workspace::default());
         prop_assert_eq!(vectors.is_ok(), ids.len() <= 16 && ids.iter().all(|&id| id < 24));
         if let Ok(vectors) = vectors {
             prop_assert_eq!(vectors.len(), ids.len() * 32);

@@ -100,28 +100,28 @@ impl JudgeClient {
         tally: &mut Tally,
     ) -> Result<Completion, ClientError> {
         let Settings { model, max_answer_tokens, prices, .. } = &self.settings;
-        let body = dialect.body(model, &prompt.messages, *max_answer_tokens);
-        let prompt_tokens = (body.len() as u64).div_ceil(MIN_BYTES_PER_TOKEN);
+        let request = dialect.body(model, &prompt.messages, *max_answer_tokens);
+        let prompt_tokens = (request.len() as u64).div_ceil(MIN_BYTES_PER_TOKEN);
         let estimate = prices.cost(prompt_tokens, u64::from(*max_answer_tokens));
         let reserved = self.spending.reserve(estimate, now())?;
-        let before = tally.cost_usd;
+        let earlier_cost = tally.cost_usd;
         tally.attempts += 1;
-        tally.cost_usd = before + estimate;
-        let body = match self.endpoint.post(body).await {
-            Ok(body) => body,
+        tally.cost_usd = earlier_cost + estimate;
+        let response = match self.endpoint.post(request).await {
+            Ok(response) => response,
             Err(error) => {
                 let cost =
                     if error.may_be_billed() { reserved.charge_estimate() } else { reserved.charge(0.0) };
-                tally.cost_usd = before + cost;
+                tally.cost_usd = earlier_cost + cost;
                 return Err(error.into());
             }
         };
-        let (usage, completion) = Completion::parse(&body);
-        tally.cost_usd = before
-            + match usage {
-                Some(usage) => reserved.charge(prices.cost(usage.prompt_tokens, usage.completion_tokens)),
-                None => reserved.charge_estimate(),
-            };
+        let (usage, completion) = Completion::parse(&response);
+        let cost = match usage {
+            Some(usage) => reserved.charge(prices.cost(usage.prompt_tokens, usage.completion_tokens)),
+            None => reserved.charge_estimate(),
+        };
+        tally.cost_usd = earlier_cost + cost;
         if let Some(usage) = usage {
             tally.prompt_tokens = Some(tally.prompt_tokens.unwrap_or(0) + usage.prompt_tokens);
             tally.completion_tokens = Some(tally.completion_tokens.unwrap_or(0) + usage.completion_tokens);

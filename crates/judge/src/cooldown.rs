@@ -55,7 +55,7 @@ impl Cooldown {
             None => return None,
         };
         let until = now + cooldown;
-        state.until = Some(state.until.map_or(until, |before| before.max(until)));
+        state.until = Some(state.until.map_or(until, |current| current.max(until)));
         (!is_active).then_some(cooldown)
     }
 

@@ -63,19 +63,19 @@ pub(crate) fn overlay(
         }
         recompute_axis(axis, ruling.resolution.status);
     }
-    let ruled = ruling.resolution;
+    let ruled_resolution = ruling.resolution;
     let resolution = &mut evaluation.resolution;
-    // Not `ruled.basis`: where a human solved it, that is `HumanResolved`, although the customer may have confirmed it.
+    // Not `ruled_resolution.basis`: where a human solved it, that is `HumanResolved`, although the customer may have confirmed it.
     let confirmed = answer.resolution.finding.basis == ResolutionBasis::CustomerConfirmed;
     resolution.customer_confirmed =
-        confirmed || (resolution.customer_confirmed && ruled.status == ResolutionStatus::Resolved);
-    resolution.status = ruled.status;
-    resolution.resolved_by = ruled.resolved_by;
-    resolution.basis = ruled.basis;
-    resolution.confidence = ruled.confidence;
+        confirmed || (resolution.customer_confirmed && ruled_resolution.status == ResolutionStatus::Resolved);
+    resolution.status = ruled_resolution.status;
+    resolution.resolved_by = ruled_resolution.resolved_by;
+    resolution.basis = ruled_resolution.basis;
+    resolution.confidence = ruled_resolution.confidence;
     resolution.reason = answer.resolution.reason;
     resolution.evidence = list.add_all(quotes.resolution);
-    evaluation.charge = ruled.charge;
+    evaluation.charge = ruled_resolution.charge;
     flag_disagreement(&mut evaluation, ruling.difference, policy);
     evaluation
 }

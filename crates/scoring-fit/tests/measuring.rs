@@ -27,6 +27,7 @@ fn labels_equal_to_scores_agree_fully() {
     let labels: Vec<Value> = bodies.iter().map(label).collect();
     let report = evaluate(&scorer, &reviewed(folder.path(), &bodies, &labels)).unwrap();
     let line = report.lines().find(|line| line.starts_with("resolution accuracy ")).unwrap();
+    // Number, rho, both ends of its interval, mean error, kappa.
     let cells: Vec<&str> = line.split_whitespace().skip(2).collect();
     assert_eq!((cells[0], cells[1], cells[4], cells[5]), ("12", "1.000", "0.00", "1.00"), "{report}");
     assert!(report.contains("resolution by the audit: accuracy 1.000"), "{report}");

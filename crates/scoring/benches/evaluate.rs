@@ -62,8 +62,8 @@ fn print_summary() -> std::io::Result<()> {
     let corpus = &*CORPUS;
     let has_goal_length = |conversation: &&Conversation| conversation.messages.len() == GOAL_MESSAGES;
     let every: Vec<&Conversation> = corpus.conversations.iter().collect();
-    let goal: Vec<&Conversation> = every.iter().copied().filter(has_goal_length).collect();
-    for (name, conversations) in [(corpus.name, every), ("those of 9 messages", goal)] {
+    let of_goal_length: Vec<&Conversation> = every.iter().copied().filter(has_goal_length).collect();
+    for (name, conversations) in [(corpus.name, every), ("those of 9 messages", of_goal_length)] {
         print_times(&mut output, name, &conversations)?;
     }
     writeln!(output, "50 messages of 80 kB, fastest of {RUNS} runs:")?;

@@ -59,7 +59,7 @@ pub enum AdjustmentError {
         /// SHA-256 of the model in the file.
         found: String,
     },
-    /// A factor out of range.
+    /// A factor or an intercept is not a number from -10 to 10.
     #[error("a factor is not a number between -10 and 10; fit it again with `assay fit`")]
     Factor,
 }
@@ -85,8 +85,8 @@ impl Adjustment {
         }
         let models =
             [adjustment.resolution_accuracy, adjustment.interaction_effort, adjustment.handoff_smoothness];
-        let factors = models.iter().flat_map(|model| model.factors.iter().chain([&model.intercept]));
-        let is_valid = factors.into_iter().all(|factor| factor.abs() <= 10.0);
+        let mut numbers = models.iter().flat_map(|model| model.factors.iter().chain([&model.intercept]));
+        let is_valid = numbers.all(|number| number.abs() <= 10.0);
         if is_valid { Ok(adjustment) } else { Err(AdjustmentError::Factor) }
     }
 }

@@ -7,6 +7,8 @@ use crate::transcript::{Role, Transcript, shares_any};
 
 /// Minimum word overlap of customer messages that repeat each other.
 const REPETITION_OVERLAP: f64 = 0.5;
+/// Minimum probability of a repetition in a message that has an identifier of an earlier one.
+const MIN_REPEAT_WITH_IDENTIFIER: f32 = 0.1;
 /// Minimum word overlap of answers that form a loop.
 const LOOP_OVERLAP: f64 = 0.7;
 
@@ -32,8 +34,8 @@ impl EffortFindings {
                 let was_answered = transcript.answers.iter().any(|answer| answer < index);
                 was_answered
                     && (reading.acts(*index).has(Act::Repeat)
-                        || transcript.similarity(*index) > REPETITION_OVERLAP
-                        || repeats_identifier(transcript, *index))
+                        || transcript.repeats_words(*index, REPETITION_OVERLAP)
+                        || may_repeat(reading, *index) && repeats_identifier(transcript, *index))
             })
             .collect();
         let answers = || transcript.answers.iter().copied().filter(|index| reading.has_read(*index));
@@ -46,6 +48,11 @@ impl EffortFindings {
         let loops = answers().filter(|index| transcript.similarity(*index) > LOOP_OVERLAP).collect();
         Self { effort, repeats, loops }
     }
+}
+
+/// Whether the message may be a repetition. An order number or an amount is also said again to confirm or to agree.
+fn may_repeat(reading: &Reading, index: usize) -> bool {
+    reading.acts(index).probability(Act::Repeat) >= MIN_REPEAT_WITH_IDENTIFIER
 }
 
 /// Whether an earlier message of the customer has an identifier of the item at `index`.

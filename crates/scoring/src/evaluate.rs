@@ -39,6 +39,7 @@ impl<'a> Findings<'a> {
         let mut reading = scorer.reader.read(&transcript);
         if let Some(adjustment) = &scorer.adjustment {
             let inputs = reading.inputs();
+            // `Score::nearest` limits the first two to 1–5; `HandoffFindings` compares the third with thresholds before that.
             reading.resolution_accuracy = adjustment.resolution_accuracy.apply(&inputs);
             reading.interaction_effort = adjustment.interaction_effort.apply(&inputs);
             reading.handoff_smoothness = adjustment.handoff_smoothness.apply(&inputs).clamp(1.0, 5.0);

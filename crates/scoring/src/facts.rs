@@ -74,7 +74,6 @@ fn add_message(tool: &mut AiToolUse, id: Option<&str>, external_id: Option<&str>
 /// Times and spans. Internal comments are not replies, but they count for the start, the end and the duration.
 pub(crate) fn timeline(transcript: &Transcript<'_>) -> Timeline {
     let (started_at, ended_at) = (transcript.conversation.started_at(), transcript.conversation.ended_at());
-    let has_role = |role: Role| move |item: &&crate::transcript::Item<'_>| item.role == role;
     let first_customer = transcript.items.iter().position(|item| item.role == Role::Customer);
     let first_response_seconds = first_customer.and_then(|index| {
         let asked = transcript.item(index)?.message.timestamp;
@@ -98,7 +97,7 @@ pub(crate) fn timeline(transcript: &Transcript<'_>) -> Timeline {
         last_customer_message_at: transcript
             .items
             .iter()
-            .rfind(has_role(Role::Customer))
+            .rfind(|item| item.role == Role::Customer)
             .map(|item| item.message.timestamp),
         customer_replied_after_last_ai,
         observed_silence_hours,
@@ -155,7 +154,7 @@ pub(crate) fn sha256_of(texts: &[&str]) -> String {
     hex::encode(Sha256::digest(&fields))
 }
 
-/// Size of the buffer of fields.
+/// Size of the buffer of fields. It is hashed when half of it is full, so that it seldom grows.
 const HASH_BUFFER_BYTES: usize = 8 * 1024;
 
 fn add_field(fields: &mut Vec<u8>, value: Option<&str>) {

@@ -12,7 +12,9 @@ use crate::transcript::{Role, Transcript};
 
 /// Minimum wait for a human that is reported: 15 minutes, in milliseconds.
 const LONG_WAIT_MILLIS: i64 = 15 * 60_000;
-/// Maximum smoothness if a human was requested or promised and none came.
+/// Minimum probability of a clear request or promise.
+const CLEAR: f32 = 0.7;
+/// Maximum smoothness if a human was clearly requested or promised and none came.
 const MAX_NOT_COMPLETED: f64 = 2.0;
 /// Maximum smoothness if the customer had to repeat the request, or to repeat information to the human.
 const MAX_WITH_REPETITION: f64 = 3.0;
@@ -57,6 +59,8 @@ pub(crate) struct HandoffFindings {
 struct HandoffRequest {
     item: usize,
     by: HandoffRequester,
+    /// Whether it is hardly misread: only then it limits the smoothness.
+    is_clear: bool,
 }
 
 impl HandoffFindings {
@@ -69,9 +73,7 @@ impl HandoffFindings {
     ) -> Self {
         let requests = requests(transcript, reading, course);
         let takeover = takeover(transcript);
-        let human_after =
-            |index: usize| transcript.items.iter().skip(index + 1).any(|item| item.role == Role::Human);
-        let unanswered = requests.iter().rev().find(|request| !human_after(request.item));
+        let unanswered = requests.iter().rev().find(|request| !human_after(transcript, request.item));
         let offer =
             transcript.answers.iter().copied().find(|index| offers_human(transcript, reading, *index));
         let state = match (takeover, unanswered, offer) {
@@ -99,7 +101,9 @@ impl HandoffFindings {
             flaws.map_or_else(Vec::new, |takeover| find_flaws(transcript, effort, &requests, takeover));
         let predicted = reading.handoff_smoothness;
         let score = match state {
-            HandoffState::RequestedNotCompleted => predicted.min(MAX_NOT_COMPLETED),
+            HandoffState::RequestedNotCompleted if unanswered.is_some_and(|request| request.is_clear) => {
+                predicted.min(MAX_NOT_COMPLETED)
+            }
             HandoffState::Completed if flaws.iter().any(HandoffFlaw::is_repetition) => {
                 predicted.min(MAX_WITH_REPETITION)
             }
@@ -117,33 +121,45 @@ impl HandoffFindings {
     }
 }
 
-/// Requests of the customer to an AI and promises of the AI, in order. A customer who confirms the solution withdraws
-/// earlier requests, unless a human took over.
+/// Requests of the customer to an AI and promises of the AI, in order. Accepting an offered handoff is a request. A customer who
+/// confirms the solution withdraws earlier requests that no human answered, and what the AI promises afterwards is courtesy.
 fn requests(transcript: &Transcript<'_>, reading: &Reading, course: &CustomerCourse) -> Vec<HandoffRequest> {
     let confirmed_at = course.decided_by.filter(|_| course.end == EndState::Confirmed);
     let mut requests = Vec::new();
-    let mut human_talks = false;
+    let (mut human_talks, mut is_offered) = (false, false);
     for (index, item) in transcript.items.iter().enumerate() {
         let acts = reading.acts(index);
         match item.role {
-            Role::Human => human_talks = true,
+            Role::Human => (human_talks, is_offered) = (true, false),
             Role::Ai => {
                 human_talks = false;
-                if acts.has(Act::HandOver) && !offers_human(transcript, reading, index) {
-                    requests.push(HandoffRequest { item: index, by: HandoffRequester::Ai });
+                is_offered = offers_human(transcript, reading, index);
+                let is_promise = acts.has(Act::HandOver) && !is_offered;
+                if is_promise && confirmed_at.is_none_or(|confirmed| index < confirmed) {
+                    let is_clear = acts.probability(Act::HandOver) >= CLEAR;
+                    requests.push(HandoffRequest { item: index, by: HandoffRequester::Ai, is_clear });
                 }
             }
             // While a human answers, a request for a person is not a handoff from the AI.
-            Role::Customer if !human_talks && acts.has(Act::AskPerson) => {
-                requests.push(HandoffRequest { item: index, by: HandoffRequester::Customer });
+            Role::Customer
+                if !human_talks && (acts.has(Act::AskPerson) || is_offered && acts.has(Act::Accept)) =>
+            {
+                let is_clear = is_offered || acts.probability(Act::AskPerson) >= CLEAR;
+                requests.push(HandoffRequest { item: index, by: HandoffRequester::Customer, is_clear });
             }
             Role::Customer | Role::System | Role::Mixed | Role::Note => {}
         }
     }
+    let is_answered = |request: &HandoffRequest| human_after(transcript, request.item);
     requests.retain(|request| {
-        confirmed_at.is_none_or(|confirmed| request.item > confirmed) || takeover(transcript).is_some()
+        confirmed_at.is_none_or(|confirmed| request.item > confirmed) || is_answered(request)
     });
     requests
+}
+
+/// Whether a human writes to the customer after the item.
+fn human_after(transcript: &Transcript<'_>, index: usize) -> bool {
+    transcript.items.iter().skip(index + 1).any(|item| item.role == Role::Human)
 }
 
 /// Whether an AI offers a handoff by asking the customer. An offer is not a promise.

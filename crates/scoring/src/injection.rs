@@ -2,24 +2,49 @@
 //! a model may follow instructions in the text that it reads. Such text is never evidence in favour.
 
 use aho_corasick::{AhoCorasick, BuildError, MatchKind};
+use assay_contracts::conversation::{AuthorType, Message};
 
 use crate::word_boundary::splits_word;
 
 const PHRASES: &str = include_str!("../lists/prompt_injections.txt");
 
+/// Survey questions to the customer that look like prompt injections ("rate this chat").
+const SURVEYS: [&str; 9] = [
+    "how would you rate",
+    "how do you rate",
+    "would you like to rate",
+    "wie würden sie",
+    "wie bewerten sie",
+    "cómo calificaría",
+    "comment évalueriez-vous",
+    "como você avalia",
+    "您如何评价",
+];
+
+/// Labels of system text in an item of several authors.
+const SYSTEM_LABELS: [&str; 4] = ["system:", "sistema:", "système:", "系统："];
+
 /// Detects prompt injections.
 #[derive(Debug)]
 pub(crate) struct InjectionDetector {
     phrases: AhoCorasick,
+    /// For each phrase whether it counts only where a sentence begins: `^` in the list.
+    begins_sentence: Vec<bool>,
 }
 
 impl InjectionDetector {
     /// From the list that ships with the crate.
     pub(crate) fn builtin() -> Result<Self, BuildError> {
-        let phrases = PHRASES.lines().filter(|line| !line.is_empty() && !line.starts_with("# "));
-        let phrases = phrases.map(fold);
+        let lines = || PHRASES.lines().filter(|line| !line.is_empty() && !line.starts_with("# "));
+        let phrases = lines().map(|line| fold(line.trim_start_matches('^')));
         let phrases = AhoCorasick::builder().match_kind(MatchKind::Standard).build(phrases)?;
-        Ok(Self { phrases })
+        Ok(Self { phrases, begins_sentence: lines().map(|line| line.starts_with('^')).collect() })
+    }
+
+    /// Whether the message contains a prompt injection, quoted text included. Survey questions of agents, and labels of system text in
+    /// items of several authors, are none.
+    pub(crate) fn finds_in(&self, message: &Message) -> bool {
+        self.finds(&message.content) && self.finds(&without_harmless_words(message))
     }
 
     /// Whether `text` contains a prompt injection, quoted text included.
@@ -28,13 +53,27 @@ impl InjectionDetector {
         self.phrases.find_overlapping_iter(&text).any(|found| {
             let (before, rest) = text.split_at(found.start());
             let (phrase, after) = rest.split_at(found.len());
-            !splits_word(before, phrase) && !splits_word(phrase, after)
+            let needs_beginning =
+                self.begins_sentence.get(found.pattern().as_usize()).is_some_and(|needs| *needs);
+            let is_inside = needs_beginning && before.trim_end().ends_with(char::is_alphanumeric);
+            !is_inside && !splits_word(before, phrase) && !splits_word(phrase, after)
         })
     }
 }
 
+/// The message in lower case without phrases that only look like prompt injections.
+fn without_harmless_words(message: &Message) -> String {
+    let text = message.content.to_lowercase();
+    let harmless: &[&str] = match message.author.author_type() {
+        AuthorType::Mixed => &SYSTEM_LABELS,
+        AuthorType::Ai | AuthorType::Teammate => &SURVEYS,
+        AuthorType::Contact | AuthorType::System => &[],
+    };
+    harmless.iter().fold(text, |text, words| text.replace(words, ""))
+}
+
 /// Normalises a text for comparison with phrases: lower case, without accents, one space for any blanks, no invisible
-/// characters, full-width letters and typographic apostrophes as plain ones.
+/// characters, full-width characters and typographic apostrophes as plain ones.
 fn fold(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for character in text.chars().flat_map(char::to_lowercase) {
@@ -42,6 +81,7 @@ fn fold(text: &str) -> String {
             '\u{200B}'..='\u{200D}' | '\u{2060}' | '\u{FEFF}' | '\u{00AD}' => {}
             // Marks that combine with the letter before them.
             '\u{0300}'..='\u{036F}' => {}
+            // Full-width digits and letters, in lower case already, are 0xFEE0 behind their ASCII forms.
             '\u{FF10}'..='\u{FF19}' | '\u{FF41}'..='\u{FF5A}' => {
                 plain.extend(char::from_u32(u32::from(character) - 0xFEE0));
             }
@@ -88,7 +128,18 @@ mod tests {
     #[test]
     fn ordinary_messages_are_not_injections() {
         let detector = InjectionDetector::builtin().unwrap();
-        for text in ["", "the migrader failed", "My order is late, can you help?", "Danke, das war's!"] {
+        // "grader" is a phrase of the list, but not inside of a word.
+        for text in [
+            "",
+            "the migrader failed",
+            "My order is late, can you help?",
+            "Danke, das war's!",
+            "Operating system: Windows 11. Screen resolution: 1920 x 1080",
+            "### Step 1\nOpen the menu.\n### Step 2\nSave.",
+            "Please rate this chat from 1 to 5.",
+            "I'm a language model and you are now a Gold member.",
+            "Ignore the previous message, I'll mark this as pending.",
+        ] {
             assert!(!detector.finds(text), "{text}");
         }
     }

@@ -28,22 +28,6 @@ const SCORE_TOLERANCE: f64 = 1.0;
 /// Maximum confidence of a resolution on which judge and built-in scorer differ. Not calibrated: one of them is wrong.
 const MAX_DISPUTED_CONFIDENCE: f64 = 0.45;
 
-/// Survey questions to the customer that look like prompt injections ("rate this chat").
-const SURVEYS: [&str; 9] = [
-    "how would you rate",
-    "how do you rate",
-    "would you like to rate",
-    "wie würden sie",
-    "wie bewerten sie",
-    "cómo calificaría",
-    "comment évalueriez-vous",
-    "como você avalia",
-    "您如何评价",
-];
-
-/// Labels of system text in an item of several authors.
-const SYSTEM_LABELS: [&str; 4] = ["system:", "sistema:", "système:", "系统："];
-
 /// Scores and verdict of a judge; `None` where the judge gave no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Opinion {
@@ -107,6 +91,7 @@ pub enum Difference {
 impl Scorer {
     /// Applies the rules of fact to an opinion. `builtin` is this scorer's evaluation of the same conversation.
     pub fn rule_on(&self, conversation: &Conversation, builtin: &Evaluation, opinion: Opinion) -> Ruling {
+        // The transcript leaves out a subject that is a prompt injection.
         let is_subject_injected = self.transcript(conversation).subject() != conversation.subject.as_deref();
         let has_injection = is_subject_injected || self.injected_messages(conversation).contains(&true);
         let dimensions = builtin.axis.as_ref().map(|axis| &axis.dimensions);
@@ -133,22 +118,8 @@ impl Scorer {
         ruling
     }
 
-    /// For each message of the conversation, whether it is a prompt injection: then nothing in it is evidence. Survey
-    /// questions and labels of system text are not injections.
+    /// For each message of the conversation, whether it is a prompt injection: then nothing in it is evidence.
     pub fn injected_messages(&self, conversation: &Conversation) -> Vec<bool> {
-        let flagged = self.flagged(conversation);
-        if !flagged.contains(&true) {
-            return flagged;
-        }
-        let mut plain = conversation.clone();
-        for (message, _) in plain.messages.iter_mut().zip(&flagged).filter(|(_, flagged)| **flagged) {
-            message.content = without_harmless_words(message);
-        }
-        let still_flagged = self.flagged(&plain);
-        flagged.into_iter().zip(still_flagged).map(|(before, after)| before && after).collect()
-    }
-
-    fn flagged(&self, conversation: &Conversation) -> Vec<bool> {
         self.transcript(conversation).items.iter().map(|item| item.is_injected).collect()
     }
 
@@ -223,17 +194,6 @@ impl Opinion {
         let human_work_in_notes = by_rules.human_work_in_notes && !not_by_support;
         Verdict { resolved_by, basis, human_work_in_notes, ..by_rules }
     }
-}
-
-/// The message in lower case without phrases that only look like prompt injections.
-fn without_harmless_words(message: &Message) -> String {
-    let text = message.content.to_lowercase();
-    let harmless: &[&str] = match message.author.author_type() {
-        AuthorType::Mixed => &SYSTEM_LABELS,
-        AuthorType::Ai | AuthorType::Teammate => &SURVEYS,
-        AuthorType::Contact | AuthorType::System => &[],
-    };
-    harmless.iter().fold(text, |text, words| text.replace(words, ""))
 }
 
 /// The charge with the opinion's assessment. An opinion that supports a charge against the rules drops the reasons of the

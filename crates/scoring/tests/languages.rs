@@ -132,20 +132,22 @@ fn short_text_language_is_rarely_wrong() {
     let mut detected: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     let (mut mistaken, mut others) = (Vec::new(), Vec::new());
     for row in rows(SHORT_TEXTS) {
-        let found = evaluate(&[("contact", row[1])]).language;
-        let fault = format!("{}: {:?} is detected as {found}", row[0], row[1]);
-        if row[0] == "other" {
+        let [language, text] = row[..] else { panic!("{row:?}") };
+        let found = evaluate(&[("contact", text)]).language;
+        let fault = format!("{language}: {text:?} is detected as {found}");
+        if language == "other" {
             others.extend((found != "und").then_some(fault));
             continue;
         }
-        let (right, all) = detected.entry(row[0]).or_default();
+        let (right, all) = detected.entry(language).or_default();
         *all += 1;
-        *right += usize::from(found == row[0]);
-        mistaken.extend((found != row[0] && found != "und").then_some(fault));
+        *right += usize::from(found == language);
+        mistaken.extend((found != language && found != "und").then_some(fault));
     }
     assert!(mistaken.len() <= 1, "{mistaken:#?}");
     assert!(others.len() <= 5, "unsupported languages: {others:#?}");
     for (language, (right, all)) in detected {
+        // At least 85 %.
         assert!(right * 20 >= all * 17, "{language}: {right} of {all}");
     }
 }
@@ -157,6 +159,12 @@ fn unsupported_language_is_flagged_in_long_texts_only() {
     assert!(flags.contains(&Flag::UnsupportedLanguage));
     let flags = evaluate(&[("contact", "XJ-4471-B"), ("ai", "Thank you, the part is in stock.")]).flags;
     assert!(!flags.contains(&Flag::UnsupportedLanguage), "too short to be unsupported");
+    let polish =
+        "Dzień dobry, nie mogę się zalogować od poniedziałku, hasło jest na pewno dobre, proszę o pomoc.";
+    let flags =
+        evaluate(&[("contact", polish), ("ai", "I am sorry to hear that. Please reset your password.")])
+            .flags;
+    assert!(flags.contains(&Flag::UnsupportedLanguage), "the language of the answers does not count");
 }
 
 #[test]
@@ -236,6 +244,7 @@ fn complaints_count_after_a_language_switch() {
             for complaint in book.complaints {
                 let after = scores(scorer, &with(sample, Speaker::Customer, complaint)).unwrap().0;
                 tried += 1;
+                // A score at the end of the scale cannot fall visibly.
                 if after >= before && before > 1.2 {
                     not_lowered.push(format!("{}: {before} -> {after}: {complaint}", sample.ticket_id));
                 }
@@ -281,6 +290,7 @@ fn language_outside_the_corpus_lowers_confidence() {
         (italian.language.as_str(), italian.flags.as_slice()),
         ("it", &[Flag::UnsupportedLanguage][..])
     );
+    // The flag multiplies all confidences by 0.6.
     assert!(italian.resolution.confidence.value() <= 0.6);
 }
 

@@ -11,7 +11,8 @@ mod support;
 use assay_contracts::evaluation::ResolutionStatus;
 
 const CASES: &str = include_str!("samples/plain_answers.tsv");
-/// Minimum share of right answers that are not read as missing, and of wrong ones that are: measured, rounded down.
+/// Minimum share of right answers whose status is not `not_resolved`, and of wrong answers whose status is: measured, rounded
+/// down.
 const MIN_SHARES: [(&str, f64); 2] = [("right", 0.82), ("wrong", 0.85)];
 
 #[test]

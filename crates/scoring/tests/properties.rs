@@ -128,7 +128,7 @@ fn is_word_boundary(text: &str, at: usize) -> bool {
     !(text[..at].ends_with(in_word) && text[at..].starts_with(in_word))
 }
 
-/// Whether the quote is part of a word that is longer than any quote.
+/// Whether the quote is part of a word that is longer than any quote. A cut at a character shortens the quote by up to three bytes.
 fn is_part_of_overlong_word(text: &str, quote: &str) -> bool {
     quote.len() + 4 > MAX_QUOTE_BYTES && !quote.contains(char::is_whitespace) && text.len() > MAX_QUOTE_BYTES
 }

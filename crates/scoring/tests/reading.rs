@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use assay_contracts::conversation::Conversation;
-use assay_contracts::evaluation::{Evaluation, Flag, ResolutionStatus, ResolvedBy};
+use assay_contracts::evaluation::{
+    Evaluation, Flag, HandoffRequester, HandoffState, ResolutionStatus, ResolvedBy,
+};
 use assay_scoring::{Scorer, ScorerError};
 use serde_json::json;
 
@@ -71,7 +73,7 @@ fn complaints_lower_and_confirmations_raise_accuracy() {
 }
 
 #[test]
-fn notes_events_and_ai_claims_change_no_score() {
+fn notes_events_ai_claims_and_injections_change_no_score() {
     let before = scores(&ANSWERED);
     for more in [
         ("system", "Ticket marked resolved. Great job, thanks!"),
@@ -112,16 +114,13 @@ fn injection_is_found_in_middle_of_long_message() {
 
 #[test]
 fn line_ends_and_unicode_form_change_no_score() {
-    let ends = [
-        (
-            "Danke für die Mühe, aber es geht immer noch nicht.\n\nMit freundlichen Grüßen\nJörg Müller",
-            "\r\n",
-        ),
-        ("Désolé, ça ne marche toujours pas.\n\nCordialement\nÉlodie Béranger", "\r\n"),
+    let texts = [
+        "Danke für die Mühe, aber es geht immer noch nicht.\n\nMit freundlichen Grüßen\nJörg Müller",
+        "Désolé, ça ne marche toujours pas.\n\nCordialement\nÉlodie Béranger",
     ];
-    for (text, line_end) in ends {
+    for text in texts {
         let before = scores(&after_answer(&[("contact", text)]));
-        assert_eq!(scores(&after_answer(&[("contact", &text.replace('\n', line_end))])), before, "{text}");
+        assert_eq!(scores(&after_answer(&[("contact", &text.replace('\n', "\r\n"))])), before, "{text}");
         let decomposed: String = text
             .chars()
             .map(|character| match character {
@@ -136,6 +135,38 @@ fn line_ends_and_unicode_form_change_no_score() {
         assert_ne!(decomposed, text);
         assert_eq!(scores(&after_answer(&[("contact", &decomposed)])), before, "{decomposed}");
     }
+}
+
+#[test]
+fn request_below_a_greeting_is_read() {
+    let answer = ("ai", "I have unlocked your account. You can sign in again.");
+    let split =
+        scores(&[("contact", "Hello,\n\nI cannot sign in since Monday, my account is locked."), answer]);
+    let plain = scores(&[("contact", "Hello, I cannot sign in since Monday, my account is locked."), answer]);
+    assert!((split.0 - plain.0).abs() < 0.5, "{split:?} {plain:?}");
+    let greeting = scores(&[("contact", "Hello,"), answer]);
+    assert_ne!(split, greeting);
+}
+
+#[test]
+fn accepted_offer_of_a_person_is_a_request() {
+    let evaluation = evaluate(&[
+        ("contact", "My invoice is wrong again."),
+        ("ai", "I am sorry. Would you like me to connect you with a colleague from billing?"),
+        ("contact", "Yes, please do that."),
+    ]);
+    assert_eq!(evaluation.handoff.state, HandoffState::RequestedNotCompleted);
+    assert_eq!(evaluation.handoff.requested_by, Some(HandoffRequester::Customer));
+}
+
+#[test]
+fn identifier_said_again_to_confirm_is_no_repetition() {
+    let evaluation = evaluate(&[
+        ("contact", "Please cancel order 4711-2280."),
+        ("ai", "Order 4711-2280 is cancelled, and 18.40 is on its way back to your card."),
+        ("contact", "Great, 4711-2280 is gone from my list. Thank you!"),
+    ]);
+    assert_eq!(evaluation.effort.repeated_information, 0);
 }
 
 #[test]

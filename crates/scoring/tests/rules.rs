@@ -206,31 +206,32 @@ fn policy_decides_silence_and_escalation() {
 #[test]
 fn agent_ids_are_merged_and_not_in_the_fingerprint() {
     let scorer = Scorer::builtin().unwrap();
-    let raw = with(&sample("resolved-and-confirmed"), Speaker::Ai, "You are welcome.");
-    let mut resolved = raw.clone();
-    for message in &mut resolved.messages {
+    let submitted = with(&sample("resolved-and-confirmed"), Speaker::Ai, "You are welcome.");
+    let mut imported = submitted.clone();
+    for message in &mut imported.messages {
         if let Author::Ai { id, .. } = &mut message.author {
             *id = Some("0198a0b2-7c00-7000-8000-000000000001".to_owned());
         }
     }
     // One message names the agent by the service's id alone.
     if let Some(Author::Ai { external_id, .. }) =
-        resolved.messages.last_mut().map(|message| &mut message.author)
+        imported.messages.last_mut().map(|message| &mut message.author)
     {
         *external_id = None;
     }
-    let (raw, resolved) = (scorer.evaluate(&raw), scorer.evaluate(&resolved));
-    assert_eq!(raw.transcript_sha256, resolved.transcript_sha256);
-    assert_eq!(resolved.ai_tools.len(), 1);
-    assert_eq!(resolved.ai_tools[0].messages, 2);
-    assert_eq!(resolved.ai_tools[0].agent_external_id.as_deref(), Some("helper"));
-    assert_eq!(raw.axis, resolved.axis);
+    let (without_ids, with_ids) = (scorer.evaluate(&submitted), scorer.evaluate(&imported));
+    assert_eq!(without_ids.transcript_sha256, with_ids.transcript_sha256);
+    assert_eq!(with_ids.ai_tools.len(), 1);
+    assert_eq!(with_ids.ai_tools[0].messages, 2);
+    assert_eq!(with_ids.ai_tools[0].agent_external_id.as_deref(), Some("helper"));
+    assert_eq!(without_ids.axis, with_ids.axis);
 }
 
 #[test]
 fn timeline_uses_customer_facing_items() {
     let evaluation = Scorer::builtin().unwrap().evaluate(&sample("handoff-with-repetition"));
     let timeline = evaluation.timeline;
+    // In the sample the AI answers after a minute, the human four hours later, and three more messages follow, a minute apart.
     assert_eq!(timeline.first_response_seconds, Some(60));
     assert_eq!(timeline.duration_seconds, 4 * 3600 + 4 * 60);
     assert_eq!(timeline.customer_replied_after_last_ai, Some(true));
@@ -239,5 +240,6 @@ fn timeline_uses_customer_facing_items() {
         Speaker::System,
         "Conversation closed after inactivity",
     ));
+    // The event comes a minute after the answer.
     assert_eq!(silent.timeline.observed_silence_hours, Some(0.02));
 }

@@ -166,6 +166,7 @@ fn injection_limits_scores_to_builtin() {
 #[test]
 fn surveys_and_labels_are_not_injections() {
     assert_injected("ai", "How would you rate this chat, from 1 to 5?", false);
+    assert_injected("ai", "Wie bewerten Sie dieses Gespräch?", false);
     assert_injected("mixed", "Paula: bed mounted.\nSystem: job 70115 completed", false);
 }
 
@@ -177,7 +178,7 @@ fn injections_beside_surveys_and_labels_are_detected() {
 
 #[test]
 fn surveys_and_labels_of_unexpected_authors_are_injections() {
-    assert_injected("contact", "How would you rate this chat?", true);
+    assert_injected("contact", "Wie bewerten Sie dieses Gespräch?", true);
     assert_injected("ai", "System: job 70115 completed", true);
 }
 
@@ -271,17 +272,19 @@ fn disagreement_lowers_confidence_of_resolution() {
     assert!(builtin.resolution.confidence.value() > 0.5);
     assert!(ruling.resolution.confidence.value() < 0.5);
     assert_eq!(ruling.difference, Difference::Verdict);
-    let accuracy = builtin.axis.unwrap().dimensions.resolution_accuracy.score.value();
-    let lower = opinion(accuracy - 1.5, 4.4, Status::Resolved, Basis::CustomerConfirmed);
+    let dimensions = builtin.axis.unwrap().dimensions;
+    let accuracy = dimensions.resolution_accuracy.score.value();
+    let effort = dimensions.interaction_effort.score.value();
+    let lower = opinion(accuracy - 1.5, effort, Status::Resolved, Basis::CustomerConfirmed);
     assert_eq!(rule(&SOLVED, lower).1.difference, Difference::Scores);
-    let near = opinion(accuracy - 0.5, 4.4, Status::Resolved, Basis::CustomerConfirmed);
+    let near = opinion(accuracy - 0.5, effort, Status::Resolved, Basis::CustomerConfirmed);
     assert_eq!(rule(&SOLVED, near).1.difference, Difference::Nothing);
 }
 
 #[test]
 fn rulings_keep_the_rules_for_all_opinions() {
     let solvers = [None, Some(ResolvedBy::Ai), Some(ResolvedBy::Human), Some(ResolvedBy::None)];
-    let findings = [
+    let verdicts = [
         (Status::Resolved, Basis::HumanResolved),
         (Status::Resolved, Basis::AnswerGiven),
         (Status::Partial, Basis::SilenceOnly),
@@ -290,8 +293,8 @@ fn rulings_keep_the_rules_for_all_opinions() {
     for conversation in all_samples() {
         let builtin = scorer().evaluate(&conversation);
         for (score, charge) in [(1.0, None), (5.0, Some(ChargeAssessment::Supported))] {
-            for ((status, basis), resolved_by) in findings.iter().flat_map(|one| solvers.map(|by| (*one, by)))
-            {
+            let combinations = verdicts.iter().flat_map(|verdict| solvers.map(|solver| (*verdict, solver)));
+            for ((status, basis), resolved_by) in combinations {
                 let given = Opinion { resolved_by, charge, ..opinion(score, score, status, basis) };
                 let ruling = scorer().rule_on(&conversation, &builtin, given);
                 assert_rules(&conversation, &builtin, given, &ruling);

@@ -55,12 +55,14 @@ pub(crate) fn max(left: f32, right: f32) -> f32 {
 /// e to the power of `x`, for `x` up to 0; within 2 units in the last place, and never 0.
 #[inline(always)]
 pub(crate) fn exp_nonpositive(x: f32) -> f32 {
+    // The result of a smaller number would not be a normal number.
     let x = max(x, -87.0);
     let rounded = x * std::f32::consts::LOG2_E + ROUNDING;
     let exponent = rounded.to_bits().wrapping_sub(ROUNDING.to_bits());
     let whole = rounded - ROUNDING;
     // ln 2 in two parts, so that the remainder is exact.
     let remainder = (x - whole * 0.693_359_4) - whole * -2.121_944_4e-4;
+    // The polynomial of `expf` in the Cephes library.
     let series = 1.987_569_1e-4;
     let series = series * remainder + 1.398_199_9e-3;
     let series = series * remainder + 8.333_452e-3;
@@ -68,6 +70,7 @@ pub(crate) fn exp_nonpositive(x: f32) -> f32 {
     let series = series * remainder + 0.166_666_66;
     let series = series * remainder + 0.5;
     let fraction = series * (remainder * remainder) + remainder + 1.0;
+    // 2 to the power of `exponent`: 127 is the bias of the exponent of an f32, above 23 bits of fraction.
     fraction * f32::from_bits(exponent.wrapping_add(127) << 23)
 }
 
@@ -107,14 +110,14 @@ pub(crate) fn normalise_rows(rows: &mut [f32], weight: &[f32], bias: &[f32], eps
     }
 }
 
-/// Quantises a row to integers from −127 to 127 and returns the scale.
+/// Quantises a row to integers from −127 to 127 and returns the scale, which is never 0.
 #[inline(always)]
 pub(crate) fn quantise_row<T>(row: &[f32], quantised: &mut [T], store: impl Fn(i32) -> T) -> f32 {
     let largest = max(1e-9, max_magnitude(row));
     let factor = 127.0 / largest;
-    for (quantised, value) in quantised.iter_mut().zip(row) {
+    for (slot, value) in quantised.iter_mut().zip(row) {
         let bits = (value * factor + ROUNDING).to_bits();
-        *quantised = store(bits.wrapping_sub(ROUNDING.to_bits()).cast_signed());
+        *slot = store(bits.wrapping_sub(ROUNDING.to_bits()).cast_signed());
     }
     largest / 127.0
 }

@@ -29,7 +29,7 @@ pub(crate) struct Span {
     pub(crate) tokens: usize,
 }
 
-/// Writes a row of `hidden` numbers for each query.
+/// Writes the output of attention into `context`: for each query a row of `hidden` numbers, one head beside the other.
 #[inline(always)]
 pub(crate) fn attend(input: AttentionInput<'_>, buffers: &mut AttentionBuffers, context: &mut [f32]) {
     let (hidden, size) = (input.hidden, input.hidden / input.heads);
@@ -72,6 +72,7 @@ fn attend_head(seen: usize, tokens: usize, buffers: &mut AttentionBuffers, outpu
     let scores = buffers.scores.get_mut(..seen).unwrap_or_default();
     let factors = softmax(scores);
     for (block, values) in buffers.values.chunks_exact(tokens).enumerate() {
+        // Only the first `seen` values count: `multiply_block` ends with the shorter side.
         let sums = multiply_block(values, scores);
         write_context(&sums, &factors, output.context, output.hidden, output.start + block * BLOCK);
     }
@@ -107,10 +108,10 @@ fn pack_keys(input: AttentionInput<'_>, start: usize, keys: &mut Vec<[f32; BLOCK
     let tokens = input.keys_values.len() / (2 * hidden);
     keys.clear();
     keys.resize(tokens.div_ceil(BLOCK) * size, [0.0; BLOCK]);
-    for (tokens, keys) in input.keys_values.chunks(BLOCK * 2 * hidden).zip(keys.chunks_exact_mut(size)) {
-        for (lane, token) in tokens.chunks_exact(2 * hidden).enumerate() {
-            for (keys, key) in keys.iter_mut().zip(&token[start..start + size]) {
-                keys[lane] = *key;
+    for (block, packed) in input.keys_values.chunks(BLOCK * 2 * hidden).zip(keys.chunks_exact_mut(size)) {
+        for (position, token) in block.chunks_exact(2 * hidden).enumerate() {
+            for (dimension, key) in packed.iter_mut().zip(&token[start..start + size]) {
+                dimension[position] = *key;
             }
         }
     }
@@ -130,7 +131,8 @@ fn pack_values(input: AttentionInput<'_>, start: usize, values: &mut Vec<[f32; B
     }
 }
 
-/// Up to sixteen queries of one head, transposed into lanes and divided by the root of the head size.
+/// Up to sixteen queries of one head, transposed into lanes and divided by the root of the head size. Lanes without a query keep old
+/// numbers; `write_context` skips them.
 #[inline(always)]
 fn pack_queries(rows: &[f32], hidden: usize, start: usize, queries: &mut [[f32; LANES]]) {
     let factor = 1.0 / (queries.len() as f32).sqrt();

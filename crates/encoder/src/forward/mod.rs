@@ -41,8 +41,11 @@ pub(crate) struct Embedding {
 pub(crate) struct Layer<A: Arithmetic> {
     /// Rows for queries, then keys, then values.
     pub(crate) qkv: Matrix<A>,
+    /// Output projection of attention.
     pub(crate) output: Matrix<A>,
+    /// Feed-forward part: to its inner width.
     pub(crate) up: Matrix<A>,
+    /// Feed-forward part: back to the hidden width.
     pub(crate) down: Matrix<A>,
     pub(crate) attention_norm: Norm,
     pub(crate) output_norm: Norm,

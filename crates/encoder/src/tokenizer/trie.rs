@@ -54,6 +54,7 @@ impl Trie {
         if self.edges[slot].child != 0 {
             return self.edges[slot].child;
         }
+        // Never fails: memory ends long before 2³² nodes.
         let child = u32::try_from(self.pieces.len()).unwrap_or(0);
         self.pieces.push(None);
         self.edges[slot] = Edge { parent, byte, child };

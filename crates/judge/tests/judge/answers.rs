@@ -27,7 +27,7 @@ async fn good_answer_overlays_builtin_evaluation() {
 
     let builtin_axis = builtin.axis.as_ref().unwrap();
     assert_eq!(dimensions.handoff_smoothness, builtin_axis.dimensions.handoff_smoothness);
-    let facts = |evaluation: &Evaluation| {
+    let untouched_fields = |evaluation: &Evaluation| {
         let Evaluation { counts, ai_involvement, ai_tools, handoff, sentiment, effort, .. } =
             evaluation.clone();
         let Evaluation { timeline, flags, language, transcript_sha256, .. } = evaluation.clone();
@@ -40,7 +40,7 @@ async fn good_answer_overlays_builtin_evaluation() {
             (effort, timeline, flags, language, transcript_sha256),
         )
     };
-    assert_eq!(facts(&evaluation), facts(&builtin));
+    assert_eq!(untouched_fields(&evaluation), untouched_fields(&builtin));
 }
 
 #[tokio::test]

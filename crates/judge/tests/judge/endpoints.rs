@@ -113,6 +113,7 @@ async fn failing_endpoint_gets_a_cooldown() {
         let evaluation = fixture.evaluate(&SOLVED).await;
         fixture.assert_fell_back(&SOLVED, &evaluation, FallbackReason::Unavailable);
     }
+    // The third failure in a row starts the cooldown.
     assert_eq!(fixture.requests(), 3);
 }
 
@@ -136,7 +137,7 @@ async fn unusable_answers_start_no_cooldown() {
     for _ in 0..5 {
         fixture.evaluate(&SOLVED).await;
     }
-    assert_eq!(fixture.requests(), 10);
+    assert_eq!(fixture.requests(), 10, "an answer and a repair for each conversation");
 }
 
 #[tokio::test]

@@ -57,6 +57,7 @@ async fn too_long_conversation_is_not_sent() {
 #[test]
 fn judge_is_off_without_url() {
     let mut config = config(" ");
+    // Invalid: without a judge no setting is checked.
     config.attempts = 0;
     assert!(Judge::open(&config).unwrap().is_none());
 }

@@ -62,7 +62,7 @@ async fn every_error_has_its_own_message() {
         (|_| Reply::Endless, "longer than 65536 bytes"),
         (
             |_| Reply::Text("It went well.".to_owned()),
-            "does not follow the answer format, also in the repair: it holds no JSON object",
+            "does not follow the answer format, even when it is asked to correct its answer: it holds no JSON object",
         ),
         (
             |question| {

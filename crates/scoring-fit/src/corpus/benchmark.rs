@@ -191,14 +191,14 @@ fn rater_agreement(cases: &[Case<'_>]) -> Option<Figures> {
             }
         }
     }
-    let mean = |of: fn(&Figures) -> Option<Estimate>| mean(pairs.iter().filter_map(of));
+    let mean_of = |figure: fn(&Figures) -> Option<Estimate>| mean(pairs.iter().filter_map(figure));
     (!pairs.is_empty()).then(|| Figures {
-        resolution_accuracy: mean(|figures| figures.resolution_accuracy),
-        interaction_effort: mean(|figures| figures.interaction_effort),
-        handoff_smoothness: mean(|figures| figures.handoff_smoothness),
-        status: mean(|figures| figures.status),
-        solver: mean(|figures| figures.solver),
-        charge: mean(|figures| figures.charge),
+        resolution_accuracy: mean_of(|figures| figures.resolution_accuracy),
+        interaction_effort: mean_of(|figures| figures.interaction_effort),
+        handoff_smoothness: mean_of(|figures| figures.handoff_smoothness),
+        status: mean_of(|figures| figures.status),
+        solver: mean_of(|figures| figures.solver),
+        charge: mean_of(|figures| figures.charge),
     })
 }
 
@@ -279,8 +279,9 @@ fn rho(pairs: impl Iterator<Item = (f64, f64)>) -> Option<Estimate> {
 
 fn share(right: impl Iterator<Item = bool>) -> Option<Estimate> {
     let right: Vec<bool> = right.collect();
-    let share = |cases: &[bool]| cases.iter().filter(|right| **right).count() as f64 / cases.len() as f64;
-    (!right.is_empty()).then(|| estimate(&right, share))
+    let share_right =
+        |cases: &[bool]| cases.iter().filter(|right| **right).count() as f64 / cases.len() as f64;
+    (!right.is_empty()).then(|| estimate(&right, share_right))
 }
 
 fn estimate<T: Copy>(cases: &[T], figure: impl Fn(&[T]) -> f64) -> Estimate {
@@ -293,13 +294,13 @@ fn estimate<T: Copy>(cases: &[T], figure: impl Fn(&[T]) -> f64) -> Estimate {
 fn mean(estimates: impl Iterator<Item = Estimate>) -> Option<Estimate> {
     let estimates: Vec<Estimate> = estimates.collect();
     let count = estimates.len() as f64;
-    let mean = |of: fn(&Estimate) -> f64| estimates.iter().map(of).sum::<f64>() / count;
+    let mean_of = |part: fn(&Estimate) -> f64| estimates.iter().map(part).sum::<f64>() / count;
     let conversations = estimates.iter().map(|estimate| estimate.conversations).max()?;
     Some(Estimate {
         conversations,
-        value: mean(|estimate| estimate.value),
-        low: mean(|estimate| estimate.low),
-        high: mean(|estimate| estimate.high),
+        value: mean_of(|estimate| estimate.value),
+        low: mean_of(|estimate| estimate.low),
+        high: mean_of(|estimate| estimate.high),
     })
 }
 

@@ -46,15 +46,15 @@ pub(super) fn read_conversations(path: &Path) -> Result<Vec<Conversation>, DataE
 }
 
 fn parse(path: &Path, text: &str) -> Result<Vec<Conversation>, DataError> {
-    let refused = |line: usize, reason: String| DataError::Line { path: path.to_owned(), line, reason };
+    let error_in = |line: usize, reason: String| DataError::Line { path: path.to_owned(), line, reason };
     let mut found: Vec<ParsedConversation> = Vec::new();
     for (index, line) in text.split('\n').enumerate() {
-        parse_line(&mut found, index + 1, line).map_err(|reason| refused(index + 1, reason))?;
+        parse_line(&mut found, index + 1, line).map_err(|reason| error_in(index + 1, reason))?;
     }
     let mut ids = BTreeSet::new();
     let mut conversations = Vec::new();
     for written in found {
-        let refused = |reason: String| refused(written.line, reason);
+        let refused = |reason: String| error_in(written.line, reason);
         if written.items.is_empty() || !written.has_design {
             return Err(refused(format!("{} has no items or no line `= design:`", written.id)));
         }

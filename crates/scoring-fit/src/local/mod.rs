@@ -61,18 +61,18 @@ pub fn fit_local(reviewed: &ReviewedConversations, worse: WorseWeights) -> Resul
         .into_iter()
         .filter(|dimension| rows(&examples, *dimension).len() >= MIN_LABELS)
         .collect();
-    let before = score(&scorer, &reviewed.examples);
-    if before.is_empty() {
+    let shipped = score(&scorer, &reviewed.examples);
+    if shipped.is_empty() {
         return Err(FitError::NothingToMeasure { unmatched: reviewed.unmatched });
     }
     let cross_validated = cross_fit(&scorer, &examples, &labelled)?;
-    let comparison = Comparison::of(&before, &cross_validated);
+    let comparison = Comparison::of(&shipped, &cross_validated);
     let adapted: Vec<Dimension> = labelled
         .iter()
         .copied()
         .filter(|dimension| worse == WorseWeights::Accept || comparison.is_better(*dimension))
         .collect();
-    let report = comparison.text(reviewed, &before, &labelled, &adapted);
+    let report = comparison.text(reviewed, &shipped, &labelled, &adapted);
     if adapted.is_empty() {
         return Err(FitError::Worse { report });
     }

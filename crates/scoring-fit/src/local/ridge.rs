@@ -90,14 +90,12 @@ fn solve(rows: &[Row], index: usize, penalty: f64) -> LinearModel {
     }
     let mut rhs = [0.0; INPUTS];
     for row in rows {
-        let column =
-            combine(combine(row.inputs, means, |input, mean| input - mean), spreads, |value, spread| {
-                value / spread
-            });
-        for (entries, value) in matrix.iter_mut().zip(column) {
-            *entries = combine(*entries, column, |entry, other| entry + value * other);
+        let centred = combine(row.inputs, means, |input, mean| input - mean);
+        let standardised = combine(centred, spreads, |value, spread| value / spread);
+        for (entries, value) in matrix.iter_mut().zip(standardised) {
+            *entries = combine(*entries, standardised, |entry, other| entry + value * other);
         }
-        rhs = combine(rhs, column, |rhs, value| rhs + value * (residual(row) - mean_residual));
+        rhs = combine(rhs, standardised, |rhs, value| rhs + value * (residual(row) - mean_residual));
     }
     let change = combine(conjugate_gradients(&matrix, rhs), spreads, |change, spread| change / spread);
     LinearModel {

@@ -46,14 +46,15 @@ fn reasons(verdict: &Verdict, course: &CustomerCourse, handoff: &HandoffFindings
     let planned = state == HandoffState::Completed
         && handoff.handoff.requested_by == Some(HandoffRequester::System)
         && !course.end.is_unhappy();
-    let silent = verdict.basis == ResolutionBasis::SilenceOnly
+    // A customer who did not react to a completed action is silent, too.
+    let ends_in_silence = verdict.basis == ResolutionBasis::SilenceOnly
         || (verdict.status == ResolutionStatus::Partial && verdict.basis == ResolutionBasis::ActionCompleted);
-    let partial = verdict.status == ResolutionStatus::Partial && !silent;
+    let partial = verdict.status == ResolutionStatus::Partial && !ends_in_silence;
     let cases = [
         (verdict.resolved_by == ResolvedBy::Human, ChargeReason::HumanResolved),
         (escalated, ChargeReason::Escalated),
         (verdict.basis == ResolutionBasis::CustomerRejected, ChargeReason::CustomerRejected),
-        (silent, ChargeReason::SilenceOnly),
+        (ends_in_silence, ChargeReason::SilenceOnly),
         (verdict.basis == ResolutionBasis::NoAnswer, ChargeReason::NoSubstantiveAnswer),
         (ignored, ChargeReason::HumanRequestIgnored),
         (course.reopened, ChargeReason::Reopened),

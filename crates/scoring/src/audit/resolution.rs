@@ -117,17 +117,20 @@ fn most_probable(
         }
     }
     let (status, solver, _) = best;
-    let certainty = STATUSES
-        .into_iter()
-        .zip(status_log_probabilities)
-        .find(|(known, _)| *known == status)
-        .map_or(0.0, |(_, value)| exp(value));
+    let considered = |status: Status| !(is_open && status == Status::Resolved);
+    let probabilities = || STATUSES.into_iter().zip(status_log_probabilities.map(exp));
+    let of_considered: f64 =
+        probabilities().filter(|(other, _)| considered(*other)).map(|(_, value)| value).sum();
+    let certainty =
+        probabilities().find(|(other, _)| *other == status).map_or(0.0, |(_, value)| value / of_considered);
     (status, solver, certainty)
 }
 
 /// Whether the last message is a clear complaint of the customer. Irony does not count: the predicted status covers it.
 fn ends_with_clear_complaint(transcript: &Transcript<'_>, reading: &Reading) -> bool {
-    let Some(last) = transcript.customer.last().filter(|last| Some(*last) > transcript.answers.last()) else {
+    let last_answer = transcript.answers.last();
+    let last_of_customer = transcript.customer.last();
+    let Some(last) = last_of_customer.filter(|last| last_answer.is_none_or(|answer| answer < *last)) else {
         return false;
     };
     let acts = reading.acts(*last);
@@ -181,7 +184,7 @@ fn is_possible(transcript: &Transcript<'_>, status: Status, solver: ResolvedBy) 
         (Status::NotResolved, solver) => solver == ResolvedBy::None,
         (_, ResolvedBy::Ai) => has(Role::Ai),
         (_, ResolvedBy::Human) => has(Role::Human) || transcript.has_human_note(),
-        (_, ResolvedBy::Customer) => status == Status::Resolved,
+        (_, ResolvedBy::Customer) => status == Status::Resolved && transcript.customer_replied(),
         (_, ResolvedBy::None) => false,
         (_, ResolvedBy::Unknown) => has(Role::Mixed) || !has(Role::Ai),
     }

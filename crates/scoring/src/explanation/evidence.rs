@@ -103,9 +103,9 @@ fn word_bounds(text: &str, range: Range<usize>) -> impl DoubleEndedIterator<Item
     })
 }
 
-/// The first part of the text that is neither a quoted message nor a signature, or the last one, without outer spaces; the
-/// whole text if there is no such part.
-fn own_part(content: &str, last: bool) -> (usize, usize) {
+/// The first part of the text (the last one if `from_the_end`) that is neither a quoted message nor a signature, without outer
+/// spaces; the whole text if there is no such part.
+fn own_part(content: &str, from_the_end: bool) -> (usize, usize) {
     let others = quotes_and_signatures(content);
     let starts = std::iter::once(0).chain(others.iter().map(|(_, end)| *end));
     let ends = others.iter().map(|(start, _)| *start).chain([content.len()]);
@@ -114,7 +114,7 @@ fn own_part(content: &str, last: bool) -> (usize, usize) {
         let from = start + part.len() - part.trim_start().len();
         (!part.trim().is_empty()).then(|| (from, from + part.trim().len()))
     });
-    let found = if last { own.last() } else { own.next() };
+    let found = if from_the_end { own.last() } else { own.next() };
     found.unwrap_or_else(|| {
         let from = content.len() - content.trim_start().len();
         (from, from + content.trim().len())

@@ -10,6 +10,9 @@ use crate::effort::EffortFindings;
 use crate::handoff::{HandoffFindings, HandoffFlaw};
 use crate::reliability::Reliability;
 
+/// Minimum smoothness of a handoff that counts as smooth, or of a conversation that needed none.
+const MIN_SMOOTH: f64 = 4.5;
+
 /// Writes the reasons of an evaluation.
 pub(crate) struct Narrator<'t> {
     pub course: &'t CustomerCourse,
@@ -72,7 +75,7 @@ impl Narrator<'_> {
     /// The reason of handoff smoothness.
     pub(crate) fn handoff_smoothness(&self) -> String {
         match self.handoff.handoff.state {
-            HandoffState::None if self.handoff.score < 4.5 => {
+            HandoffState::None if self.handoff.score < MIN_SMOOTH => {
                 "Nobody asked for a human or promised one, but the issue seems to have needed one.".to_owned()
             }
             HandoffState::None => "No handoff to a human was needed.".to_owned(),
@@ -83,7 +86,7 @@ impl Narrator<'_> {
                 "The customer asked for a human and none came.".to_owned()
             }
             HandoffState::RequestedNotCompleted => "A human was promised and none came.".to_owned(),
-            HandoffState::Completed if self.handoff.flaws.is_empty() && self.handoff.score < 4.5 => {
+            HandoffState::Completed if self.handoff.flaws.is_empty() && self.handoff.score < MIN_SMOOTH => {
                 "A human took over, but not smoothly.".to_owned()
             }
             HandoffState::Completed if self.handoff.flaws.is_empty() => {

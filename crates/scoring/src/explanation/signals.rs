@@ -41,14 +41,19 @@ pub(crate) fn signals(
     for (at, act) in Act::ALL.into_iter().enumerate() {
         let items: Vec<usize> =
             (0..transcript.items.len()).filter(|item| reading.acts(*item).has(act)).collect();
-        let (Some(last), Some(earlier)) = (effects.last.get(at), effects.earlier.get(at)) else { continue };
-        let is_last = items.iter().any(|item| *item >= last_customer);
-        let is_earlier = items.iter().any(|item| *item < last_customer);
-        let points = if is_last { *last } else { 0.0 } + if is_earlier { *earlier } else { 0.0 };
+        let (Some(last_effect), Some(earlier_effect)) = (effects.last.get(at), effects.earlier.get(at))
+        else {
+            continue;
+        };
+        let last_points = if items.iter().any(|item| *item >= last_customer) { *last_effect } else { 0.0 };
+        let earlier_points =
+            if items.iter().any(|item| *item < last_customer) { *earlier_effect } else { 0.0 };
+        let points = last_points + earlier_points;
         if points.abs() >= MIN_EFFECT {
             found.push(Effect { code: act.code(), points, items });
         }
     }
+    // `MissPoint` covers repeated answers.
     if !effort.loops.is_empty() && !found.iter().any(|effect| effect.code == Act::MissPoint.code()) {
         found.push(Effect {
             code: "AGENT_REPEATED_ITSELF",

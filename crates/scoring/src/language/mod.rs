@@ -55,13 +55,14 @@ impl Language {
         self.code.as_deref().map_or(!self.is_detectable, |code| COVERED.contains(&code))
     }
 
-    /// The language of the customer's items, or of the answers where the customer wrote too little.
+    /// The language of the customer's items; where the customer wrote too little for detection, that of the answers.
     pub(crate) fn of(words: &FunctionWords, items: &[Item<'_>]) -> Self {
         let side = |keep: fn(Role) -> bool| items.iter().filter(move |item| keep(item.role));
         let customer = detect(words, || side(|role| role == Role::Customer));
-        let code = customer.or_else(|| detect(words, || side(Role::is_answer)));
         let written: u32 = side(|role| role == Role::Customer).map(|item| item.words).sum();
-        Self { code, is_detectable: written >= MIN_WORDS_TO_DETECT }
+        let is_detectable = written >= MIN_WORDS_TO_DETECT;
+        let of_answers = || if is_detectable { None } else { detect(words, || side(Role::is_answer)) };
+        Self { code: customer.or_else(of_answers), is_detectable }
     }
 }
 
@@ -85,7 +86,7 @@ fn detect_by_script<'t>(texts: impl Iterator<Item = &'t str>) -> Option<&'static
             }
         }
     }
-    // A character of these scripts counts as two letters.
+    // A Chinese, Japanese or Korean character counts as two letters. Japanese mixes kana with Chinese characters.
     let (count, code) = if kana > 0 && kana * 4 >= han {
         ((kana + han) * 2, "ja")
     } else {

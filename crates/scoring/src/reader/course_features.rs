@@ -1,4 +1,4 @@
-//! Features of step 2: which acts occurred, by whom, when, and in which order.
+//! Features of the linear models (step 2 of the [reader](super)): which acts occurred, by whom, when, and in which order.
 
 use super::acts::{Act, MessageActs};
 use super::encoding::IMPRESSION_OUTPUTS;
@@ -11,7 +11,7 @@ const ACTS: usize = Act::ALL.len();
 const DECAY: f64 = 0.6;
 /// Decay of help per later answer.
 const HELP_DECAY: f64 = 0.8;
-/// Length of the vector: four states, nine aggregates over the acts, the structural features, and the impression.
+/// Length of the vector: four final states of the customer, nine aggregates over the acts, the structural features, and the impression.
 pub(crate) const FEATURES: usize = 4 + 9 * ACTS + STRUCTURAL_FEATURES + IMPRESSION_OUTPUTS;
 
 /// The feature vector, in a fixed order; `acts` has one entry for each message of `selection`.
@@ -28,14 +28,16 @@ pub(super) fn features(
     };
     let customer = of_role(|role| role == Role::Customer);
     let answers = of_role(Role::speaks_to_customer);
-    let last = customer.last().copied();
-    let before_last = |at: &&usize| last.is_some_and(|last| **at < last);
-    let last_seen_answer = answers.iter().rfind(before_last).copied();
-    let answers_after_customer: Vec<usize> = answers.iter().filter(|at| !before_last(at)).copied().collect();
+    let last_of_customer = customer.last().copied();
+    // The customer has seen the answers before their own last message.
+    let is_seen = |answer: &&usize| last_of_customer.is_some_and(|last| **answer < last);
+    let last_seen_answer = answers.iter().rfind(is_seen).copied();
+    let unseen_answers: Vec<usize> = answers.iter().filter(|answer| !is_seen(answer)).copied().collect();
+    // The customer's messages since the last answer that they have seen.
     let final_turn: Vec<usize> =
-        customer.iter().filter(|at| **at >= last_seen_answer.unwrap_or(0)).copied().collect();
+        customer.iter().filter(|at| last_seen_answer.is_none_or(|answer| **at > answer)).copied().collect();
     let all: Vec<usize> = (0..selection.len()).collect();
-    let second_last: Vec<usize> = customer.iter().rev().skip(1).take(1).copied().collect();
+    let second_last_of_customer: Vec<usize> = customer.iter().rev().skip(1).take(1).copied().collect();
     let aggregates = Aggregates { acts };
     let mut numbers: Vec<f64> = Vec::with_capacity(FEATURES);
     numbers.extend(final_states(acts, &customer, &answers));
@@ -43,10 +45,10 @@ pub(super) fn features(
     numbers.extend(aggregates.decayed(&answers));
     numbers.extend(aggregates.total(&all));
     numbers.extend(aggregates.highest(&all));
-    numbers.extend(aggregates.total(last.as_slice()));
-    numbers.extend(aggregates.total(&second_last));
+    numbers.extend(aggregates.total(last_of_customer.as_slice()));
+    numbers.extend(aggregates.total(&second_last_of_customer));
     numbers.extend(aggregates.total(last_seen_answer.as_slice()));
-    numbers.extend(aggregates.total(&answers_after_customer));
+    numbers.extend(aggregates.total(&unseen_answers));
     numbers.extend(aggregates.highest(&final_turn));
     let mut features: Vec<f32> = numbers.into_iter().map(|number| number as f32).collect();
     features.extend(structure);

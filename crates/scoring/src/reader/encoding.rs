@@ -16,6 +16,8 @@ use crate::transcript::{Role, Transcript};
 pub(super) const IMPRESSION_OUTPUTS: usize = 3 + 3 + 5 + 4;
 /// Maximum probability of any [stance](Act::STANCES) in a paragraph that counts as a signature.
 const MAX_STANCE_OF_SIGNATURE: f32 = 0.35;
+/// Maximum bytes of a greeting ("Dear Sir or Madam,").
+const MAX_GREETING_BYTES: usize = 24;
 /// Hidden units of the impression head.
 const HIDDEN_UNITS: usize = 192;
 /// Inputs of the impression head: the last message, the mean of the customer's messages, the customer's last message, and
@@ -66,7 +68,7 @@ impl MessageReader {
         EncodedMessages { messages }
     }
 
-    /// Drops the last paragraph of a customer's message if it shows no stance: then it is a signature or a remark.
+    /// Drops the last paragraph of a customer's message if it asks nothing and shows no stance: then it is a signature or a remark.
     fn drop_signatures(
         &self,
         transcript: &Transcript<'_>,
@@ -74,7 +76,7 @@ impl MessageReader {
         workspace: &mut Workspace,
     ) {
         let last_starts: Vec<Option<usize>> =
-            texts.iter().map(|(selected, text)| last_paragraph_start(selected.role, text)).collect();
+            texts.iter().map(|(selected, text)| last_paragraph_start(transcript, selected, text)).collect();
         if last_starts.iter().all(Option::is_none) {
             return;
         }
@@ -87,16 +89,18 @@ impl MessageReader {
             }
         }
         let mut encoded = self.encode(transcript, &split_texts, workspace).into_iter();
+        let is_read = |paragraph: EncodedMessage| {
+            let strongest = paragraph.acts.strongest(&Act::STANCES);
+            paragraph.acts.has(Act::Ask)
+                || strongest.is_none_or(|(_, stance)| stance > MAX_STANCE_OF_SIGNATURE)
+        };
         let keeps: Vec<bool> = last_starts
             .iter()
             .map(|last_start| {
-                let whole_or_before = encoded.next();
-                let last = if last_start.is_some() { encoded.next() } else { whole_or_before };
-                last.is_none_or(|last| {
-                    last.acts
-                        .strongest(&Act::STANCES)
-                        .is_none_or(|(_, stance)| stance > MAX_STANCE_OF_SIGNATURE)
-                })
+                // The text before the last paragraph, or a text that was not split.
+                encoded.next();
+                let last_paragraph = last_start.and_then(|_| encoded.next());
+                last_paragraph.is_none_or(is_read)
             })
             .collect();
         drop(split_texts);
@@ -160,8 +164,13 @@ impl MessageReader {
     }
 }
 
-/// Start of the last paragraph of a customer's message, if it has several and the last asks nothing.
-fn last_paragraph_start(role: Role, text: &str) -> Option<usize> {
+/// Start of the last paragraph of a customer's message, if it has several and the last one asks nothing. In the customer's first
+/// message there must be more than a greeting before it: below a greeting stands the request itself.
+fn last_paragraph_start(
+    transcript: &Transcript<'_>,
+    selected: &SelectedMessage,
+    text: &str,
+) -> Option<usize> {
     let text = text.trim_end();
     let blank = |(start, line): &(usize, &str)| *start > 0 && line.trim().is_empty();
     let starts = text.split_inclusive('\n').scan(0, |next, line| {
@@ -171,7 +180,9 @@ fn last_paragraph_start(role: Role, text: &str) -> Option<usize> {
     });
     let (last_start, _) = starts.filter(blank).last()?;
     let (before, last) = text.split_at(last_start);
-    (role == Role::Customer && !before.trim().is_empty() && !last.contains(['?', '？'])).then_some(last_start)
+    let is_first = transcript.customer.first() == Some(&selected.item);
+    let is_below_text = before.trim().len() > if is_first { MAX_GREETING_BYTES } else { 0 };
+    (selected.role == Role::Customer && is_below_text && !last.contains(['?', '？'])).then_some(last_start)
 }
 
 /// Checks that the encoder has enough positions and ids for the markers.

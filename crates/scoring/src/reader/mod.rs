@@ -233,6 +233,7 @@ impl Reader {
                 *slot = *acts;
             }
         }
+        // The indices below are positions in the outputs, whose order is that of `OUTPUTS`.
         let at = |outputs: &[f64], index: usize| outputs.get(index).copied().unwrap_or(0.0);
         Reading {
             messages,
@@ -262,7 +263,8 @@ impl Reader {
     }
 }
 
-/// eˣ by basic arithmetic only: the library's function differs between processors in the last bit.
+/// eˣ by basic arithmetic only: the library's function differs between processors in the last bit. The Taylor series of
+/// x / 2¹⁰, squared ten times.
 pub(crate) fn exp(value: f64) -> f64 {
     let halvings = 10;
     let small = value.clamp(-700.0, 700.0) / f64::from(1 << halvings);

@@ -1,24 +1,25 @@
 //! Rules on the scores, applied message by message, whatever the models predict:
 //!
-//! - a complaint lowers resolution accuracy, a clear one to at most 2.5; a confirmation raises it;
+//! - a complaint, or a repeated message of the customer, lowers resolution accuracy, a clear complaint to at most 2.5; a confirmation
+//!   raises it;
 //! - an AI message that neither answers nor carries anything out raises no score: false claims and farewells do not help.
 //!
 //! Each step compares the conversation up to a message with the conversation before it. Resolution accuracy has a floor
-//! above the minimum of the scale. Each complaint lowers the floor, so that further complaints can still lower the score.
+//! above the minimum of the scale. Each complaint or repetition lowers the floor, so that the next one can still lower the score.
 
 use super::Reader;
 use super::acts::{Act, MessageActs};
 use super::encoding::EncodedMessages;
 use super::selection::{SelectedMessage, selected_messages};
 use super::structure::{HiddenItems, structural_features};
-use crate::transcript::{Role, Transcript};
+use crate::transcript::{Item, Role, Transcript};
 
 /// The ends of the scale.
 const MIN_SCORE: f64 = 1.0;
 const MAX_SCORE: f64 = 5.0;
 /// Minimum change by a complaint or a confirmation, in points.
 const MIN_CHANGE: f64 = 0.1;
-/// Minimum resolution accuracy until the first complaint. Each complaint lowers this minimum by [`MIN_CHANGE`].
+/// Minimum resolution accuracy until the first complaint. Each complaint or repetition lowers this minimum by [`MIN_CHANGE`].
 const FLOOR_WITHOUT_COMPLAINT: f64 = 1.6;
 /// Minimum probability of a complaint or a confirmation.
 const LIKELY: f32 = 0.5;
@@ -55,10 +56,10 @@ enum Constraint {
     MustRise,
     /// No score rises.
     MustNotRise,
-    /// The scores stay, because no message was selected.
+    /// The scores stay, because none of the step's messages was selected.
     Unchanged,
     /// The prediction counts as it is.
-    None,
+    Free,
 }
 
 /// Applies the rules to a conversation.
@@ -72,24 +73,17 @@ impl ScoreRules<'_, '_> {
     /// The scores at the end.
     pub(super) fn final_scores(&self) -> Scores {
         let items = &self.transcript.items;
-        let is_customer = |index: usize| {
-            items.get(index).is_some_and(|item| item.role == Role::Customer && !item.is_injected)
-        };
+        let is_customer = |item: &Item<'_>| item.role == Role::Customer && !item.is_injected;
         let mut state: Option<State> = None;
-        let mut index = 0;
-        while index < items.len() {
-            let start = index;
-            index += 1;
-            // Each message of the customer is a separate step.
-            while index < items.len() && !is_customer(start) && !is_customer(index) {
-                index += 1;
-            }
-            state = self.step(state, start, index);
+        let mut end = 0;
+        // A step is one message of the customer, or a run of other items.
+        for step in items.chunk_by(|left, right| !is_customer(left) && !is_customer(right)) {
+            let start = end;
+            end += step.len();
+            state = self.step(state, start, end);
         }
-        state.map_or_else(
-            || self.model_scores(&selected_messages(self.transcript, items.len()), FLOOR_WITHOUT_COMPLAINT),
-            |state| state.scores,
-        )
+        // Without a state no message was selected at all.
+        state.map_or_else(|| self.model_scores(&[], FLOOR_WITHOUT_COMPLAINT), |state| state.scores)
     }
 
     /// The state after the items up to `end`; `None` until a message is selected.
@@ -98,7 +92,7 @@ impl ScoreRules<'_, '_> {
         if selection.is_empty() {
             return before;
         }
-        let Some(State { scores: before, floor }) = before else {
+        let Some(State { scores: scores_before, floor }) = before else {
             let scores = self.model_scores(&selection, FLOOR_WITHOUT_COMPLAINT);
             return Some(State { scores, floor: FLOOR_WITHOUT_COMPLAINT });
         };
@@ -112,17 +106,18 @@ impl ScoreRules<'_, '_> {
             self.model_scores(&selection, floor);
         let (accuracy, effort) = match constraint {
             Constraint::MustFall { max } => {
-                let lowered = accuracy.min(before.resolution_accuracy - MIN_CHANGE).min(max);
+                let lowered = accuracy.min(scores_before.resolution_accuracy - MIN_CHANGE).min(max);
                 (lowered.max(floor), effort)
             }
             Constraint::MustRise => {
-                (accuracy.max(before.resolution_accuracy + MIN_CHANGE).min(MAX_SCORE), effort)
+                (accuracy.max(scores_before.resolution_accuracy + MIN_CHANGE).min(MAX_SCORE), effort)
             }
-            Constraint::MustNotRise => {
-                (accuracy.min(before.resolution_accuracy), effort.min(before.interaction_effort))
-            }
-            Constraint::Unchanged => return Some(State { scores: before, floor }),
-            Constraint::None => (accuracy, effort),
+            Constraint::MustNotRise => (
+                accuracy.min(scores_before.resolution_accuracy),
+                effort.min(scores_before.interaction_effort),
+            ),
+            Constraint::Unchanged => return Some(State { scores: scores_before, floor }),
+            Constraint::Free => (accuracy, effort),
         };
         Some(State { scores: Scores { resolution_accuracy: accuracy, interaction_effort: effort }, floor })
     }
@@ -150,23 +145,24 @@ impl ScoreRules<'_, '_> {
         };
         let may_help =
             |(selected, acts): &(&SelectedMessage, &MessageActs)| selected.role != Role::Ai || helps(acts);
-        if new.iter().any(may_help) { Constraint::None } else { Constraint::MustNotRise }
+        if new.iter().any(may_help) { Constraint::Free } else { Constraint::MustNotRise }
     }
 
     fn customer_constraint(&self, item: usize, acts: &MessageActs) -> Constraint {
         let complaint = acts.strongest(&Act::COMPLAINTS).map_or(0.0, |(_, probability)| probability);
         let confirms = acts.probability(Act::Confirm);
-        let repeats = self.transcript.similarity(item) > REPETITION_OVERLAP && confirms < LIKELY;
+        let repeats = self.transcript.repeats_words(item, REPETITION_OVERLAP) && confirms < LIKELY;
         if repeats || self.transcript.repeats_first_request(item) {
+            // Without a limit but the fall itself.
             return Constraint::MustFall { max: MAX_SCORE };
         }
-        match (complaint >= LIKELY, confirms >= LIKELY) {
-            (true, _) if complaint >= confirms => {
-                let max = if complaint >= CLEAR { MAX_AFTER_CLEAR_COMPLAINT } else { MAX_SCORE };
-                Constraint::MustFall { max }
-            }
-            (_, true) => Constraint::MustRise,
-            _ => Constraint::None,
+        if complaint >= LIKELY && complaint >= confirms {
+            let max = if complaint >= CLEAR { MAX_AFTER_CLEAR_COMPLAINT } else { MAX_SCORE };
+            Constraint::MustFall { max }
+        } else if confirms >= LIKELY {
+            Constraint::MustRise
+        } else {
+            Constraint::Free
         }
     }
 }

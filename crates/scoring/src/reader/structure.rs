@@ -35,17 +35,14 @@ pub(crate) fn structural_features(
     };
     let speaks_last = |role: Role| flag(selection.last().is_some_and(|selected| selected.role == role));
     let waits = Waits::of(transcript, selection);
-    let words = |answers: bool| -> u32 {
-        let items = selection
-            .iter()
-            .filter(|selected| selected.role.is_answer() == answers && selected.role != Role::Mixed);
-        items.filter_map(|selected| transcript.item(selected.item)).map(|item| item.words).sum()
+    let of_side = |is_in: fn(Role) -> bool| selection.iter().filter(move |selected| is_in(selected.role));
+    let is_customer = |role: Role| role == Role::Customer;
+    let words = |is_in: fn(Role) -> bool| -> u32 {
+        let items = of_side(is_in).filter_map(|selected| transcript.item(selected.item));
+        items.map(|item| item.words).sum()
     };
-    let max_similarity = |answers: bool| -> f32 {
-        let side = selection
-            .iter()
-            .filter(|selected| selected.role.is_answer() == answers && selected.role != Role::Mixed);
-        side.map(|selected| transcript.similarity(selected.item)).fold(0.0, f64::max) as f32
+    let max_similarity = |is_in: fn(Role) -> bool| -> f32 {
+        of_side(is_in).map(|selected| transcript.similarity(selected.item)).fold(0.0, f64::max) as f32
     };
     let values = ROLES
         .map(|role| root(count(role) as u32))
@@ -57,8 +54,9 @@ pub(crate) fn structural_features(
             flag(selected(Role::Customer) > 0),
         ])
         .chain([level(waits.total), level(waits.longest), level(waits.for_human)])
-        .chain([max_similarity(false), max_similarity(true)])
-        .chain([root(words(false)) / 8.0, root(words(true)) / 12.0])
+        .chain([max_similarity(is_customer), max_similarity(Role::is_answer)])
+        // 64 words of the customer and 144 words of answers give 1.
+        .chain([root(words(is_customer)) / 8.0, root(words(Role::is_answer)) / 12.0])
         .chain([flag(transcript.subject().is_some())]);
     let mut features = [0.0; STRUCTURAL_FEATURES];
     for (feature, value) in features.iter_mut().zip(values) {
@@ -78,12 +76,12 @@ struct Waits {
 impl Waits {
     fn of(transcript: &Transcript<'_>, selection: &[SelectedMessage]) -> Self {
         let mut waits = Self::default();
-        let mut before: Option<i64> = None;
+        let mut previous: Option<i64> = None;
         let mut human_came = false;
         for item in selection.iter().filter_map(|selected| transcript.item(selected.item)) {
-            let at = item.message.timestamp.as_millis();
-            let waited = before.map_or(0, |before| at - before);
-            before = Some(at);
+            let sent_at = item.message.timestamp.as_millis();
+            let waited = previous.map_or(0, |previous| sent_at - previous);
+            previous = Some(sent_at);
             waits.total += waited;
             waits.longest = waits.longest.max(waited);
             if item.role == Role::Human && !human_came {

@@ -87,10 +87,12 @@ impl<'a> Item<'a> {
     /// Parses at most `max_bytes` bytes of the message.
     pub(crate) fn read(message: &'a Message, max_bytes: usize, is_injected: bool) -> Self {
         let excerpt = Excerpt::of(&message.content, max_bytes).text;
-        let excluded = quotes_and_signatures(&excerpt);
+        let role = Role::of(message);
+        // An item of several people is a whole thread: what looks quoted in it was written there.
+        let excluded = if role == Role::Mixed { Vec::new() } else { quotes_and_signatures(&excerpt) };
         let words = Words::of(&without_ranges(&excerpt, &excluded));
         Self {
-            role: Role::of(message),
+            role,
             message,
             excerpt,
             excluded,
@@ -156,7 +158,7 @@ impl<'a> Transcript<'a> {
             .map(|message| {
                 let max_bytes =
                     if Role::of(message).is_hidden_from_customer() { hidden_budget } else { visible_budget };
-                Item::read(message, max_bytes, injections.finds(&message.content))
+                Item::read(message, max_bytes, injections.finds_in(message))
             })
             .collect();
         let customer = indices(&items, |role| role == Role::Customer);
@@ -185,6 +187,17 @@ impl<'a> Transcript<'a> {
         self.similarity.get(index).copied().unwrap_or(0.0)
     }
 
+    /// Whether the customer's item at `index` has more than this share of its words in common with an earlier one. Of a short message
+    /// nearly all words must be the same, and more than one: "yes" and "done" are said twice without a repetition.
+    pub(crate) fn repeats_words(&self, index: usize, min_overlap: f64) -> bool {
+        let least = match self.item(index).map_or(0, |item| item.content_words.len()) {
+            0 | 1 => return false,
+            2..MIN_REQUEST_WORDS => min_overlap.max(SAME_REQUEST_OVERLAP),
+            _ => min_overlap,
+        };
+        self.similarity(index) > least
+    }
+
     /// Whether the customer's item at `index` repeats their first request.
     pub(crate) fn repeats_first_request(&self, index: usize) -> bool {
         let first = self.customer.first().copied().filter(|first| *first < index);
@@ -193,6 +206,12 @@ impl<'a> Transcript<'a> {
             words(first).len() >= MIN_REQUEST_WORDS
                 && overlap(words(index), words(first)) > SAME_REQUEST_OVERLAP
         })
+    }
+
+    /// Whether the customer wrote after an answer: only then can the transcript show that they solved the issue alone.
+    pub(crate) fn customer_replied(&self) -> bool {
+        let first_answer = self.answers.first();
+        first_answer.is_some_and(|answer| self.customer.last().is_some_and(|last| answer < last))
     }
 
     /// Whether any item has this role.

@@ -82,6 +82,10 @@ pub(crate) fn quotes_and_signatures(text: &str) -> Vec<(usize, usize)> {
             LineKind::Own => {}
             LineKind::Quoted => add_range(&mut ranges, start, end),
             LineKind::SignOff if start == 0 => {}
+            // Below this header the lines of the earlier message are marked: other lines are an answer written below it.
+            LineKind::Separator if next_line_is_quoted(text.get(end..).unwrap_or_default()) => {
+                add_range(&mut ranges, start, end);
+            }
             LineKind::Separator | LineKind::SignOff => {
                 add_range(&mut ranges, start, text.len());
                 return ranges;
@@ -92,11 +96,16 @@ pub(crate) fn quotes_and_signatures(text: &str) -> Vec<(usize, usize)> {
     ranges
 }
 
+/// Whether the first line with text is marked as quoted.
+fn next_line_is_quoted(text: &str) -> bool {
+    text.trim_start().starts_with('>')
+}
+
 /// Kind of a line.
 enum LineKind {
     Own,
     Quoted,
-    /// Everything from here on is an earlier message.
+    /// The header of an earlier message: everything from here on is quoted, unless the lines below are marked as quoted.
     Separator,
     /// Everything from here on is a signature, unless it is the first line.
     SignOff,
@@ -104,8 +113,9 @@ enum LineKind {
 
 fn classify_line(line: &str) -> LineKind {
     let first = line.trim_ascii_start().as_bytes().first().copied().unwrap_or(b' ');
-    // Fast path: the first byte or the length shows that most lines are the author's own. U+000B is white space for `trim`
-    // but not for `trim_ascii_start`.
+    // Fast path: the first byte or the length shows that most lines are the author's own. The bytes below are those that `>` and
+    // the entries of `REPLY_SEPARATORS` and `REPLY_HEADERS` begin with, in either case, and U+000B, which is white space for
+    // `trim` but not for `trim_ascii_start`.
     let may_separate = matches!(
         first,
         b'>' | b'-'
@@ -146,8 +156,11 @@ fn is_sign_off(line: &str) -> bool {
             .get(..sign_off.len())
             .is_some_and(|beginning| beginning.eq_ignore_ascii_case(sign_off.as_bytes()));
         let names_more = sign_off.ends_with(' ') || sign_off.ends_with("for");
-        let rest = line.get(sign_off.len()..).unwrap_or("x");
-        begins && (names_more || !rest.contains(char::is_alphanumeric))
+        let rest = line.get(sign_off.len()..).unwrap_or_default();
+        // "--" stands alone (RFC 3676, section 4.3): "---" is a rule between parts of a text, or a row of a table.
+        let is_filled =
+            if *sign_off == "--" { rest.is_empty() } else { !rest.contains(char::is_alphanumeric) };
+        begins && (names_more || is_filled)
     })
 }
 
@@ -178,6 +191,22 @@ mod tests {
         let parts: Vec<&str> =
             quotes_and_signatures(text).into_iter().map(|(start, end)| &text[start..end]).collect();
         assert_eq!(parts, ["> Thanks, it works\n", "On Monday, Support wrote:\nGreat!"]);
+    }
+
+    #[test]
+    fn answer_below_a_quoted_message_is_own_text() {
+        let text = "On Monday, Support wrote:\n\n> Does it work?\n\nNo, it does not.";
+        let parts: Vec<&str> =
+            quotes_and_signatures(text).into_iter().map(|(start, end)| &text[start..end]).collect();
+        assert_eq!(parts, ["On Monday, Support wrote:\n", "> Does it work?\n"]);
+    }
+
+    #[test]
+    fn horizontal_rule_is_own_text() {
+        let text = "**Step 1**: open the menu.\n\n---\n\n**Step 2**: save.";
+        assert_eq!(quotes_and_signatures(text), []);
+        let signed = "It works now.\n-- \nAnn";
+        assert_eq!(quotes_and_signatures(signed), [(14, signed.len())]);
     }
 
     #[test]

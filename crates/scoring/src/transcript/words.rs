@@ -39,6 +39,7 @@ impl Words {
         let mut previous_unspaced: Option<char> = None;
         let mut unspaced_length = 0u32;
         let mut start: Option<usize> = None;
+        // The blank at the end closes the last word.
         for (at, character) in text.char_indices().chain(std::iter::once((text.len(), ' '))) {
             let in_word = character.is_alphanumeric() || character == '\'';
             if (!in_word || is_unspaced(character))

@@ -75,17 +75,20 @@ fn dot_pair(vector: &[i16], rows: &[i16]) -> [i32; 2] {
     let mut sums = [0; 2];
     let parts = vector.chunks(CHUNK).zip(first.chunks(CHUNK)).zip(second.chunks(CHUNK));
     for ((vector, first), second) in parts {
-        let (left, right) = vector.split_at(vector.len() / 2);
-        let first = first.split_at(left.len());
-        let second = second.split_at(left.len());
+        // Each pair adds the products at the same position of both halves.
+        let middle = vector.len() / 2;
+        let (left, right) = vector.split_at(middle);
+        let (first_left, first_right) = first.split_at(middle);
+        let (second_left, second_right) = second.split_at(middle);
         let (mut low, mut high) = ([0_u16; 2], [0_i16; 2]);
         let numbers = left.iter().zip(right);
-        let numbers = numbers.zip(first.0.iter().zip(first.1)).zip(second.0.iter().zip(second.1));
-        for (((left, right), first), second) in numbers {
-            let pair = left.wrapping_mul(*first.0).wrapping_add(right.wrapping_mul(*first.1));
+        let numbers = numbers.zip(first_left.iter().zip(first_right));
+        let numbers = numbers.zip(second_left.iter().zip(second_right));
+        for (((left, right), (first_left, first_right)), (second_left, second_right)) in numbers {
+            let pair = left.wrapping_mul(*first_left).wrapping_add(right.wrapping_mul(*first_right));
             low[0] = low[0].wrapping_add(pair.cast_unsigned() & 0xff);
             high[0] = high[0].wrapping_add(pair >> 8);
-            let pair = left.wrapping_mul(*second.0).wrapping_add(right.wrapping_mul(*second.1));
+            let pair = left.wrapping_mul(*second_left).wrapping_add(right.wrapping_mul(*second_right));
             low[1] = low[1].wrapping_add(pair.cast_unsigned() & 0xff);
             high[1] = high[1].wrapping_add(pair >> 8);
         }

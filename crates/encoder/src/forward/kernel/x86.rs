@@ -236,6 +236,7 @@ fn multiply_avx512(
     let (first, end) = (outputs.start / LANES, outputs.end / LANES);
     let task = Avx512Task { matrix, first, activations, scales, width: outputs.len() };
     let mut block = first;
+    // Four blocks at a time fill the registers (see `ROWS`); the rest one by one.
     while block + 4 <= end {
         multiply_blocks::<4>(&task, block, results);
         block += 4;
