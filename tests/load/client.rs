@@ -131,8 +131,8 @@ impl Load {
         let connect = (0..self.connections).map(|_| Connection::open(&self.address));
         let connections = try_join_all(connect).await?;
         let begin = Instant::now();
-        let due = Schedule { at: due.as_ref(), limit: limit.as_ref(), index: AtomicU64::new(0) };
-        let parts = connections.into_iter().map(|connection| self.run_connection(connection, &due));
+        let schedule = Schedule { at: due.as_ref(), limit: limit.as_ref(), index: AtomicU64::new(0) };
+        let parts = connections.into_iter().map(|connection| self.run_connection(connection, &schedule));
         let parts = try_join_all(parts).await?;
         let mut outcome = Outcome { seconds: begin.elapsed().as_secs_f64(), ..Outcome::default() };
         for part in parts {
@@ -149,11 +149,11 @@ impl Load {
     async fn run_connection<D: Fn(u64) -> Option<Instant>>(
         &self,
         mut connection: Connection,
-        due: &Schedule<'_, D>,
+        schedule: &Schedule<'_, D>,
     ) -> Result<Outcome> {
         let mut outcome = Outcome::default();
         let mut request = Vec::new();
-        while let Some(due_at) = due.next().await {
+        while let Some(due_at) = schedule.next().await {
             if due_at > Instant::now() {
                 sleep_until(due_at.into()).await;
             }
@@ -183,6 +183,7 @@ struct PermitLimit {
 }
 
 impl<D: Fn(u64) -> Option<Instant>> Schedule<'_, D> {
+    /// When the next request is due; `None` at the end of the run.
     async fn next(&self) -> Option<Instant> {
         if let Some(limit) = self.limit {
             let permit = timeout_at(limit.end.into(), limit.permits.acquire()).await;

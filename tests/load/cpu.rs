@@ -58,7 +58,7 @@ fn processes() -> Result<HashMap<u32, Process>> {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
         // The process may have ended meanwhile.
         let Ok(text) = fs::read_to_string(entry.path().join("stat")) else { continue };
-        // The name in parentheses may hold anything.
+        // The name in parentheses may hold anything. Behind it field 0 is the state, and field 1 the parent (proc(5)).
         let Some((_, fields)) = text.rsplit_once(')') else { continue };
         let fields: Vec<&str> = fields.split_whitespace().collect();
         let field = |index: usize| fields.get(index).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
@@ -87,7 +87,7 @@ pub fn peak_memory_mib(pid: u32) -> Result<f64> {
     Ok(kib / 1024.0)
 }
 
-/// Resets the peak memory.
+/// Sets the peak to the memory in use (proc(5), `clear_refs`).
 pub fn reset_peak_memory(pid: u32) -> Result<()> {
     Ok(fs::write(format!("/proc/{pid}/clear_refs"), "5")?)
 }

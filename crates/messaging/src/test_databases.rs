@@ -18,11 +18,7 @@ pub async fn sqlite(migrations: &'static [Migrations]) -> Result<Fresh<tempfile:
 }
 
 pub async fn postgres(migrations: &'static [Migrations]) -> Result<Fresh<TestDatabase>> {
-    const FINGERPRINT: &str = concat!(
-        include_str!("../migrations/postgres/2026-11-22-000001_outbox_and_inbox/up.sql"),
-        include_str!("../migrations/postgres/2026-11-22-120040_parked/up.sql"),
-        include_str!("../migrations/postgres/2026-11-22-140020_cut_short/up.sql"),
-    );
+    const FINGERPRINT: &str = include_str!("../migrations/postgres/2026-11-26-000001_bus/up.sql");
     let create = move || {
         TestDatabase::create(&Template::new("messaging", FINGERPRINT), |url| {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -14,7 +14,8 @@ use crate::journal::Export;
 use crate::report::Report;
 use crate::table::Table;
 
-/// Checks that an export is complete with a correct file, or failed with a reason.
+/// Checks that an export is complete with a correct file, or failed with a reason. The last exports, which are created when
+/// everything has settled, must not fail and must hold exactly the stored tickets.
 pub async fn check_file(
     client: &Client,
     export: &Export,
@@ -46,12 +47,12 @@ pub async fn check_file(
         Err(error) => {
             report.record_wrong(format!("the file of export {} ({}): {error:#}", export.id, export.kind))
         }
-        Ok(rows) if is_last => {
-            let rows: HashSet<&str> = rows.iter().map(String::as_str).collect();
-            for missing in stored.ids().difference(&rows) {
+        Ok(ticket_ids) if is_last => {
+            let exported: HashSet<&str> = ticket_ids.iter().map(String::as_str).collect();
+            for missing in stored.ids().difference(&exported) {
                 report.record_lost(format!("ticket {missing} is not in the last {} export", export.kind));
             }
-            for deleted in rows.difference(&stored.ids()) {
+            for deleted in exported.difference(&stored.ids()) {
                 report.record_wrong(format!(
                     "ticket {deleted} was deleted and is in the last {} export",
                     export.kind
@@ -71,14 +72,15 @@ fn check_rows(
     deleting: &HashSet<String>,
 ) -> Result<HashSet<String>> {
     let table = Table::read(bytes)?;
-    let mut rows = HashSet::new();
-    let mut last = (String::new(), String::new());
+    let mut ticket_ids = HashSet::new();
+    let mut previous_sort_key = (String::new(), String::new());
     for row in &table.rows {
         let ticket = &row["ticket_id"];
-        ensure!(rows.insert(ticket.clone()), "ticket {ticket} has two rows");
+        ensure!(ticket_ids.insert(ticket.clone()), "ticket {ticket} has two rows");
         let sort_key = (row["conversation_started_at"].clone(), ticket.clone());
-        ensure!(last < sort_key, "the rows are not in order at {ticket}");
-        last = sort_key;
+        ensure!(previous_sort_key < sort_key, "the rows are not in order at {ticket}");
+        previous_sort_key = sort_key;
+        // Its deletion was requested: the databases may not have it any more.
         if deleting.contains(ticket) {
             continue;
         }
@@ -87,7 +89,7 @@ fn check_rows(
         let (evaluation, _) = stored.evaluations.get(ticket).context("a row without an evaluation")?;
         ensure!(row["evaluation_id"] == *evaluation, "the row of {ticket} is of another evaluation");
     }
-    let missing = export.must_hold.difference(&rows).filter(|ticket| !deleting.contains(*ticket));
+    let missing = export.must_hold.difference(&ticket_ids).filter(|ticket| !deleting.contains(*ticket));
     let missing: Vec<&String> = missing.collect();
     ensure!(
         missing.is_empty(),
@@ -95,7 +97,7 @@ fn check_rows(
         missing.len(),
         export.must_hold.len()
     );
-    Ok(rows)
+    Ok(ticket_ids)
 }
 
 async fn await_finished(client: &Client, export: &str) -> Result<Value> {

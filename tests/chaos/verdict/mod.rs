@@ -52,9 +52,11 @@ pub async fn check(
     check_identities(&observed, &stored, report);
     check_evaluations(&observed, &stored, conversations, &scored, report)?;
     check_tickets(client, &observed, report).await;
-    let last = observed.exports.len().saturating_sub(2);
+    // The two exports that were created above, when everything had settled.
+    let first_final_export = observed.exports.len().saturating_sub(2);
     for (index, export) in observed.exports.iter().enumerate() {
-        check_file(client, export, &stored, &observed.deleting, index >= last, report).await?;
+        let is_last = index >= first_final_export;
+        check_file(client, export, &stored, &observed.deleting, is_last, report).await?;
     }
     check_watermark(cluster, report)?;
     check_dead_letters(cluster, poisoned, report).await?;
@@ -115,10 +117,11 @@ fn check_identities(observed: &Observed, stored: &Stored, report: &mut Report) {
         if ids.iter().any(|id| observed.deleting.contains(*id)) {
             continue;
         }
-        let kept = stored.tickets.get(external_id).map(Vec::as_slice).unwrap_or_default();
-        if !ids.iter().all(|id| kept.iter().any(|kept| kept == id)) {
-            report
-                .record_lost(format!("{external_id} was answered with ids {ids:?}, and {kept:?} is stored"));
+        let stored_ids = stored.tickets.get(external_id).map(Vec::as_slice).unwrap_or_default();
+        if !ids.iter().all(|id| stored_ids.iter().any(|stored_id| stored_id == id)) {
+            report.record_lost(format!(
+                "{external_id} was answered with ids {ids:?}, and {stored_ids:?} is stored"
+            ));
         }
     }
 }
@@ -193,7 +196,7 @@ fn check_watermark(cluster: &Cluster, report: &mut Report) -> Result<()> {
         let query = format!("SELECT CAST({column} AS text) AS value FROM progress");
         query_texts(&cluster.database(schema)?, &query)
     };
-    let (evaluated, watermark) = (read("scoring", "evaluated")?, read("export", "taken_in")?);
+    let (evaluated, watermark) = (read("scoring", "evaluated")?, read("export", "watermark")?);
     if evaluated != watermark {
         report.record_wrong(format!("{evaluated:?} evaluations were made, and {watermark:?} arrived"));
     }

@@ -19,14 +19,14 @@ pub struct Stored {
 impl Stored {
     pub fn read(cluster: &Cluster) -> Result<Self> {
         let mut tickets: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        let id = |column: &str| format!("CAST({column} AS text)");
-        let query = format!("SELECT external_id || '|' || {} AS value FROM conversations", id("id"));
+        let as_text = |column: &str| format!("CAST({column} AS text)");
+        let query = format!("SELECT external_id || '|' || {} AS value FROM conversations", as_text("id"));
         for row in query_texts(&cluster.database("ingest")?, &query)? {
             let (external_id, id) = row.split_once('|').context("no ticket")?;
             tickets.entry(external_id.to_owned()).or_default().push(id.to_owned());
         }
         let mut evaluations = HashMap::new();
-        let (ticket, evaluation) = (id("ticket_id"), id("id"));
+        let (ticket, evaluation) = (as_text("ticket_id"), as_text("id"));
         let query = format!(
             "SELECT {ticket} || '|' || {evaluation} || '|' || coalesce(document, 'null') AS value \
              FROM evaluations WHERE deleted_at IS NULL"

@@ -30,6 +30,7 @@ const STOP_LIMIT: Duration = Duration::from_secs(30);
 pub struct Cluster {
     instances: Vec<Instance>,
     launcher: Launcher,
+    /// Names and process ids of its PostgreSQL and RabbitMQ, for their CPU time.
     servers: Vec<(String, u32)>,
     /// Administrator's URL of its PostgreSQL database.
     admin_url: Option<String>,
@@ -72,6 +73,7 @@ impl Cluster {
     }
 
     async fn start_all(instances: Vec<Instance>, launcher: Launcher) -> Result<Self> {
+        // The gateway is the last of the roles; the standalone is the only process.
         let gateway = instances.last().context("no process")?.address().to_owned();
         let (servers, admin_url, http) = (Vec::new(), None, client_builder().build()?);
         let mut this = Self { instances, launcher, servers, admin_url, http, gateway };
@@ -131,7 +133,8 @@ impl Cluster {
 
     /// CPU time of every process of the cluster, its servers and the load generator.
     pub fn usage(&self) -> Result<Usage> {
-        let own = self.instances.iter().filter_map(|role| Some((role.name().to_owned(), role.pid()?)));
+        let running = |instance: &Instance| Some((instance.name().to_owned(), instance.pid()?));
+        let own = self.instances.iter().filter_map(running);
         Usage::now(&own.chain(self.servers.iter().cloned()).collect::<Vec<_>>())
     }
 

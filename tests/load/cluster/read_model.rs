@@ -12,16 +12,16 @@ use diesel::{
 
 use super::Cluster;
 
-/// `progress.taken_in` is the watermark of an organization; `early_arrivals` has the ranges of sequence numbers above it.
+/// `progress.watermark` is the watermark of an organization; `early_sequences` has the ranges of sequence numbers above it.
 const COUNT: &str = "
-    SELECT CAST((SELECT coalesce(sum(taken_in), 0) FROM {schema}progress)
-              + (SELECT coalesce(sum(last - first + 1), 0) FROM {schema}early_arrivals) AS bigint) AS number";
+    SELECT CAST((SELECT coalesce(sum(watermark), 0) FROM {schema}progress)
+              + (SELECT coalesce(sum(last - first + 1), 0) FROM {schema}early_sequences) AS bigint) AS number";
 
 /// The first conversation in id order without a row, starting at an id before which all have one.
 const OLDEST_WAITING: &str = "
     SELECT created_at AS number FROM ingest.conversations accepted
     WHERE id >= '{from}' AND NOT EXISTS (
-        SELECT FROM export.evaluation_rows taken_in WHERE ticket_id = accepted.id AND ticket_id >= '{from}')
+        SELECT FROM export.evaluation_rows WHERE ticket_id = accepted.id AND ticket_id >= '{from}')
     ORDER BY id LIMIT 1";
 
 /// Maximum time between the creation of an id and the commit: the deadline of an import.

@@ -39,13 +39,13 @@ impl Servers {
         Ok(Self { postgres, rabbit, home })
     }
 
-    /// Creates a database with the roles and schemas of all services; returns its settings.
+    /// Creates a database with the database users and schemas of all services; returns its settings.
     pub(super) fn provision(&self, name: &str) -> Result<Settings> {
         provision_services(&self.postgres.url(), name, PASSWORD, &owners())?;
         let port = self.postgres.port();
-        let url = |role: &str| format!("postgres://{role}:{PASSWORD}@127.0.0.1:{port}/{name}");
+        let url = |user: &str| format!("postgres://{user}:{PASSWORD}@127.0.0.1:{port}/{name}");
         let mut settings: Settings =
-            databases().map(|role| (role.setting.to_owned(), url(role.owner.role))).collect();
+            databases().map(|database| (database.setting.to_owned(), url(database.owner.role))).collect();
         settings.insert("ASSAY_BUS__URL".to_owned(), self.rabbit.amqp_url());
         settings.insert("ASSAY_BUS__NAMESPACE".to_owned(), name.to_owned());
         Ok(settings)

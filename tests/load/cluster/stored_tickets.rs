@@ -21,7 +21,8 @@ const DAYS: i64 = 150;
 const DAY_MS: i64 = 24 * 3_600 * 1_000;
 const CONVERSATIONS: PartitionedTable = PartitionedTable { name: "conversations", key: "id" };
 
-/// Columns that differ in each copy. `{millis}` is its time, `{random}` are 32 random hexadecimal digits.
+/// Columns that differ in each copy, and their values in SQL: the id is a UUID of version 7. `{millis}` is the time of the copy,
+/// `{random}` are 32 random hexadecimal digits.
 const OWN_COLUMNS: [(&str, &str); 3] = [
     (
         "id",
@@ -138,9 +139,10 @@ impl StoredTickets {
     }
 
     pub fn sizes(&mut self) -> Result<Sizes> {
-        let mut bytes = |of: &str| -> Result<u64> {
+        let mut bytes = |size_function: &str| -> Result<u64> {
             let tables = "(VALUES ('conversations'), ('identities')) AS partitioned (name), pg_partition_tree(name::regclass)";
-            number(&mut self.database, &format!("SELECT sum({of}(relid))::bigint AS number FROM {tables}"))
+            let query = format!("SELECT sum({size_function}(relid))::bigint AS number FROM {tables}");
+            number(&mut self.database, &query)
         };
         let (table_bytes, index_bytes) = (bytes("pg_table_size")?, bytes("pg_indexes_size")?);
         let tickets = number(&mut self.database, "SELECT count(*) AS number FROM identities")?;

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::cluster::Servers;
 
-/// Throughput of copying a statement's rows to a file, in 10⁶ bytes per second.
+/// Throughput of `copy`, a `\copy` of `rows` rows to a file that it calls `FILE`, in 10⁶ bytes per second.
 pub fn to_file(servers: &Servers, database: &str, copy: &str, rows: u64, file: &Path) -> Result<f64> {
     let begin = Instant::now();
     let answer = psql(servers, database, &copy.replace("FILE", &format!("'{}'", file.display())))?;

@@ -41,10 +41,10 @@ impl<'s> Pgbench<'s> {
         let messages: Vec<&str> = conversations.sample_of_messages(SCRIPTS).collect();
         for (index, first) in messages.iter().enumerate() {
             fs::write(folder.join(format!("one-{index}.sql")), script(&[first]))?;
-            let twenty: Vec<&str> =
-                (0..20).map(|offset| messages[(index + offset) % messages.len()]).collect();
             // Five scripts of twenty hold every conversation once.
             if index % 20 == 0 {
+                let twenty: Vec<&str> =
+                    (0..20).map(|offset| messages[(index + offset) % messages.len()]).collect();
                 fs::write(folder.join(format!("twenty-{index}.sql")), script(&twenty))?;
             }
         }
@@ -92,6 +92,7 @@ pub(super) fn transactions(mut command: Command) -> Result<Transactions> {
     Ok(Transactions { per_second: figure("tps = ")?, mean_ms: figure("latency average = ")? })
 }
 
+/// A transaction that imports one conversation for each of these texts, the messages of a conversation as JSON.
 fn script(messages: &[&str]) -> String {
     use std::fmt::Write as _;
     let mut text = String::new();

@@ -24,7 +24,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 const AGE_EVERY: u32 = 10;
 const SETTLE_LIMIT: Duration = Duration::from_secs(60);
 
-/// One value per round.
+/// One value per round: conversations per second, percentiles of imports in milliseconds, ages in seconds.
 #[derive(Default)]
 struct Figures {
     evaluated: Vec<f64>,
@@ -54,18 +54,18 @@ pub async fn measure(
         figures.accepted.push(accepted.per_second(202));
         figures.accepted_p50.push(accepted.percentile_ms(0.5));
         figures.accepted_p99.push(accepted.percentile_ms(0.99));
-        let round = round(&cluster, &load, pace.sustained).await?;
+        let outcome = round(&cluster, &load, pace.sustained).await?;
         report.note(format!(
             "evaluated, round {number}: {:.0}/s of {:.0}/s at most; waiting at the start {}, at the end {}; maximum age of \
              the oldest {:.1} s; {} deliveries were retried so far; CPU µs per conversation: {}",
-            round.evaluated, figures.accepted[number], round.waiting.0, round.waiting.1, round.oldest,
-            cluster.retried_deliveries()?, round.usage
+            outcome.evaluated, figures.accepted[number], outcome.waiting.0, outcome.waiting.1, outcome.oldest,
+            cluster.retried_deliveries()?, outcome.usage
         ));
-        figures.evaluated.push(round.evaluated);
-        figures.p50.push(round.p50);
-        figures.p99.push(round.p99);
-        figures.oldest.push(round.oldest);
-        figures.oldest_at_end.push(round.oldest_at_end);
+        figures.evaluated.push(outcome.evaluated);
+        figures.p50.push(outcome.p50);
+        figures.p99.push(outcome.p99);
+        figures.oldest.push(outcome.oldest);
+        figures.oldest_at_end.push(outcome.oldest_at_end);
     }
     add(report, &figures, pace);
     Ok(())
@@ -106,6 +106,7 @@ fn add(report: &mut Report, figures: &Figures, pace: Pace) {
     report.add(Row::with_baseline("evaluated", what, "s", &figures.oldest_at_end, drained, Goal::None));
 }
 
+/// The figures of one round, in the units of [`Figures`].
 struct Round {
     evaluated: f64,
     p50: f64,
@@ -168,9 +169,9 @@ impl Watch {
             let (mut seen, mut count, mut turn) = (Seen::default(), accepted_before, 0);
             while !stopped.load(Ordering::Relaxed) {
                 std::thread::sleep(POLL_INTERVAL);
-                let now = watching.count()?;
-                permits.add_permits(usize::try_from(now - count)?);
-                count = now;
+                let new_count = watching.count()?;
+                permits.add_permits(usize::try_from(new_count - count)?);
+                count = new_count;
                 turn += 1;
                 if turn % AGE_EVERY == 0 {
                     seen.oldest = seen.oldest.max(watching.oldest_waiting()?);

@@ -61,6 +61,7 @@ pub async fn measure(
         for _ in 0..pace.rounds {
             directly.push(rate(&paths.directly, &paths, pace).await?);
             through_gateway.push(rate(&paths.through_gateway, &paths, pace).await?);
+            // Only reads of tickets are answered 200.
             if paths.status == 200 {
                 selected.push(selects.per_second(CLIENTS, pace.time)?);
             }

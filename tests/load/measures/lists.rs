@@ -28,7 +28,7 @@ const FILL: &str = "
     FROM generate_series(1, {count}) AS number, (SELECT id FROM registry.organizations LIMIT 1) AS organization;
     VACUUM ANALYZE export.exports";
 
-/// The service's query.
+/// The service's query for a page of 20; the 21st row tells whether another page follows.
 const SELECT: &str = "
     SELECT id, organization_id, kind, filter_from, filter_to, status, created_at, updated_at, object_key, file_bytes,
            file_sha256, file_expires_at, error_message FROM export.exports
@@ -101,18 +101,18 @@ fn pages(cluster: &Cluster, path: String) -> Load {
     }
 }
 
-/// The page after `depth` exports.
-fn select<'s>(servers: &'s Servers, name: &str, depth: u64) -> Result<Selects<'s>> {
-    let of = |column: &str| -> Result<String> {
+/// The page behind the export at this offset of the list.
+fn select<'s>(servers: &'s Servers, name: &str, offset: u64) -> Result<Selects<'s>> {
+    let value = |column: &str| -> Result<String> {
         let query = format!(
-            "SELECT {column} FROM export.exports ORDER BY created_at DESC, id DESC OFFSET {depth} LIMIT 1"
+            "SELECT {column} FROM export.exports ORDER BY created_at DESC, id DESC OFFSET {offset} LIMIT 1"
         );
         Ok(servers.texts(DATABASE, &query)?.concat())
     };
     let statement = SELECT
-        .replace("{organization}", &of("organization_id")?)
-        .replace("{moment}", &of("created_at")?)
-        .replace("{id}", &of("id")?)
+        .replace("{organization}", &value("organization_id")?)
+        .replace("{moment}", &value("created_at")?)
+        .replace("{id}", &value("id")?)
         .replace('\n', " ");
     Selects::prepare(servers, DATABASE, name, &[statement])
 }

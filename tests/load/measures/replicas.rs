@@ -32,9 +32,9 @@ const LOST: [&str; 3] = [
 /// Second evaluations and second imports.
 const DUPLICATES: [&str; 4] = [
     "(SELECT coalesce(sum(evaluated), 0) FROM scoring.progress) - (SELECT count(*) FROM scoring.evaluations)",
-    "(SELECT coalesce(sum(taken_in), 0) FROM export.progress) - (SELECT count(*) FROM export.evaluation_rows)",
-    "SELECT count(*) FROM export.evaluation_rows taken_in JOIN scoring.evaluations made USING (ticket_id)
-     WHERE taken_in.evaluation_id <> made.id",
+    "(SELECT coalesce(sum(watermark), 0) FROM export.progress) - (SELECT count(*) FROM export.evaluation_rows)",
+    "SELECT count(*) FROM export.evaluation_rows stored JOIN scoring.evaluations made USING (ticket_id)
+     WHERE stored.evaluation_id <> made.id",
     "SELECT count(*) FROM ingest.conversations accepted JOIN ingest.conversations again
      USING (organization_id, source, external_id) WHERE accepted.id < again.id",
 ];

@@ -14,7 +14,7 @@ use crate::unresponsive_store::{Behaviour, UnresponsiveStore};
 
 async fn job_of_a_crashed_worker_is_taken_over(app: TestApp) -> Result<()> {
     let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
-    let crashed = app.claim_and_crash(3).await?;
+    let crashed = app.claim_and_crash().await?;
     // Written, but not published.
     let mut writer = app.objects.create(&crashed.object_key()).await?;
     writer.finish().await?;
@@ -27,7 +27,7 @@ async fn job_of_a_crashed_worker_is_taken_over(app: TestApp) -> Result<()> {
 async fn job_whose_workers_crashed_in_every_attempt_fails(app: TestApp) -> Result<()> {
     let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
     for _ in 0..3 {
-        app.claim_and_crash(3).await?;
+        app.claim_and_crash().await?;
     }
     let _worker = app.worker(&app.config()?)?;
     let job = app.status_becomes(id, ExportStatus::Failed).await?;

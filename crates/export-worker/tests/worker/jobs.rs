@@ -165,6 +165,7 @@ async fn skipped_evaluations_are_missing_until_they_arrive(app: TestApp) -> Resu
     app.record(&[1, 5, 9].map(|sequence| numbered(&app, sequence))).await?;
     let id = app.create_with_target(12).await?;
     let missing = async || anyhow::Ok(app.work.missing_evaluations(id).await?);
+    // Missing are 2 to 4, 6 to 8 and 10 to 12.
     assert_eq!(missing().await?, Some(9));
     assert_eq!(app.exports.skip_missing_sequences(now().plus_millis(60_000)).await?.len(), 3);
     assert_eq!((app.work.evaluation_lag(id).await?, missing().await?), (Some(0), Some(9)));

@@ -49,7 +49,7 @@ async fn stopping_worker_releases_its_job() -> Result<()> {
     app.status_becomes(id, ExportStatus::Running).await?;
     stop(worker).await?;
     assert_eq!(app.job(id).await?.status(), ExportStatus::Running);
-    assert_eq!((app.column(id, "attempts").await?, app.column(id, "hand_backs").await?), (1, 1));
+    assert_eq!((app.column(id, "attempts").await?, app.column(id, "released_claims").await?), (1, 1));
     drop(lock);
     // The lease was released: otherwise it would last a minute.
     let _successor = app.worker(&app.config()?)?;
@@ -81,7 +81,7 @@ async fn stopping_worker_does_not_claim_its_own_job_again() -> Result<()> {
     stopped?;
     drop(rows);
     assert_eq!(app.job(id).await?.status(), ExportStatus::Running);
-    assert_eq!((app.column(id, "attempts").await?, app.column(id, "hand_backs").await?), (1, 1));
+    assert_eq!((app.column(id, "attempts").await?, app.column(id, "released_claims").await?), (1, 1));
     Ok(())
 }
 

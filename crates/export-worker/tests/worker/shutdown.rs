@@ -18,7 +18,7 @@ async fn stop_while_the_store_hangs(awaited: Step, hangs_at: &'static [Step]) ->
     // Fails when the worker does not stop within the budget of its phase.
     stop(worker).await?;
     assert_eq!(app.job(id).await?.status(), ExportStatus::Running);
-    let released = (app.column(id, "attempts").await?, app.column(id, "hand_backs").await?);
+    let released = (app.column(id, "attempts").await?, app.column(id, "released_claims").await?);
     assert_eq!(released, (1, 1), "{awaited:?}");
     Ok(store)
 }

@@ -159,15 +159,16 @@ impl TestApp {
         Ok((id, event))
     }
 
-    /// Claims a job as a worker that crashes afterwards.
-    pub async fn claim_and_crash(&self, max_attempts: u32) -> Result<Claim> {
+    /// Claims a job as a worker that crashes afterwards; with the maximum of attempts of [`Self::config`].
+    pub async fn claim_and_crash(&self) -> Result<Claim> {
         let terms = ClaimTerms {
             owner: new_id(),
             now: now(),
+            // The lease has expired already.
             lease_millis: -1,
             latest_lease_end: Timestamp::MAX,
             pending_before: now().plus_millis(1_000),
-            max_attempts,
+            max_attempts: 3,
             except: None,
         };
         self.work.claim(terms).await?.context("no job waits")

@@ -8,9 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use assay_contracts::evaluation::Score;
 use assay_contracts::evaluations::{Dimension, EvaluationFilters, Sort, SortKey, SummaryQuery};
 use assay_contracts::event::ConversationEvaluated;
-use assay_contracts::ids::TicketId;
 use assay_contracts::time::Timestamp;
-use assay_export::MIGRATIONS;
 use assay_export::domain::evaluation_row::EvaluationRow;
 use assay_export::domain::ranking::Rank;
 use assay_export::store::{ListSelection, RankRange};
@@ -105,14 +103,14 @@ async fn day_with_very_many_sources_stays_exact(model: ReadModel) -> Result<()> 
 
 /// Rows that are evaluated again after the ranks were read do not displace others from the page.
 async fn page_by_rank_has_no_rows_after_its_last_rank(model: ReadModel) -> Result<()> {
-    let of = |tenths: i64, date: Timestamp| {
+    let scored = |tenths: i64, date: Timestamp| {
         changed(evaluated(model.organization_id, date), |evaluation| {
             evaluation.axis.as_mut().unwrap().score = Score::from_tenths(tenths).unwrap();
         })
     };
     let older = STARTED.plus_millis(-1);
-    record(&model, &[of(10, STARTED), of(20, older), of(30, STARTED), of(30, older), of(40, STARTED)])
-        .await?;
+    let events = [(10, STARTED), (20, older), (30, STARTED), (30, older), (40, STARTED)];
+    record(&model, &events.map(|(tenths, date)| scored(tenths, date))).await?;
     let listed = async |descending: bool, value: u8, moments: &[Timestamp]| {
         let sort = Sort { key: SortKey::Axis, descending };
         let ranks = RankRange {
@@ -161,6 +159,7 @@ async fn damaged_day_does_not_block_the_refresh_of_others(app: TestApp) -> Resul
     let ticket = damaged.ticket.id;
     execute(database, format!("UPDATE evaluation_facts SET agents = 'no JSON' WHERE ticket_id = '{ticket}'"))
         .await?;
+    // `marked_at` is the number of the day: the damaged day, the older one, comes first.
     execute(database, "INSERT INTO stale_days SELECT organization_id, day, day FROM evaluation_days").await?;
     execute(database, "UPDATE evaluation_days SET refreshed_at = 0").await?;
     eventually("the columns of the sound day", async || Ok(number(database, stale_days).await? == 1)).await?;
@@ -169,41 +168,10 @@ async fn damaged_day_does_not_block_the_refresh_of_others(app: TestApp) -> Resul
     Ok(())
 }
 
-/// A database with evaluations that an early release stored without facts is refused; the message says what to do.
-async fn evaluations_without_facts_are_refused(app: TestApp) -> Result<()> {
-    let database = &app.test_database.database;
-    for statement in
-        include_str!("../../migrations/postgres/2026-11-22-160000_evaluation_facts/down.sql").split(';')
-    {
-        if !statement.trim().is_empty() {
-            execute(database, statement).await?;
-        }
-    }
-    execute(database, "DELETE FROM __diesel_schema_migrations WHERE version = '20261122160000'").await?;
-    let ticket: TicketId = new_id();
-    execute(
-        database,
-        format!(
-            "INSERT INTO evaluation_rows (ticket_id, organization_id, conversation_started_at, evaluated_at,
-                     evaluation_id, columns_version, axis_line, audit_line)
-                 VALUES ('{ticket}', '{ticket}', 1, 1, '{ticket}', 1, '', '')"
-        ),
-    )
-    .await?;
-    let refused = database.migrate(MIGRATIONS).await.unwrap_err().to_string().replace('_', " ");
-    for part in ["before 0", "cannot be listed", "start with empty databases of all services"] {
-        assert!(refused.contains(part), "{refused}");
-    }
-    execute(database, "DELETE FROM evaluation_rows").await?;
-    assert_eq!(database.migrate(MIGRATIONS).await?.len(), 1);
-    Ok(())
-}
-
 mod roles {
     use super::*;
 
     on_both_databases! { TestApp {
         damaged_day_does_not_block_the_refresh_of_others,
-        evaluations_without_facts_are_refused,
     } }
 }

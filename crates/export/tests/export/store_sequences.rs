@@ -49,11 +49,11 @@ impl Sequences {
 
     /// Asserts that exactly these ranges, both ends included, are stored beyond the watermark.
     async fn assert_stored(&self, watermark: i64, ranges: &[(i64, i64)]) -> Result<()> {
-        assert_eq!(self.number("SELECT taken_in FROM progress").await?, watermark);
-        assert_eq!(self.number("SELECT count(*) FROM early_arrivals").await?, ranges.len() as i64);
+        assert_eq!(self.number("SELECT watermark FROM progress").await?, watermark);
+        assert_eq!(self.number("SELECT count(*) FROM early_sequences").await?, ranges.len() as i64);
         for (first, last) in ranges {
             let stored =
-                format!("SELECT count(*) FROM early_arrivals WHERE first = {first} AND last = {last}");
+                format!("SELECT count(*) FROM early_sequences WHERE first = {first} AND last = {last}");
             assert_eq!(self.number(&stored).await?, 1, "{first}..={last} of {ranges:?}");
         }
         Ok(())
@@ -86,13 +86,14 @@ async fn arrival_beside_many_ranges_rewrites_only_its_own() -> Result<()> {
     let sequences = Sequences::on_postgres().await?;
     let organization = sequences.organization_id;
     let ranges = format!(
-        "INSERT INTO early_arrivals (organization_id, first, last, since)
+        "INSERT INTO early_sequences (organization_id, first, last, since)
          SELECT '{organization}', number * 2, number * 2, 1 FROM generate_series(1, 5000) AS number"
     );
     execute(&sequences.test_database.database, ranges).await?;
-    let written_before = sequences.number("SELECT max(xmin::text::bigint) FROM early_arrivals").await?;
+    // `xmin` is the transaction that wrote a row.
+    let written_before = sequences.number("SELECT max(xmin::text::bigint) FROM early_sequences").await?;
     let written_since =
-        format!("SELECT count(*) FROM early_arrivals WHERE xmin::text::bigint > {written_before}");
+        format!("SELECT count(*) FROM early_sequences WHERE xmin::text::bigint > {written_before}");
 
     sequences.record(&[20_001]).await?;
     assert_eq!(sequences.number(&written_since).await?, 1);
@@ -102,8 +103,8 @@ async fn arrival_beside_many_ranges_rewrites_only_its_own() -> Result<()> {
     // Joins the watermark and the first range.
     sequences.record(&[1]).await?;
     assert_eq!(sequences.number(&written_since).await?, 2);
-    assert_eq!(sequences.number("SELECT count(*) FROM early_arrivals").await?, 4_999);
-    assert_eq!(sequences.number("SELECT taken_in FROM progress").await?, 2);
+    assert_eq!(sequences.number("SELECT count(*) FROM early_sequences").await?, 4_999);
+    assert_eq!(sequences.number("SELECT watermark FROM progress").await?, 2);
     Ok(())
 }
 

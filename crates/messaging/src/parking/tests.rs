@@ -11,10 +11,9 @@ use anyhow::Result;
 use assay_contracts::event::{ConversationAccepted, Event};
 use assay_contracts::ids::{EventId, OrganizationId};
 use assay_contracts::time::Timestamp;
-use assay_platform::db::{Database, DatabaseError, Migrations};
+use assay_platform::db::{Database, Migrations};
 use assay_platform::runtime::{new_id, now};
 use async_trait::async_trait;
-use diesel::connection::SimpleConnection;
 use futures_util::future::try_join_all;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -47,7 +46,6 @@ on_both_databases!(
     delivery_cut_short_twice_is_isolated_and_not_parked,
     event_that_ended_two_processes_returns_with_its_count,
     lone_event_that_always_fails_returns_after_many_failures,
-    migration_is_not_reverted_while_events_are_parked,
 );
 
 /// Fails all deliveries or none, and remembers their counts of `cut_short`.
@@ -71,7 +69,7 @@ impl Handler for Recorder {
 }
 
 impl Recorder {
-    fn seen(&self) -> Vec<u32> {
+    fn cut_short_counts(&self) -> Vec<u32> {
         self.cut_short.lock().expect("not poisoned").clone()
     }
 }
@@ -223,7 +221,7 @@ async fn chunk_without_claimable_events_wakes_no_worker(database: Database) -> R
         let woken = timeout(Duration::from_millis(50), parking.shared.changed.notified()).await;
         assert!(woken.is_err(), "it would look again at once, forever");
     }
-    assert!(parking.shared.try_acquire(parking.shared.limit()).is_some(), "every permit is released");
+    assert!(parking.shared.try_acquire(parking.shared.max_in_flight()).is_some(), "every permit is released");
     Ok(())
 }
 
@@ -231,6 +229,7 @@ async fn parked_event_without_room_is_not_overtaken(database: Database) -> Resul
     let parking = Parking::new(database, 2);
     park(&parking, new_id(), 1).await?;
     let work = work(&parking, Arc::new(Recorder::default()))?;
+    // Of the four permits one is left: too few for a chunk.
     let _in_flight = parking.shared.try_acquire(3).expect("room");
     assert_eq!(parking.handle_chunk(&work, 0, &CancellationToken::new()).await, Ok(false));
     assert!(parking.shared.may_hold_unclaimed.load(Ordering::Relaxed));
@@ -257,7 +256,7 @@ async fn delivery_cut_short_twice_is_isolated_and_not_parked(database: Database)
         // An event cut short once is handled beside those in flight: `in_flight` lives until the end of the round.
         assert_eq!(handling.await, [Outcome::Done]);
     }
-    assert_eq!(handler.seen(), [1, 2]);
+    assert_eq!(handler.cut_short_counts(), [1, 2]);
     assert_eq!(parking.count(10).await?, 0);
     Ok(())
 }
@@ -265,6 +264,7 @@ async fn delivery_cut_short_twice_is_isolated_and_not_parked(database: Database)
 async fn event_that_ended_two_processes_returns_with_its_count(database: Database) -> Result<()> {
     let (parking, outbox) = (Parking::new(database.clone(), 2), Outbox::new(database));
     park(&parking, new_id(), 1).await?;
+    // Two claims whose leases have expired: their processes ended.
     for leases in [4, 2] {
         assert_eq!(claim(&parking, now().plus_millis(-leases * LEASE_MILLIS), 1).await?.len(), 1);
     }
@@ -277,12 +277,12 @@ async fn event_that_ended_two_processes_returns_with_its_count(database: Databas
     // By then the relay has looked for isolated events and found none: the returned event must make it look again.
     sleep(crate::bus::cut_short::ISOLATION_START_DELAY + Duration::from_millis(1_500)).await;
     assert_eq!(parking.handle_chunk(&work, 0, &stop).await, Ok(true));
-    while handler.seen().is_empty() {
+    while handler.cut_short_counts().is_empty() {
         sleep(Duration::from_millis(10)).await;
     }
     stop.cancel();
     relay.await?;
-    assert_eq!((handler.seen(), parking.count(10).await?), (vec![2], 0));
+    assert_eq!((handler.cut_short_counts(), parking.count(10).await?), (vec![2], 0));
     Ok(())
 }
 
@@ -299,36 +299,6 @@ async fn lone_event_that_always_fails_returns_after_many_failures(database: Data
     assert_eq!(parking.handle_chunk(&work, MAX_FAILURES, &stop).await, Ok(true));
     assert_eq!((parking.count(10).await?, outbox.status().await?.pending), (0, 1));
     Ok(())
-}
-
-async fn migration_is_not_reverted_while_events_are_parked(database: Database) -> Result<()> {
-    let parking = Parking::new(database.clone(), 1);
-    let parked = event(new_id());
-    parking.park(vec![parked.clone()]).await?;
-    let error = revert(&database).await.expect_err("reverted").to_string();
-    assert!(error.contains("parked"), "{error}");
-    assert_eq!(parking.count(10).await?, 1);
-    let done = vec![(parked.organization_id, parked.id)];
-    parking.settle(Settled { done, ..Settled::default() }).await?;
-    revert(&database).await?;
-    assert!(parking.count(10).await.is_err(), "no table");
-    Ok(())
-}
-
-async fn revert(database: &Database) -> Result<(), DatabaseError> {
-    macro_rules! down {
-        ($kind:literal) => {
-            include_str!(concat!("../../migrations/", $kind, "/2026-11-22-120040_parked/down.sql"))
-        };
-    }
-    match database {
-        Database::Postgres(database) => {
-            database.write(|connection| Ok(connection.batch_execute(down!("postgres"))?)).await
-        }
-        Database::Sqlite(database) => {
-            database.write(|connection| Ok(connection.batch_execute(down!("sqlite"))?)).await
-        }
-    }
 }
 
 struct Rejecting;
@@ -369,13 +339,13 @@ fn turns(claimed: &[ParkedEvent]) -> Vec<OrganizationId> {
     claimed.iter().map(|parked| parked.event.organization_id).collect()
 }
 
-/// As a worker claims.
+/// Claims as a worker does: beginning with the organization after the last turn.
 async fn claim(parking: &Parking, now: Timestamp, limit: usize) -> Result<Vec<ParkedEvent>> {
-    let last = *parking.shared.last();
-    let organizations = parking.organizations(last, limit).await?;
+    let last_turn = *parking.shared.last_turn();
+    let organizations = parking.organizations(last_turn, limit).await?;
     let claim = parking.claim(organizations, now, limit).await?;
-    if let Some(last) = claim.last {
-        *parking.shared.last() = last;
+    if let Some(last_turn) = claim.last_turn {
+        *parking.shared.last_turn() = last_turn;
     }
     Ok(claim.events)
 }

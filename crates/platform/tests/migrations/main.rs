@@ -8,7 +8,7 @@ use assay_testkit::{ServiceDatabase, on_both_databases};
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, PgConnection, RunQueryDsl, sql_query};
 
-/// Schema of any service: the test database needs an existing role.
+/// The schema of any service will do: test databases know only the database users of services.
 const SCHEMA: &str = "export";
 
 const FIRST: Migrations = Migrations {

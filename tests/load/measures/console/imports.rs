@@ -30,6 +30,7 @@ const WITHOUT_FACTS: &str = "
 const BATCH: u64 = 64;
 const INTERVAL: Duration = Duration::from_millis(160);
 
+/// A stack that accepts imports, and the store of its read model, into which evaluations are written.
 struct Side {
     accepting: Accepting,
     exports: Arc<dyn ExportStore>,
@@ -86,14 +87,15 @@ pub async fn measure(
     let with = Side::start(servers, conversations, "with_facts").await?;
     let without = Side::start(servers, conversations, "without_facts").await?;
     servers.sql("without_facts", WITHOUT_FACTS)?;
+    // Index 0 is the stack with facts, index 1 the one without.
     let (mut accepted, mut written) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
     for round in 0..2 * pace.rounds {
         // Alternately, so that neither is always first.
         for place in if round % 2 == 0 { [0, 1] } else { [1, 0] } {
             servers.settle_disk()?;
-            let figures = [&with, &without][place].round(samples, pace.time).await?;
-            accepted[place].push(figures.0);
-            written[place].push(figures.1);
+            let (per_second, transaction_ms) = [&with, &without][place].round(samples, pace.time).await?;
+            accepted[place].push(per_second);
+            written[place].push(transaction_ms);
         }
     }
     let baseline = "the same without facts and stale days";

@@ -95,25 +95,25 @@ async fn read(
     pace: Pace,
     load: &str,
 ) -> Result<Vec<(Latencies, String, Goal)>> {
-    let list = Goal::AtMost(if pace.rows > 1_000_000 { 80.0 } else { 50.0 });
-    let summary = if pace.rows > 1_000_000 { Goal::None } else { Goal::AtMost(100.0) };
+    let list_goal = Goal::AtMost(if pace.rows > 1_000_000 { 80.0 } else { 50.0 });
+    let summary_goal = if pace.rows > 1_000_000 { Goal::None } else { Goal::AtMost(100.0) };
     let repeats = if pace.rounds > 1 { REPEATS } else { 2 };
     let lists = Latencies::of_paths(cluster, &list_paths(), repeats).await?;
     let deep = Latencies::of_pages(cluster, &deep_paths(), PAGES).await?;
     let summaries = Latencies::of_paths(cluster, &summary_paths(), repeats).await?;
     let overviews = ["7d", "28d", "quarter", "year", "all"].map(|name| format!("/console?period={name}"));
     let overviews = pages.latencies(&overviews, repeats).await?;
-    let page =
+    let list_pages =
         ["/console/conversations", "/console/conversations?charge=disputed&sort=axis"].map(str::to_owned);
-    let list_pages = pages.latencies(&page, repeats).await?;
+    let list_pages = pages.latencies(&list_pages, repeats).await?;
     let conversation = format!("/console/conversations/{longest}");
     let conversation = pages.latencies(&[conversation], 5 * repeats).await?;
     let asked = format!("{} filters and {} orders", FILTERS.len(), SORTS.len());
     Ok(vec![
-        (lists, format!("lists of {asked}, {load}"), list),
-        (deep, format!("pages 1 to {PAGES} of lists, 100 rows each, {load}"), list),
-        (summaries, format!("summaries of {} filters in four periods, {load}", FILTERS.len()), summary),
-        (overviews, format!("the page with the overview of five periods, {load}"), summary),
+        (lists, format!("lists of {asked}, {load}"), list_goal),
+        (deep, format!("pages 1 to {PAGES} of lists, 100 rows each, {load}"), list_goal),
+        (summaries, format!("summaries of {} filters in four periods, {load}", FILTERS.len()), summary_goal),
+        (overviews, format!("the page with the overview of five periods, {load}"), summary_goal),
         (list_pages, format!("the page with the list, {load}"), Goal::AtMost(100.0)),
         (conversation, format!("the page of a conversation with 50 messages, {load}"), Goal::AtMost(50.0)),
     ])
@@ -130,6 +130,7 @@ async fn while_importing<T>(
             imports.open_loop(rate, Duration::from_secs(5)).await?.only(202)?;
         }
     };
+    // `importing` ends only with an error.
     tokio::select! {
         found = reading => found,
         failed = importing => failed,

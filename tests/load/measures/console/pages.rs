@@ -69,6 +69,7 @@ pub async fn import_longest(cluster: &Cluster, agent: &str) -> Result<TicketId> 
     let (status, receipt) = cluster.call(Method::POST, "/v1/assess", Some(&body)).await?;
     ensure!(status == 202, "the longest conversation is refused: {status} {receipt}");
     let id: TicketId = receipt["id"].as_str().context("a receipt without an id")?.parse()?;
+    // Answered 200 once the read model has the evaluation.
     let path = format!("/v1/tickets/{id}/neighbours");
     let end = Instant::now() + super::stored::EVALUATION_LIMIT;
     while cluster.call(Method::GET, &path, None).await?.0 != 200 {

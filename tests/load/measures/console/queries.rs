@@ -80,13 +80,13 @@ fn list(filter: Filter, sort: &str, limit: &str) -> String {
 
 /// First pages.
 pub fn list_paths() -> Vec<String> {
-    let of = |(number, filter): (usize, &Filter)| {
+    let paths_of_filter = |(number, filter): (usize, &Filter)| {
         let sorts =
             (0..SORTS_PER_FILTER).map(move |place| SORTS[(number * SORTS_PER_FILTER + place) % SORTS.len()]);
         let filter = *filter;
         sorts.map(move |sort| list(filter, sort, "50")).collect::<Vec<_>>()
     };
-    FILTERS.iter().enumerate().flat_map(of).collect()
+    FILTERS.iter().enumerate().flat_map(paths_of_filter).collect()
 }
 
 /// First pages of lists whose later pages follow by cursors.
@@ -96,7 +96,7 @@ pub fn deep_paths() -> Vec<String> {
         .collect()
 }
 
-/// The overview of a week, four weeks, a quarter and a year.
+/// For each filter without a period of its own: the overview of a week, four weeks, a quarter and a year.
 pub fn summary_paths() -> Vec<String> {
     let path = |filter: Filter, days: i64| {
         let (from, to) = ((PERIOD.1 - days * 86_400_000).to_string(), PERIOD.1.to_string());

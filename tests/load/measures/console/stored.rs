@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use crate::cluster::{Cluster, Servers};
 
-/// The conversations began in this period: the year 2026.
+/// The conversations began in this period, in epoch milliseconds: the year 2026.
 pub const PERIOD: (i64, i64) = (1_767_225_600_000, 1_798_761_600_000);
 /// Evaluations per transaction.
 const BATCH: u64 = 128;
@@ -74,8 +74,9 @@ impl Stored {
 }
 
 async fn columns_of_all_days(store: &dyn EvaluationStore) -> Result<()> {
-    let due = now().plus_millis(86_400_000);
-    while let Some(marked) = store.next_stale_day(due, Vec::new()).await? {
+    // In the future: a day that was refreshed a moment ago is not passed over.
+    let refreshed_before = now().plus_millis(86_400_000);
+    while let Some(marked) = store.next_stale_day(refreshed_before, Vec::new()).await? {
         store.refresh_day(marked, now()).await?;
     }
     Ok(())
@@ -110,6 +111,7 @@ async fn evaluations(
 
 /// The event with this number; the same number gives the same event.
 pub fn event(number: u64, organization_id: OrganizationId, samples: &[Evaluation]) -> ConversationEvaluated {
+    // Each value has its own salt, so that values do not depend on each other.
     let random = |salt: u64| {
         let mixed = (number + 1)
             .wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -152,6 +154,7 @@ pub fn event(number: u64, organization_id: OrganizationId, samples: &[Evaluation
         evaluation_id: new_id(),
         evaluated_at: started_at.plus_millis(7_201_000),
         outcome,
+        // Above the sequences of the evaluations that were really made.
         sequence: 1_000_000 + i64::try_from(number).unwrap_or_default(),
     }
 }

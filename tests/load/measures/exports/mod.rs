@@ -129,6 +129,7 @@ async fn while_imports_run(
 ) -> Result<()> {
     let alone = imports.open_loop(IMPORTS_PER_SECOND, pace.time).await?.only(202)?;
     figures.p99_alone.push(alone.percentile_ms(0.99));
+    // Longer with more than a million rows, because an export takes longer.
     let time = pace.time.mul_f64((stored.rows as f64 / 1e6).max(1.0));
     let begin = Instant::now();
     let exports = async {
@@ -146,7 +147,7 @@ async fn while_imports_run(
 }
 
 fn add_rows(figures: &Figures, stored: &Stored, report: &mut Report) {
-    let of =
+    let values =
         |exports: &[Exported], value: fn(&Exported) -> f64| exports.iter().map(value).collect::<Vec<_>>();
     let mut add = |what: &str, unit, ours: Vec<f64>, baseline: (&str, &[f64]), goal| {
         let baseline = (baseline.0.to_owned(), baseline.1.to_vec());
@@ -157,21 +158,21 @@ fn add_rows(figures: &Figures, stored: &Stored, report: &mut Report) {
     let what = format!("export of {} rows, {bytes} B each, from request to complete", stored.rows);
     let speed = Exported::megabytes_per_second;
     let faster = "the faster COPY to a file, unsynced";
-    add(&what, "MB/s", of(alone, speed), (faster, &figures.baseline), Goal::Ratio(0.7));
+    add(&what, "MB/s", values(alone, speed), (faster, &figures.baseline), Goal::Ratio(0.7));
     let columns = "COPY CSV of 43 columns of text";
     if !figures.columns.is_empty() {
-        add("the same", "MB/s", of(alone, speed), (columns, &figures.columns), Goal::None);
+        add("the same", "MB/s", values(alone, speed), (columns, &figures.columns), Goal::None);
     }
-    add("the same", "MB/s", of(alone, speed), ("COPY of the finished lines", &figures.lines), Goal::None);
+    add("the same", "MB/s", values(alone, speed), ("COPY of the finished lines", &figures.lines), Goal::None);
     let memory = |export: &Exported| export.peak_megabytes;
-    add("peak memory of export-worker", "MB", of(alone, memory), ("goal", &[]), Goal::AtMost(64.0));
+    add("peak memory of export-worker", "MB", values(alone, memory), ("goal", &[]), Goal::AtMost(64.0));
     let first = |export: &Exported| export.first_byte_ms;
-    add("first byte of the download", "ms", of(alone, first), ("none", &[]), Goal::None);
+    add("first byte of the download", "ms", values(alone, first), ("none", &[]), Goal::None);
     let download = |export: &Exported| export.download_megabytes_per_second;
-    add("download through the gateway, hashed", "MB/s", of(alone, download), ("none", &[]), Goal::None);
+    add("download through the gateway, hashed", "MB/s", values(alone, download), ("none", &[]), Goal::None);
     let what = format!("export while {IMPORTS_PER_SECOND} imports/s are accepted and evaluated");
-    add(&what, "MB/s", of(busy, speed), ("export alone", &of(alone, speed)), Goal::None);
-    add("peak memory of export-worker then", "MB", of(busy, memory), ("goal", &[]), Goal::AtMost(64.0));
+    add(&what, "MB/s", values(busy, speed), ("export alone", &values(alone, speed)), Goal::None);
+    add("peak memory of export-worker then", "MB", values(busy, memory), ("goal", &[]), Goal::AtMost(64.0));
     let what = "p99 of these imports";
     add(what, "ms", figures.p99_busy.clone(), ("without an export", &figures.p99_alone), Goal::None);
 }

@@ -13,6 +13,8 @@ use crate::cpu::{peak_memory_mib, reset_peak_memory};
 
 const EXPORTS: &str = "/v1/evaluations/exports";
 const POLL: Duration = Duration::from_millis(20);
+/// Megabytes (10⁶ bytes) of a MiB.
+const MB_PER_MIB: f64 = 1.048_576;
 
 pub struct Exported {
     /// From the request until the file was complete.
@@ -22,7 +24,7 @@ pub struct Exported {
     pub resting_megabytes: f64,
     /// Peak memory of the worker, in 10⁶ bytes, from the request until the file was complete.
     pub peak_megabytes: f64,
-    /// From the request until the first byte of the file arrived.
+    /// From the request for the download until its first byte arrived.
     pub first_byte_ms: f64,
     pub download_megabytes_per_second: f64,
 }
@@ -37,7 +39,7 @@ impl Exported {
 pub async fn export(cluster: &Cluster, stored: &Stored) -> Result<Exported> {
     let worker = cluster.pid("export-worker")?;
     reset_peak_memory(worker)?;
-    let resting_megabytes = peak_memory_mib(worker)? * 1.048_576;
+    let resting_megabytes = peak_memory_mib(worker)? * MB_PER_MIB;
     let begin = Instant::now();
     // Excludes conversations imported meanwhile, so the file is always the same.
     let request = json!({"kind": "axis", "filters": {"to": ALL_STARTED_BEFORE}});
@@ -54,16 +56,16 @@ pub async fn export(cluster: &Cluster, stored: &Stored) -> Result<Exported> {
         }
     };
     let seconds = begin.elapsed().as_secs_f64();
-    let peak_megabytes = peak_memory_mib(worker)? * 1.048_576;
-    let begin = Instant::now();
+    let peak_megabytes = peak_memory_mib(worker)? * MB_PER_MIB;
+    let download_begin = Instant::now();
     let mut answer = cluster.http().get(address).send().await?.error_for_status()?;
     let (mut bytes, mut hasher, mut first_byte_ms) = (0, Sha256::new(), None);
     while let Some(chunk) = answer.chunk().await? {
-        first_byte_ms.get_or_insert_with(|| begin.elapsed().as_secs_f64() * 1e3);
+        first_byte_ms.get_or_insert_with(|| download_begin.elapsed().as_secs_f64() * 1e3);
         bytes += chunk.len() as u64;
         hasher.update(&chunk);
     }
-    let download_megabytes_per_second = bytes as f64 / 1e6 / begin.elapsed().as_secs_f64();
+    let download_megabytes_per_second = bytes as f64 / 1e6 / download_begin.elapsed().as_secs_f64();
     let sha256 = hex::encode(hasher.finalize());
     ensure!(
         (bytes, &sha256) == (stored.bytes, &stored.sha256),

@@ -21,7 +21,7 @@ pub const ALL_STARTED_BEFORE: i64 = 1_230_768_000_000;
 
 /// Rows are stored nearly in date order, as real imports arrive: shuffled within blocks of this size.
 const BLOCK: u64 = 1_000;
-/// Coprime to the block.
+/// Coprime to the block, so that `index * STRIDE % BLOCK` takes every row of a block once.
 const STRIDE: u64 = 617;
 
 /// With more rows the plain table stays empty: the disks of test machines are small.
@@ -128,8 +128,8 @@ impl Sample {
     /// The row with this number, in the order of [`ROWS`].
     fn row(&self, number: u64, imported_at: Timestamp, organization: &str) -> Result<[String; 8]> {
         // One hundred ids per millisecond, so that all ids fall into one monthly partition.
-        let millis = imported_at.plus_millis(i64::try_from(number / 100)?);
-        let (ticket, evaluation) = (id(millis, number, '8'), id(millis, number, '9'));
+        let id_time = imported_at.plus_millis(i64::try_from(number / 100)?);
+        let (ticket, evaluation) = (id(id_time, number, '8'), id(id_time, number, '9'));
         let started_at =
             Timestamp::saturating_from_millis(FIRST_STARTED_AT + APART_MILLIS * i64::try_from(number)?);
         let own = [
@@ -141,7 +141,7 @@ impl Sample {
         let [axis, audit] = [(ExportKind::Axis, &self.axis), (ExportKind::ResolutionAudit, &self.audit)].map(
             |(kind, cells)| {
                 line(column_names(kind).zip(cells).map(|(name, cell)| {
-                    own.iter().find(|(own, _)| *own == name).map_or(cell.as_str(), |(_, cell)| cell)
+                    own.iter().find(|(column, _)| *column == name).map_or(cell.as_str(), |(_, cell)| cell)
                 }))
             },
         );
@@ -189,6 +189,7 @@ fn line<'c>(cells: impl Iterator<Item = &'c str>) -> Result<String> {
     let mut writer = csv::Writer::from_writer(Vec::with_capacity(1_024));
     writer.write_record(cells)?;
     let mut text = String::from_utf8(writer.into_inner()?)?;
+    // Without the line end.
     text.pop();
     Ok(text)
 }
@@ -207,7 +208,7 @@ fn plain_table() -> String {
     )
 }
 
-/// A UUID of version 7.
+/// A UUID of version 7; `variant` is a digit from 8 to b.
 fn id(moment: Timestamp, number: u64, variant: char) -> String {
     let millis = moment.as_millis();
     let (high, low) = (millis >> 16, millis & 0xffff);

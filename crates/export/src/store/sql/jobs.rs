@@ -1,6 +1,4 @@
 //! Creates and reads jobs, sets their target sequences, and records that files were removed.
-//!
-//! Two columns have older names: `awaited_evaluations` is the target sequence, `progress.taken_in` the watermark.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -91,7 +89,7 @@ pub(super) fn without_target(
         .select((exports::id, exports::organization_id))
         // A literal, to match the partial index.
         .filter(sql::<Bool>("status IN ('pending', 'running')"))
-        .filter(exports::awaited_evaluations.is_null())
+        .filter(exports::target_sequence.is_null())
         .order((exports::created_at, exports::id))
         .limit(i64::from(limit))
         .load(connection)?;
@@ -108,8 +106,8 @@ pub(super) fn set_target_sequence(
     target: i64,
 ) -> Result<(), DatabaseError> {
     diesel::update(exports::table.find(StoredId::of(id)))
-        .filter(exports::awaited_evaluations.is_null())
-        .set(exports::awaited_evaluations.eq(target))
+        .filter(exports::target_sequence.is_null())
+        .set(exports::target_sequence.eq(target))
         .execute(connection)?;
     Ok(())
 }
@@ -122,7 +120,7 @@ pub(super) fn evaluation_lag(
     let (target, watermark): (Option<i64>, Option<i64>) = exports::table
         .left_join(progress::table.on(progress::organization_id.eq(exports::organization_id)))
         .filter(exports::id.eq(StoredId::of(id)))
-        .select((exports::awaited_evaluations, progress::taken_in.nullable()))
+        .select((exports::target_sequence, progress::watermark.nullable()))
         .first(connection)?;
     Ok(target.map(|target| (target - watermark.unwrap_or(0)).max(0)))
 }
@@ -201,7 +199,7 @@ fn insert(connection: &mut Connection, creation: &Creation) -> Result<(), Databa
             exports::status.eq(job.status().as_str()),
             exports::created_at.eq(job.created_at.as_millis()),
             exports::updated_at.eq(job.updated_at.as_millis()),
-            exports::awaited_evaluations.eq(creation.target_sequence),
+            exports::target_sequence.eq(creation.target_sequence),
             exports::filters.eq(further_filters(&job.filters)),
         ))
         .execute(connection)?;

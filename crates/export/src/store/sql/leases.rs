@@ -18,6 +18,9 @@ use crate::domain::lease::{Claim, ClaimTerms, FinishedFile};
 use crate::store::notifications::{FailedJob, Notifications};
 
 /// The next job: the oldest of the organization with the fewest jobs under a lease. A job between two attempts has no lease.
+///
+/// The placeholders are fields of [`ClaimTerms`]: `now`, `latest_lease_end`, `except` (the nil UUID for `None`), `pending_before` and
+/// `max_attempts`. A lease that ends after `latest_lease_end` was set by a wrong clock and counts as expired.
 static DUE: LazyLock<String> = LazyLock::new(|| {
     format!(
         "SELECT exports.id FROM exports
@@ -29,7 +32,7 @@ static DUE: LazyLock<String> = LazyLock::new(|| {
             AND exports.organization_id <> $3
             AND ((exports.status = 'pending' AND exports.created_at <= $4)
               OR (exports.status = 'running' AND (exports.lease_until <= $1 OR exports.lease_until > $2)
-                  AND exports.attempts - exports.hand_backs < $5))
+                  AND exports.attempts - exports.released_claims < $5))
           ORDER BY coalesce(leased.jobs, 0), exports.created_at, exports.id
           LIMIT 1 {SKIP_LOCKED}"
     )
@@ -156,7 +159,7 @@ pub(super) fn release_until(
         .set((
             exports::lease_owner.eq(None::<StoredId>),
             exports::lease_until.eq(due.as_millis()),
-            exports::hand_backs.eq(exports::hand_backs + released_claims),
+            exports::released_claims.eq(exports::released_claims + released_claims),
             exports::updated_at.eq(greatest(exports::updated_at, now.as_millis())),
         ))
         .execute(connection)?;
@@ -171,7 +174,7 @@ pub(super) fn fail_exhausted(
     now: Timestamp,
     notifications: Notifications,
 ) -> Result<usize, DatabaseError> {
-    let counted_attempts = exports::attempts - exports::hand_backs;
+    let counted_attempts = exports::attempts - exports::released_claims;
     let failed: Vec<FailedJob> = diesel::update(exports::table)
         .filter(sql::<Bool>("status = 'running'"))
         .filter(

@@ -83,7 +83,7 @@ pub(super) struct ClaimRecord {
     #[diesel(column_name = filters)]
     further_filters: Option<String>,
     attempts: i32,
-    hand_backs: i32,
+    released_claims: i32,
 }
 
 impl ClaimRecord {
@@ -97,7 +97,7 @@ impl ClaimRecord {
                 .ok_or_else(|| corrupt("unknown filters"))?,
             owner,
             attempt: u32::try_from(self.attempts).map_err(|_| corrupt("attempts below 0"))?,
-            counted_attempt: u32::try_from(self.attempts - self.hand_backs)
+            counted_attempt: u32::try_from(self.attempts - self.released_claims)
                 .map_err(|_| corrupt("more released claims than attempts"))?,
         })
     }

@@ -17,7 +17,7 @@ diesel::table! {
         lease_until -> Nullable<BigInt>,
         attempts -> Integer,
         // Released claims, which are not counted as attempts.
-        hand_backs -> Integer,
+        released_claims -> Integer,
         object_key -> Nullable<Text>,
         file_bytes -> Nullable<BigInt>,
         file_rows -> Nullable<BigInt>,
@@ -26,7 +26,7 @@ diesel::table! {
         file_removed_at -> Nullable<BigInt>,
         error_message -> Nullable<Text>,
         // The target sequence.
-        awaited_evaluations -> Nullable<BigInt>,
+        target_sequence -> Nullable<BigInt>,
         missing_evaluations -> Nullable<BigInt>,
         filters -> Nullable<Text>,
     }
@@ -39,7 +39,7 @@ diesel::table! {
     progress (organization_id) {
         organization_id -> Id,
         // The watermark.
-        taken_in -> BigInt,
+        watermark -> BigInt,
     }
 }
 
@@ -48,7 +48,7 @@ diesel::table! {
     use super::super::Id;
 
     // The out-of-order ranges of `SequenceTracker`.
-    early_arrivals (organization_id, first) {
+    early_sequences (organization_id, first) {
         organization_id -> Id,
         first -> BigInt,
         last -> BigInt,
@@ -64,6 +64,7 @@ diesel::table! {
         organization_id -> Id,
         first -> BigInt,
         last -> BigInt,
+        // The evaluations of these sequences are older than this time.
         older_than -> BigInt,
     }
 }

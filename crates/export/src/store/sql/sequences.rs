@@ -10,7 +10,7 @@ use diesel::prelude::*;
 use uuid::Uuid;
 
 use super::Connection;
-use super::schema::{early_arrivals, exports, progress, skipped_sequences};
+use super::schema::{early_sequences, exports, progress, skipped_sequences};
 use crate::domain::sequence_tracker::{OutOfOrderRange, SequenceTracker};
 use crate::store::SkippedSequences;
 
@@ -40,22 +40,22 @@ pub(super) fn record(
 pub(super) fn missing(connection: &mut Connection, id: ExportId) -> Result<Option<u64>, DatabaseError> {
     let (organization, target): (StoredId, Option<i64>) = exports::table
         .find(StoredId::of(id))
-        .select((exports::organization_id, exports::awaited_evaluations))
+        .select((exports::organization_id, exports::target_sequence))
         .first(connection)?;
     let Some(target) = target else { return Ok(None) };
     // In this order: an evaluation that arrives between the statements may count as missing, but a missing one never as arrived.
     let ranges = out_of_order_ranges(connection, organization)?;
     let watermark: Option<i64> =
-        progress::table.find(organization).select(progress::taken_in).first(connection).optional()?;
+        progress::table.find(organization).select(progress::watermark).first(connection).optional()?;
     let skipped: Vec<(i64, i64)> = skipped_sequences::table
         .filter(skipped_sequences::organization_id.eq(organization))
         .filter(skipped_sequences::first.le(target))
         .select((skipped_sequences::first, skipped_sequences::last))
         .load(connection)?;
-    let awaited = SequenceTracker::new(watermark.unwrap_or(0), ranges).gaps((1, target));
-    let missing: i64 =
-        awaited.into_iter().chain(skipped).map(|(first, last)| last.min(target) - first + 1).sum();
-    Ok(u64::try_from(missing).ok())
+    let gaps = SequenceTracker::new(watermark.unwrap_or(0), ranges).gaps((1, target));
+    // A skipped range may begin below the target and end beyond it.
+    let count: i64 = gaps.into_iter().chain(skipped).map(|(first, last)| last.min(target) - first + 1).sum();
+    Ok(u64::try_from(count).ok())
 }
 
 pub(super) fn prune_skipped(
@@ -79,18 +79,18 @@ pub(super) fn skip_missing(
     connection: &mut Connection,
     cutoff: Timestamp,
 ) -> Result<Vec<SkippedSequences>, DatabaseError> {
-    let organizations: Vec<StoredId> = early_arrivals::table
-        .select(early_arrivals::organization_id)
-        .filter(early_arrivals::since.lt(cutoff.as_millis()))
+    let organizations: Vec<StoredId> = early_sequences::table
+        .select(early_sequences::organization_id)
+        .filter(early_sequences::since.lt(cutoff.as_millis()))
         .distinct()
-        .order(early_arrivals::organization_id)
+        .order(early_sequences::organization_id)
         .load(connection)?;
     let mut targets: BTreeMap<Uuid, i64> = exports::table
         .inner_join(progress::table.on(progress::organization_id.eq(exports::organization_id)))
         .filter(exports::created_at.lt(cutoff.as_millis()))
-        .filter(exports::awaited_evaluations.gt(progress::taken_in.nullable()))
+        .filter(exports::target_sequence.gt(progress::watermark.nullable()))
         .group_by(exports::organization_id)
-        .select((exports::organization_id, max(exports::awaited_evaluations)))
+        .select((exports::organization_id, max(exports::target_sequence)))
         .load::<(StoredId, Option<i64>)>(connection)?
         .into_iter()
         .filter_map(|(organization, target)| Some((organization.0, target?)))
@@ -165,11 +165,11 @@ fn read_for_update(
     organization: StoredId,
 ) -> Result<SequenceTracker, DatabaseError> {
     let watermark = diesel::insert_into(progress::table)
-        .values((progress::organization_id.eq(organization), progress::taken_in.eq(0)))
+        .values((progress::organization_id.eq(organization), progress::watermark.eq(0)))
         .on_conflict(progress::organization_id)
         .do_update()
-        .set(progress::taken_in.eq(progress::taken_in))
-        .returning(progress::taken_in)
+        .set(progress::watermark.eq(progress::watermark))
+        .returning(progress::watermark)
         .get_result(connection)?;
     Ok(SequenceTracker::new(watermark, out_of_order_ranges(connection, organization)?))
 }
@@ -178,9 +178,9 @@ fn out_of_order_ranges(
     connection: &mut Connection,
     organization: StoredId,
 ) -> Result<Vec<(i64, OutOfOrderRange)>, DatabaseError> {
-    let ranges: Vec<(i64, i64, i64)> = early_arrivals::table
-        .filter(early_arrivals::organization_id.eq(organization))
-        .select((early_arrivals::first, early_arrivals::last, early_arrivals::since))
+    let ranges: Vec<(i64, i64, i64)> = early_sequences::table
+        .filter(early_sequences::organization_id.eq(organization))
+        .select((early_sequences::first, early_sequences::last, early_sequences::since))
         .load(connection)?;
     let range = |(first, last, since)| {
         (first, OutOfOrderRange { last, since: Timestamp::saturating_from_millis(since) })
@@ -195,36 +195,36 @@ fn write(
     tracker: &SequenceTracker,
 ) -> Result<(), DatabaseError> {
     diesel::update(progress::table.find(organization))
-        .set(progress::taken_in.eq(tracker.watermark()))
+        .set(progress::watermark.eq(tracker.watermark()))
         .execute(connection)?;
     // After an outage there is a range for each event that is retried: what does not change is not written again.
-    let before: BTreeMap<i64, OutOfOrderRange> = stored.out_of_order().collect();
-    let after: BTreeMap<i64, OutOfOrderRange> = tracker.out_of_order().collect();
-    let removed: Vec<i64> = before
+    let old_ranges: BTreeMap<i64, OutOfOrderRange> = stored.out_of_order().collect();
+    let new_ranges: BTreeMap<i64, OutOfOrderRange> = tracker.out_of_order().collect();
+    let removed: Vec<i64> = old_ranges
         .iter()
-        .filter(|(first, range)| after.get(first) != Some(range))
+        .filter(|(first, range)| new_ranges.get(first) != Some(range))
         .map(|(first, _)| *first)
         .collect();
     for removed in removed.chunks(RANGES_PER_STATEMENT) {
-        diesel::delete(early_arrivals::table)
-            .filter(early_arrivals::organization_id.eq(organization))
-            .filter(early_arrivals::first.eq_any(removed))
+        diesel::delete(early_sequences::table)
+            .filter(early_sequences::organization_id.eq(organization))
+            .filter(early_sequences::first.eq_any(removed))
             .execute(connection)?;
     }
-    let added: Vec<_> = after
+    let added: Vec<_> = new_ranges
         .iter()
-        .filter(|(first, range)| before.get(first) != Some(range))
+        .filter(|(first, range)| old_ranges.get(first) != Some(range))
         .map(|(first, range)| {
             (
-                early_arrivals::organization_id.eq(organization),
-                early_arrivals::first.eq(*first),
-                early_arrivals::last.eq(range.last),
-                early_arrivals::since.eq(range.since.as_millis()),
+                early_sequences::organization_id.eq(organization),
+                early_sequences::first.eq(*first),
+                early_sequences::last.eq(range.last),
+                early_sequences::since.eq(range.since.as_millis()),
             )
         })
         .collect();
     for added in added.chunks(RANGES_PER_STATEMENT) {
-        diesel::insert_into(early_arrivals::table).values(added.to_vec()).execute(connection)?;
+        diesel::insert_into(early_sequences::table).values(added.to_vec()).execute(connection)?;
     }
     Ok(())
 }

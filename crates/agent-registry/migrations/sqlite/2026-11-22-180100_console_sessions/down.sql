@@ -1,2 +1,0 @@
-DROP TABLE console_sessions;
-DROP TABLE console_links;

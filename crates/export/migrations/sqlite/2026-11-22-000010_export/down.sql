@@ -1,4 +1,0 @@
-DROP TABLE early_arrivals;
-DROP TABLE progress;
-DROP TABLE evaluation_rows;
-DROP TABLE exports;

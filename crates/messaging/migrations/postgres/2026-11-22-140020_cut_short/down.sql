@@ -1,2 +1,0 @@
-DROP INDEX outbox_alone;
-ALTER TABLE outbox DROP COLUMN cut_short;

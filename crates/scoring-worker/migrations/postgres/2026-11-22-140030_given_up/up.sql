@@ -1,2 +1,0 @@
--- Failed evaluations whose event became a dead letter: a later evaluation replaces them.
-ALTER TABLE evaluations ADD COLUMN given_up boolean NOT NULL DEFAULT false;

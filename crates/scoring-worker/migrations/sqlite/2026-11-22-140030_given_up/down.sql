@@ -1,1 +1,0 @@
-ALTER TABLE evaluations DROP COLUMN given_up;
