@@ -62,14 +62,14 @@ pub async fn migrate(config: &Config) -> Result<Vec<String>, DatabaseError> {
 ///
 /// # Errors
 /// When the configuration cannot be used.
-pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
+pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
     let Dependencies { listener, tokens, bus, bootstrap } = dependencies;
     let database = Database::open(&config.database(), SCHEMA)?;
     let store = store::open(&database);
     let outbox = Outbox::new(database.clone());
     let (key_uses, pending_uses) = key_uses();
 
-    register_checks(&config, tasks, &database, &bus, &outbox);
+    register_checks(config, tasks, &database, &bus, &outbox);
     let clock = watch_clock(tasks, SCHEMA, &database);
     if let Some((key, organization)) = bootstrap {
         start_bootstrap(tasks, database, key, OrganizationName::parse(&organization)?);
@@ -80,13 +80,13 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     tasks.spawn(Phase::Relay, "agent-registry key uses", move |stop| {
         record_key_uses(recorded, pending_uses, stop)
     });
-    let (maintained, limits) = (Arc::clone(&store), config.session_limits());
+    let (maintained, session_limits) = (Arc::clone(&store), config.session_limits());
     tasks.spawn(Phase::Relay, "agent-registry maintenance", move |stop| {
         periodically("agent-registry maintenance", MAINTENANCE_INTERVAL, stop, move || {
             let (store, clock) = (Arc::clone(&maintained), clock.clone());
             async move {
                 clock.verify().await?;
-                run_maintenance(store.as_ref(), limits).await
+                run_maintenance(store.as_ref(), session_limits).await
             }
         })
     });
@@ -96,7 +96,7 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
         outbox,
         key_uses,
         default_retention: config.default_retention()?,
-        session_limits: limits,
+        session_limits,
         body_budget: BodyBudget::new(BODY_MEMORY_BYTES),
     });
     let auth = ServiceAuth { tokens, audience: Audience::AgentRegistry };

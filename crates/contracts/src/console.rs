@@ -141,6 +141,6 @@ pub struct NewKey {
 /// Response: the agents of the token's organization, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentList {
-    /// The newest thousand.
+    /// The newest thousand; names and external ids have at most 100 characters and `…`.
     pub agents: Vec<Agent>,
 }

@@ -11,6 +11,16 @@ pub const MAX_REPORTED_ERRORS: usize = 20;
 /// Maximum length of ids and names, in characters (Unicode scalar values).
 pub const MAX_NAME_CHARS: usize = 1_024;
 
+/// The text, or its first `max_chars` characters and `…`.
+#[must_use]
+pub fn shortened(mut text: String, max_chars: usize) -> String {
+    if let Some((end, _)) = text.char_indices().nth(max_chars) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
 /// One validation error of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FieldError {

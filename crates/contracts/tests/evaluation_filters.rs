@@ -169,7 +169,7 @@ fn list_query_has_an_order_and_a_page() {
     assert_eq!(names(refused.unwrap_err()), ["sort", "cursor", "limit", "by"]);
 }
 
-/// Periods end before their last moment, and years have 365 or 366 days.
+/// `to` is exclusive: a period until 29 February ends with the 28th, which must also be in the period a year before.
 #[test]
 fn period_of_a_year_before_keeps_its_last_day() {
     let day = |year, month, day| {

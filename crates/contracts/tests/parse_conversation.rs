@@ -189,7 +189,7 @@ fn one_to_fifty_messages_are_accepted() {
 }
 
 #[test]
-fn external_id_is_unique_per_kind() {
+fn comment_may_have_the_external_id_of_a_message() {
     let mut body = with("/messages/1/external_id", json!("m-0"));
     body["messages"][1]["kind"] = json!("comment");
     parse(&body).unwrap();

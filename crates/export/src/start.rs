@@ -12,7 +12,7 @@ use assay_platform::auth::{Audience, ServiceTokens, SigningKeys};
 use assay_platform::db::{self, Database, DatabaseError};
 use assay_platform::objects::Objects;
 use assay_platform::runtime::{Phase, Tasks, now, periodically};
-use assay_platform::web::{ServiceAuth, serve};
+use assay_platform::web::{ResponseBudget, ServiceAuth, serve};
 use tokio::sync::Mutex;
 use url::Url;
 
@@ -35,6 +35,9 @@ const TARGET_UPDATE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Interval of refreshing the columns of stale days.
 const DAY_REFRESH_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Memory for large responses that are being sent: lists, summaries and their texts.
+const RESPONSE_MEMORY_BYTES: usize = 64 * 1024 * 1024;
 
 /// Deadline for a page of retention periods.
 const REGISTRY_DEADLINE: Duration = Duration::from_secs(10);
@@ -139,6 +142,7 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
         keys: signing_keys,
         objects,
         downloads,
+        response_budget: ResponseBudget::new(RESPONSE_MEMORY_BYTES),
         max_open_exports,
         scoring,
     });

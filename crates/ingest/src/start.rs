@@ -65,7 +65,7 @@ pub async fn migrate(config: &Config) -> Result<Vec<String>, DatabaseError> {
 ///
 /// # Errors
 /// [`StartError`].
-pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
+pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
     let Dependencies { listener, tokens, bus, registry_url } = dependencies;
     let database = Database::open(&config.database(), SCHEMA)?;
     let store = store::open(&database);
@@ -73,15 +73,15 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     let outbox = Outbox::new(database.clone());
     let linger = Duration::from_millis(config.linger_milliseconds);
     let queue = ImportQueue::new(config.accept_queue, linger);
-    let registry = registry_client(&config, registry_url, tokens.clone())?;
-    let watched = registry.service().clone();
-    tasks.spawn(Phase::Relay, "ingest circuit of agent-registry", move |stop| watched.watch(stop));
+    let registry = registry_client(config, registry_url, tokens.clone())?;
+    let registry_service = registry.service().clone();
+    tasks.spawn(Phase::Relay, "ingest circuit of agent-registry", move |stop| registry_service.watch(stop));
 
     let backlog = Backlog::new(config.backlog_limits());
-    register_checks(&config, tasks, &database, &bus, &outbox);
+    register_checks(config, tasks, &database, &bus, &outbox);
     assay_messaging::register_backlog_readiness(tasks.readiness(), SCHEMA, &backlog);
-    let (watched, watched_outbox) = (backlog.clone(), outbox.clone());
-    tasks.spawn(Phase::Relay, "ingest backlog", move |stop| watched.watch(watched_outbox, stop));
+    let (watched_backlog, watched_outbox) = (backlog.clone(), outbox.clone());
+    tasks.spawn(Phase::Relay, "ingest backlog", move |stop| watched_backlog.watch(watched_outbox, stop));
     for number in 1..=store.concurrent_writers(config.writers) {
         let (store, queue) = (Arc::clone(&store), queue.clone());
         let writer = Writer { store, queue, outbox: outbox.clone(), backlog: backlog.clone() };
@@ -91,10 +91,10 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     let relayed = outbox.clone();
     tasks.spawn(Phase::Relay, "ingest relay", move |stop| outbox::relay(relayed, bus, stop));
     let interval = Duration::from_secs(config.maintenance_interval_seconds.max(1));
-    let dependencies = (Arc::clone(&store), outbox.clone(), registry.clone(), clock);
+    let maintained = (Arc::clone(&store), outbox.clone(), registry.clone(), clock);
     tasks.spawn(Phase::Relay, "ingest maintenance", move |stop| {
         periodically("ingest maintenance", interval, stop, move || {
-            let (store, outbox, registry, clock) = dependencies.clone();
+            let (store, outbox, registry, clock) = maintained.clone();
             async move {
                 clock.verify().await?;
                 run_maintenance(store.as_ref(), &outbox, &registry).await

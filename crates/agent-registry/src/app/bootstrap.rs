@@ -1,4 +1,4 @@
-//! The bootstrap API key of an installation: the first request needs no command line.
+//! The bootstrap API key of an installation, from its settings: the first key need not be created on the command line.
 
 use std::time::Duration;
 
@@ -41,8 +41,8 @@ pub async fn bootstrap(
     Ok(())
 }
 
-/// [`bootstrap`] as a task: retries until it succeeds, sets `done`, and runs until `stop`. While the database is unavailable
-/// the service is not ready.
+/// [`bootstrap`] as a task: retries until it succeeds, sets `done`, and then waits for `stop`, because a task that ends early
+/// ends the process. While the database is unavailable the service is not ready.
 pub async fn bootstrap_until_done(
     database: Database,
     key: ApiKey,
@@ -52,7 +52,8 @@ pub async fn bootstrap_until_done(
 ) {
     while let Err(error) = bootstrap(&database, &key, organization.clone()).await {
         tracing::warn!(cause = %error, "the bootstrap API key is not stored yet: trying again");
-        if timeout(RETRY_PAUSE, stop.cancelled()).await.is_some() {
+        let is_stopped = timeout(RETRY_PAUSE, stop.cancelled()).await.is_some();
+        if is_stopped {
             return;
         }
     }

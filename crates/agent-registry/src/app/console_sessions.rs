@@ -85,7 +85,7 @@ pub async fn begin(
     Ok(begun.map_or(SignInOutcome::Refused, |session| SignInOutcome::Begun(into_session(session))))
 }
 
-/// The session of a token, which counts as a use.
+/// The session of a token, if it is in force. The look-up counts as a use of the session.
 ///
 /// # Errors
 /// When the database fails.
@@ -130,7 +130,7 @@ pub async fn end(
     Ok(())
 }
 
-/// Sessions that were last used then are at their end.
+/// A session that was last used at this time or before has ended.
 pub fn idle_since(limits: SessionLimits, now: Timestamp) -> Timestamp {
     now.plus_millis(-limits.idle_millis)
 }

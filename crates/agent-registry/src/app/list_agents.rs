@@ -1,12 +1,18 @@
 //! Lists the agents of an organization.
 
+use std::mem::take;
+
 use assay_contracts::agent::Agent;
 use assay_contracts::ids::OrganizationId;
+use assay_contracts::validation::shortened;
 use assay_platform::db::DatabaseError;
 
 use crate::store::Store;
 
-/// Newest first, at most [`crate::store::MAX_LISTED_AGENTS`].
+/// Maximum characters of a name and of an external id in the list: a thousand agents stay below a megabyte.
+const MAX_LISTED_CHARS: usize = 100;
+
+/// Newest first, at most [`crate::store::MAX_LISTED_AGENTS`], with shortened names and external ids.
 ///
 /// # Errors
 /// When the database fails.
@@ -14,5 +20,10 @@ pub async fn list_agents(
     store: &dyn Store,
     organization_id: OrganizationId,
 ) -> Result<Vec<Agent>, DatabaseError> {
-    store.list_agents(organization_id).await
+    let mut agents = store.list_agents(organization_id).await?;
+    for agent in &mut agents {
+        agent.name = shortened(take(&mut agent.name), MAX_LISTED_CHARS);
+        agent.external_id = shortened(take(&mut agent.external_id), MAX_LISTED_CHARS);
+    }
+    Ok(agents)
 }

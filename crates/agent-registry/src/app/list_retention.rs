@@ -25,7 +25,7 @@ pub async fn page(
     Ok(RetentionPage { organizations, next })
 }
 
-/// Retention overrides of all organizations, by name, or of one.
+/// Retention overrides of one organization (an empty list when it is unknown), or of all, in the order of their names.
 ///
 /// # Errors
 /// When the database fails.

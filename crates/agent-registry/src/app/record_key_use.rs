@@ -52,6 +52,7 @@ pub async fn record_key_uses(store: Arc<dyn Store>, mut uses: Receiver<KeyUse>, 
     while let Some(next) = uses.recv().await {
         record(store.as_ref(), &next).await;
     }
+    // Also when all senders are gone: a task that ends early ends the process.
     stop.cancelled().await;
 }
 

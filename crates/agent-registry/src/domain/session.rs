@@ -15,9 +15,9 @@ const MAX_USER_AGENT_CHARS: usize = 200;
 /// When sessions end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionLimits {
-    /// Without a use for this time.
+    /// A session ends when it was not used for this time.
     pub idle_millis: i64,
-    /// After its beginning, used or not.
+    /// A session ends this long after its beginning, used or not.
     pub total_millis: i64,
 }
 

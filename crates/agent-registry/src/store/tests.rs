@@ -39,7 +39,7 @@ impl Sessions {
         Self::of(ServiceDatabase::postgres(SCHEMA, MIGRATIONS).await?).await
     }
 
-    /// With an organization and a key that does not expire.
+    /// With an organization, which is created with its first key.
     async fn of(service_database: ServiceDatabase) -> Result<Self> {
         let database = service_database.open(SCHEMA)?;
         let began = now();
@@ -53,6 +53,7 @@ impl Sessions {
         open(&self.database)
     }
 
+    /// Creates a key, and returns the sign-in with it.
     async fn key(&self, expires_at: Option<Timestamp>) -> Result<SignIn> {
         let id = new_id();
         let owner = KeyOwner::Named { name: organization()?, new_id: self.organization_id };
@@ -95,32 +96,32 @@ fn organization() -> Result<OrganizationName> {
 async fn session_ends_when_it_is_not_used(test: Sessions) -> Result<()> {
     let key = test.key(None).await?;
     let token = test.begin(key, test.began).await?.context("refused")?;
-    let last = test.began.plus_millis(LIMITS.idle_millis - 1);
-    assert!(test.is_in_force(token, last).await?);
-    assert!(!test.is_in_force(token, last.plus_millis(1)).await?);
-    let session = test.store().find_session(token, idle_since(LIMITS, last), last).await?;
-    test.store().record_session_use(session.context("none")?.id, last).await?;
-    assert!(test.is_in_force(token, last.plus_millis(LIMITS.idle_millis - 1)).await?, "a use counts");
-    let end = last.plus_millis(LIMITS.idle_millis);
+    let last_moment = test.began.plus_millis(LIMITS.idle_millis - 1);
+    assert!(test.is_in_force(token, last_moment).await?);
+    assert!(!test.is_in_force(token, last_moment.plus_millis(1)).await?);
+    let session = test.store().find_session(token, idle_since(LIMITS, last_moment), last_moment).await?;
+    test.store().record_session_use(session.context("none")?.id, last_moment).await?;
+    assert!(test.is_in_force(token, last_moment.plus_millis(LIMITS.idle_millis - 1)).await?, "a use counts");
+    let end = last_moment.plus_millis(LIMITS.idle_millis);
     assert!(!test.is_in_force(token, end).await?);
     test.store().prune_sessions(idle_since(LIMITS, end), end).await?;
-    assert!(!test.is_in_force(token, last).await?, "maintenance removed it");
+    assert!(!test.is_in_force(token, last_moment).await?, "maintenance removed it");
     Ok(())
 }
 
 async fn session_in_use_ends_after_its_total_time(test: Sessions) -> Result<()> {
     let key = test.key(None).await?;
     let token = test.begin(key, test.began).await?.context("refused")?;
-    let last = test.began.plus_millis(LIMITS.total_millis - 1);
+    let last_moment = test.began.plus_millis(LIMITS.total_millis - 1);
     let session = test.store().find_session(token, test.began.plus_millis(-1), test.began).await?;
-    test.store().record_session_use(session.context("none")?.id, last).await?;
-    assert!(test.is_in_force(token, last).await?);
-    let end = last.plus_millis(1);
+    test.store().record_session_use(session.context("none")?.id, last_moment).await?;
+    assert!(test.is_in_force(token, last_moment).await?);
+    let end = last_moment.plus_millis(1);
     assert!(!test.is_in_force(token, end).await?);
-    test.store().prune_sessions(idle_since(LIMITS, last), last).await?;
-    assert!(test.is_in_force(token, last).await?, "maintenance leaves it alone");
+    test.store().prune_sessions(idle_since(LIMITS, last_moment), last_moment).await?;
+    assert!(test.is_in_force(token, last_moment).await?, "maintenance leaves it alone");
     test.store().prune_sessions(idle_since(LIMITS, end), end).await?;
-    assert!(!test.is_in_force(token, last).await?, "maintenance removed it");
+    assert!(!test.is_in_force(token, last_moment).await?, "maintenance removed it");
     Ok(())
 }
 
@@ -139,13 +140,14 @@ async fn sign_in_link_ends_after_an_hour(test: Sessions) -> Result<()> {
     let late = create_sign_in_link(&test.database, organization()?).await?;
     let pruned = create_sign_in_link(&test.database, organization()?).await?;
     let made = now();
-    let last = made.plus_millis(SIGN_IN_LINK_MILLIS - 10_000);
-    test.store().prune_sessions(last, last).await?;
-    assert!(test.begin(SignIn::Link(link.hash()), last).await?.is_some());
+    // Ten seconds early, because the links were made some time before `made`.
+    let in_time = made.plus_millis(SIGN_IN_LINK_MILLIS - 10_000);
+    test.store().prune_sessions(in_time, in_time).await?;
+    assert!(test.begin(SignIn::Link(link.hash()), in_time).await?.is_some());
     let end = made.plus_millis(SIGN_IN_LINK_MILLIS);
     assert!(test.begin(SignIn::Link(late.hash()), end).await?.is_none());
-    assert!(test.begin(SignIn::Link(late.hash()), last).await?.is_none(), "the attempt used it up");
+    assert!(test.begin(SignIn::Link(late.hash()), in_time).await?.is_none(), "the attempt used it up");
     test.store().prune_sessions(end, end).await?;
-    assert!(test.begin(SignIn::Link(pruned.hash()), last).await?.is_none(), "maintenance removed it");
+    assert!(test.begin(SignIn::Link(pruned.hash()), in_time).await?.is_none(), "maintenance removed it");
     Ok(())
 }

@@ -144,7 +144,7 @@ async fn every_validation_error_is_reported() -> Result<()> {
 }
 
 #[tokio::test]
-async fn body_of_an_agent_has_64_kib() -> Result<()> {
+async fn body_of_an_agent_has_at_most_64_kib() -> Result<()> {
     let app = TestApp::on_sqlite().await?;
     let credentials = app.new_credentials().await?;
     let body = r#"{"external_id":"bot","name":"Bot"}"#;

@@ -19,7 +19,7 @@ on_both_databases! { TestApp {
     sign_in_link_needs_an_organization,
     key_needs_the_scope_console,
     session_ends_with_its_key,
-    session_is_found_by_its_token_alone,
+    session_is_not_found_by_another_token,
     sessions_are_listed_and_ended_within_the_organization,
     keys_are_managed_within_the_organization,
     key_is_made_with_scopes_of_its_maker_only,
@@ -35,12 +35,12 @@ async fn begin(app: &TestApp, credential: SignInCredential) -> Result<(SignInOut
     Ok((response.error_for_status()?.json().await?, token))
 }
 
-async fn by_link(app: &TestApp, organization: &str) -> Result<(SignInOutcome, RandomToken)> {
+async fn begin_by_link(app: &TestApp, organization: &str) -> Result<(SignInOutcome, RandomToken)> {
     let link = create_sign_in_link(&app.database, OrganizationName::parse(organization)?).await?;
     begin(app, SignInCredential::LinkSha256(link.hash().to_string())).await
 }
 
-fn by_key(key: &ApiKey) -> SignInCredential {
+fn key_credential(key: &ApiKey) -> SignInCredential {
     SignInCredential::KeySha256(key.hash().to_string())
 }
 
@@ -85,12 +85,12 @@ async fn sign_in_link_needs_an_organization(app: TestApp) -> Result<()> {
 
 async fn key_needs_the_scope_console(app: TestApp) -> Result<()> {
     let plain = app.credentials_of("acme").await?;
-    assert_eq!(begin(&app, by_key(&plain.key)).await?.0, SignInOutcome::ScopeMissing);
-    assert_eq!(begin(&app, by_key(&ApiKey::generate()?)).await?.0, SignInOutcome::Refused);
+    assert_eq!(begin(&app, key_credential(&plain.key)).await?.0, SignInOutcome::ScopeMissing);
+    assert_eq!(begin(&app, key_credential(&ApiKey::generate()?)).await?.0, SignInOutcome::Refused);
     let mut new = new_key("acme")?;
     new.scopes = Scopes::from_iter([Scope::Console]);
     let key = create(&app.database, new).await?;
-    let (outcome, token) = begin(&app, by_key(&key.key)).await?;
+    let (outcome, token) = begin(&app, key_credential(&key.key)).await?;
     assert!(matches!(outcome, SignInOutcome::Begun(_)));
     assert_eq!(find(&app, &token).await?.map(|session| session.organization_id), Some(plain.organization_id));
     Ok(())
@@ -100,24 +100,24 @@ async fn session_ends_with_its_key(app: TestApp) -> Result<()> {
     let mut new = new_key("acme")?;
     new.scopes = Scopes::from_iter([Scope::Console]);
     let key = create(&app.database, new).await?;
-    let (_, token) = begin(&app, by_key(&key.key)).await?;
-    let (_, other) = by_link(&app, "acme").await?;
+    let (_, token) = begin(&app, key_credential(&key.key)).await?;
+    let (_, other) = begin_by_link(&app, "acme").await?;
     revoke(&app.database, key.id).await?;
     assert_eq!(find(&app, &token).await?, None);
     assert!(find(&app, &other).await?.is_some());
     Ok(())
 }
 
-async fn session_is_found_by_its_token_alone(app: TestApp) -> Result<()> {
+async fn session_is_not_found_by_another_token(app: TestApp) -> Result<()> {
     app.credentials_of("acme").await?;
-    by_link(&app, "acme").await?;
+    begin_by_link(&app, "acme").await?;
     assert_eq!(find(&app, &RandomToken::generate()?).await?, None);
     Ok(())
 }
 
 async fn sessions_are_listed_and_ended_within_the_organization(app: TestApp) -> Result<()> {
     let (acme, other) = (app.credentials_of("acme").await?, app.credentials_of("other").await?);
-    let (SignInOutcome::Begun(session), token) = by_link(&app, "acme").await? else {
+    let (SignInOutcome::Begun(session), token) = begin_by_link(&app, "acme").await? else {
         anyhow::bail!("refused")
     };
     let list: SessionList =
@@ -176,7 +176,7 @@ async fn key_is_made_with_scopes_of_its_maker_only(app: TestApp) -> Result<()> {
         assert_eq!(response.status(), status, "{scopes} by {creator:?}");
     }
     let keys = assay_agent_registry::keys::list(&app.database, None).await?;
-    assert_eq!(keys.len(), 4, "refused ones are not stored");
+    assert_eq!(keys.len(), 4, "the key of `credentials_of` and three new ones: refused ones are not stored");
     Ok(())
 }
 

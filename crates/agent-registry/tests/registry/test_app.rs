@@ -59,7 +59,7 @@ impl TestApp {
         let database = Database::open(&settings, SCHEMA)?;
         let mut tasks = Tasks::new(Readiness::default());
         let dependencies = Dependencies { listener, tokens: tokens.clone(), bus: bus.clone(), bootstrap };
-        start(config(settings)?, dependencies, &mut tasks)?;
+        start(&config(settings)?, dependencies, &mut tasks)?;
         let http = client_builder().no_proxy().timeout(DEADLINE).build()?;
         Ok(Self { database, bus, tasks, tokens, http, address, _service_database: service_database })
     }

@@ -25,7 +25,7 @@ pub enum Author {
     },
     /// AI agent whose messages are scored. At least one of the ids is present; both once it is resolved.
     Ai {
-        /// Service agent id, as the caller wrote it.
+        /// Our id of the agent, as the caller wrote it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,
         /// The external id used when the agent was created.
@@ -44,7 +44,7 @@ pub enum Author {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
     },
-    /// Several unresolved actors that cannot be split. Its name is an import label and is not stored.
+    /// Several unresolved actors that cannot be split. A `name` in the input only labels the import and is dropped.
     Mixed,
 }
 

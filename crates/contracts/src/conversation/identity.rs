@@ -12,8 +12,7 @@ pub enum Namespace<'a> {
     Source(&'a str),
 }
 
-/// SHA-256 of an import's identity. A hash, because an index entry of the database is shorter than the longest allowed
-/// identity.
+/// SHA-256 of an import's identity, which itself can be too long for an index entry of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct IdentityHash([u8; 32]);
 

@@ -7,7 +7,7 @@ use crate::json::{ObjectReader, Tree, ValidationErrors, parse_tree};
 use crate::time::Timestamp;
 use crate::validation::BodyError;
 
-/// Fields of the body at any depth.
+/// Names of the fields that are read, at any depth; other fields are skipped.
 const FIELDS: [&str; 14] = [
     "ticket_id",
     "source",
@@ -196,5 +196,6 @@ fn read_ai_author(mut object: ObjectReader<'_, '_>, pointer: &str) -> Option<Aut
     let id = id.and_then(|value| object.name_of("id", value));
     let external_id = external_id.and_then(|value| object.name_of("external_id", value));
     let name = object.optional_name("name");
+    // Incomplete after an error: `finish` then refuses the whole body.
     Some(Author::Ai { id, external_id, name })
 }

@@ -131,22 +131,22 @@ mod tests {
 
     #[test]
     fn band_ignores_missing_handoff_and_is_mixed_at_most_if_unresolved() {
-        let of = |accuracy: f64, effort: f64, smoothness: f64, is_applicable: bool, status| {
+        let band = |accuracy: f64, effort: f64, smoothness: f64, is_applicable: bool, status| {
             let [accuracy, effort, smoothness] = [accuracy, effort, smoothness].map(Score::nearest);
             let axis = Score::mean(&[accuracy, effort, smoothness]).unwrap();
             AxisBand::of(axis, Score::mean(&[accuracy, effort]).unwrap(), is_applicable, status)
         };
         use ResolutionStatus::{NotResolved, Partial, Resolved};
         let cases = [
-            // AXIS is 3.6.
-            (of(2.4, 3.3, 5.0, false, NotResolved), AxisBand::Mixed),
-            (of(2.4, 3.3, 5.0, false, Partial), AxisBand::Mixed),
-            (of(2.4, 3.3, 5.0, true, Partial), AxisBand::Good),
-            (of(2.4, 3.3, 5.0, true, NotResolved), AxisBand::Mixed),
-            (of(5.0, 5.0, 5.0, true, NotResolved), AxisBand::Mixed),
-            (of(1.5, 2.0, 5.0, false, NotResolved), AxisBand::Poor),
-            (of(4.6, 4.5, 5.0, false, Resolved), AxisBand::Excellent),
-            (of(4.6, 4.5, 2.0, true, Resolved), AxisBand::Good),
+            // AXIS is 3.6 (good), and 2.9 (mixed) without the handoff.
+            (band(2.4, 3.3, 5.0, false, NotResolved), AxisBand::Mixed),
+            (band(2.4, 3.3, 5.0, false, Partial), AxisBand::Mixed),
+            (band(2.4, 3.3, 5.0, true, Partial), AxisBand::Good),
+            (band(2.4, 3.3, 5.0, true, NotResolved), AxisBand::Mixed),
+            (band(5.0, 5.0, 5.0, true, NotResolved), AxisBand::Mixed),
+            (band(1.5, 2.0, 5.0, false, NotResolved), AxisBand::Poor),
+            (band(4.6, 4.5, 5.0, false, Resolved), AxisBand::Excellent),
+            (band(4.6, 4.5, 2.0, true, Resolved), AxisBand::Good),
         ];
         for (case, (found, expected)) in cases.into_iter().enumerate() {
             assert_eq!(found, expected, "case {case}");

@@ -42,7 +42,7 @@ impl Score {
         f64::from(self.tenths) / 10.0
     }
 
-    /// The mean of some scores (at least one), rounded half up to tenths, without floating point.
+    /// The mean, rounded half up to tenths, without floating point; `None` for no scores.
     pub fn mean(scores: &[Self]) -> Option<Self> {
         let count = u32::try_from(scores.len()).ok().filter(|count| *count > 0)?;
         let sum: u32 = scores.iter().map(|score| u32::from(score.tenths)).sum();

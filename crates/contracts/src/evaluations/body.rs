@@ -52,15 +52,16 @@ pub fn read_filters(
     let mut object = ObjectReader::new(value, pointer, errors)?;
     let mut pairs = Vec::new();
     for name in FILTER_NAMES {
-        let Some(value) = object.take(name) else { continue };
+        let Some(field) = object.take(name) else { continue };
+        // A JSON number may have any notation (1.7e12); the query reader accepts digits only.
         if name == "from" || name == "to" {
             let (min, max) = (Timestamp::MIN.as_millis(), Timestamp::MAX.as_millis());
-            pairs.extend(object.integer(name, &value, min, max).map(|millis| (name, millis.to_string())));
+            pairs.extend(object.integer(name, &field, min, max).map(|millis| (name, millis.to_string())));
             continue;
         }
-        let values = match value {
+        let values = match field {
             Tree::Array(values) => values,
-            value => vec![value],
+            single => vec![single],
         };
         for value in values {
             match value {

@@ -332,6 +332,7 @@ impl EvaluationFilters {
         }
         if self.status == [ResultStatus::Failed] {
             let detail = "contradicts `status=failed`: a failed evaluation has no result";
+            // `agent` is not one of them: the agents are known from the ticket.
             let lists = [
                 ("involvement", self.involvement.is_empty()),
                 ("ai_tool", self.ai_tool.is_empty()),

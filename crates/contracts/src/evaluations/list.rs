@@ -13,10 +13,11 @@ use crate::ids::TicketId;
 use crate::page::{DEFAULT_LIMIT, MAX_LIMIT, PageInfo};
 use crate::validation::FieldError;
 
-/// Maximum number of a count that reads rows: some ten milliseconds. A count from the columns of days has no maximum.
+/// A count that reads rows stops at this number, which takes some ten milliseconds. A count from the columns of days has no
+/// maximum.
 pub const MAX_COUNTED: u64 = 2_000;
 
-/// Maximum position of a ticket in a list.
+/// Positions of tickets in lists are counted up to this one.
 pub const MAX_POSITION: u64 = 10_000;
 
 named_enum!(
@@ -123,8 +124,11 @@ impl ListQuery {
             query.add_error("cursor", "must not be empty: leave it out for the first page");
         }
         let limit = query.parsed("limit", "must be an integer from 1 to 100", |text| {
-            let limit = text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())??;
-            (1..=MAX_LIMIT).contains(&limit).then_some(limit)
+            // Digits only: `parse` also accepts a sign.
+            if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+                return None;
+            }
+            text.parse::<u32>().ok().filter(|limit| (1..=MAX_LIMIT).contains(limit))
         });
         query.finish(Self { filters, sort, cursor, limit: limit.unwrap_or(DEFAULT_LIMIT) })
     }

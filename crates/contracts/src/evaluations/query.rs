@@ -11,7 +11,7 @@ use crate::validation::{BodyError, FieldError, MAX_NAME_CHARS};
 /// Most values of one parameter.
 pub const MAX_VALUES: usize = 50;
 
-/// The parameters of a query, read by name. Parameters that nobody reads are unknown ones.
+/// The parameters of a query, read by name. Those that were not read before [`Self::finish`] are reported as unknown.
 #[derive(Debug)]
 pub struct QueryReader {
     values: BTreeMap<String, Vec<String>>,
@@ -58,7 +58,7 @@ impl QueryReader {
         values.pop()
     }
 
-    /// A parameter that may be given once, parsed.
+    /// A parameter that may be given once, parsed; `detail` is its fault when `parse` returns `None`.
     pub fn parsed<T>(&mut self, name: &str, detail: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
         let text = self.single(name)?;
         let value = parse(&text);
@@ -186,7 +186,7 @@ fn check_words(text: &str) -> Result<String, String> {
     Ok(text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// Digits only: `parse` also accepts a sign.
+/// The number of a text that has only digits; `parse` alone would also accept a sign.
 fn digits(text: &str) -> Option<i64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
@@ -194,6 +194,7 @@ fn digits(text: &str) -> Option<i64> {
 /// A decimal number without sign and exponent, in units of `10^-places`.
 fn decimal(text: &str, places: usize) -> Option<i64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    // Longer texts are refused: no score or confidence needs as many digits.
     if whole.is_empty() || fraction.is_empty() || whole.len() > 3 || fraction.len() > 6 {
         return None;
     }

@@ -129,13 +129,14 @@ impl SummaryQuery {
         pairs
     }
 
-    /// The same filters for the period to compare with; `None` without `compare`.
+    /// The same filters for the period to compare with; `None` without `compare`, `from` or `to`.
     pub fn compared_filters(&self) -> Option<EvaluationFilters> {
         let (from, to) = self.filters.from.zip(self.filters.to)?;
         let (from, to) = match self.compare? {
             Comparison::Previous => (from.plus_millis(-to.millis_since(from)), from),
             Comparison::Year => {
                 let from = a_year_before(from)?;
+                // 28 and 29 February both become 28 February, so the end could come before the start.
                 (from, end_a_year_before(to)?.max(from))
             }
         };

@@ -49,8 +49,8 @@ pub struct ObjectReader<'f, 'b> {
     errors: &'f mut ValidationErrors,
 }
 
-/// Maximum number of values of a body, in fields that are read: they need 2 MiB. An import of 50 messages with every field
-/// has 560.
+/// Maximum number of values of a body, in fields that are read: with up to 128 bytes each they need 2 MiB. An import of 50
+/// messages with every field has 560.
 pub const MAX_BODY_VALUES: usize = 16_384;
 
 /// Parses a whole body into a JSON tree of the fields with these names; the values of other fields are skipped.
@@ -199,8 +199,9 @@ impl<'f, 'b> ObjectReader<'f, 'b> {
         };
         let integer = number.as_i64().or_else(|| {
             let float = number.as_f64()?;
-            let exact = float.fract() == 0.0 && float.abs() < 9_007_199_254_740_992.0;
-            exact.then_some(float as i64)
+            // Below 2^53 an `f64` holds every integer exactly.
+            let is_exact = float.fract() == 0.0 && float.abs() < 9_007_199_254_740_992.0;
+            is_exact.then_some(float as i64)
         });
         let in_range = integer.filter(|integer| (min..=max).contains(integer));
         if in_range.is_none() {

@@ -122,9 +122,8 @@ fn read_events(object: &mut ObjectReader<'_, '_>, value: Tree<'_>) -> Option<BTr
         object.add_error("events", format!("must name at least one of: {names}"));
         return None;
     }
-    let count = items.len();
-    let mut found = BTreeSet::new();
-    let mut valid = 0;
+    let mut events = BTreeSet::new();
+    let mut are_valid = true;
     for (index, item) in items.into_iter().enumerate() {
         let event = match &item {
             Tree::String(name) => WebhookEvent::subscribable(name),
@@ -132,13 +131,15 @@ fn read_events(object: &mut ObjectReader<'_, '_>, value: Tree<'_>) -> Option<BTr
         };
         match event {
             Some(event) => {
-                valid += 1;
-                found.insert(event);
+                events.insert(event);
             }
-            None => object.add_error(&format!("events/{index}"), format!("must be one of: {names}")),
+            None => {
+                are_valid = false;
+                object.add_error(&format!("events/{index}"), format!("must be one of: {names}"));
+            }
         }
     }
-    (valid == count).then_some(found)
+    are_valid.then_some(events)
 }
 
 fn read_threshold(object: &mut ObjectReader<'_, '_>, value: &Tree<'_>) -> Option<Score> {

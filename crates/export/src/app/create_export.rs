@@ -47,7 +47,7 @@ pub(crate) async fn create_export(
     request: CreateExport,
 ) -> Result<RecordedResponse, CreateExportError> {
     let organization_id = request.organization_id;
-    let target_sequence = target_sequence(scoring, organization_id).await;
+    let target_sequence = find_target_sequence(scoring, organization_id).await;
     let job = Job::new(new_id(), organization_id, &request.export, now());
     let response = RecordedResponse {
         status: CREATED,
@@ -76,7 +76,7 @@ pub(crate) async fn create_export(
 
 /// The evaluation sequence the file must include. If scoring-worker is unreachable, the export is created without a target,
 /// and a periodic task sets it later.
-async fn target_sequence(scoring: &ScoringClient, organization_id: OrganizationId) -> Option<i64> {
+async fn find_target_sequence(scoring: &ScoringClient, organization_id: OrganizationId) -> Option<i64> {
     match scoring.progress(organization_id).await {
         Ok(progress) => Some(progress.evaluated),
         Err(error) => {

@@ -14,7 +14,8 @@ pub(crate) enum FindNeighboursError {
     List(#[from] ListEvaluationsError),
 }
 
-/// The tickets before and after it, also when the filters do not select the ticket itself.
+/// The tickets before and after a ticket, also when the filters do not select the ticket itself. Its position is left out beyond
+/// [`MAX_POSITION`].
 pub(crate) async fn find_neighbours(
     context: ReadContext<'_>,
     id: &str,
@@ -35,7 +36,7 @@ pub(crate) async fn find_neighbours(
     };
     let backwards = ListSelection { backwards: true, ..forwards.clone() };
     let total = count_list(&context, &forwards.filters).await?;
-    let (next, previous, before) = tokio::try_join!(
+    let (next, previous, count_before) = tokio::try_join!(
         nearest(&context, forwards, total),
         nearest(&context, backwards.clone(), total),
         async { Ok::<_, ListEvaluationsError>(context.store.count(backwards, MAX_POSITION).await?) },
@@ -44,7 +45,7 @@ pub(crate) async fn find_neighbours(
         previous,
         next,
         included,
-        position: (included && before < MAX_POSITION).then_some(before + 1),
+        position: (included && count_before < MAX_POSITION).then_some(count_before + 1),
         total,
     })
 }

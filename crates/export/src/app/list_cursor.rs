@@ -35,6 +35,7 @@ impl<'k> ListCursors<'k> {
 
     pub fn seal(&self, cursor: &ListCursor) -> String {
         let ListCursor { after, total } = cursor;
+        // Two flags, three numbers of 8 bytes, and an id of 16 bytes.
         let mut content = Vec::with_capacity(42);
         content.extend([u8::from(after.value.is_some()), u8::from(total.exact)]);
         content.extend(after.value.unwrap_or_default().to_be_bytes());

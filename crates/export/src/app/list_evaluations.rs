@@ -81,8 +81,8 @@ pub(crate) async fn list_evaluations(
         ranks: None,
     };
     // Only the first page counts; later pages repeat its number.
-    let known = cursor.map(|cursor| cursor.total);
-    let (total, mut found) = list(&context, selection, known, wanted).await?;
+    let known_total = cursor.map(|cursor| cursor.total);
+    let (total, mut found) = list(&context, selection, known_total, wanted).await?;
     let has_next_page = found.len() > query.limit as usize;
     found.truncate(query.limit as usize);
     let last = found.last().filter(|_| has_next_page);
@@ -91,47 +91,52 @@ pub(crate) async fn list_evaluations(
     Ok(EvaluationPage { data: found.into_iter().map(EvaluationFacts::into_item).collect(), page_info, total })
 }
 
-/// The first `wanted` rows of a part of a list, and the number of rows of the whole list.
+/// The first `wanted` rows of a part of a list, and the number of rows of the whole list: `known_total` if it was counted before.
 ///
-/// The columns of days give the ranks of these rows; without them the database would sort all rows that share a value of the sort key.
-/// If the filters compare texts that columns lack, more rows (candidates) are ranked and read until enough of them match. The
-/// database alone finds lists by date that are filtered by texts or only by period, short lists, and lists with incomplete columns.
+/// Rows are found in one of two ways:
+/// - The columns of days give the ranks of these rows, and the database reads only rows with these ranks. If the filters compare texts
+///   that columns lack, more rows (candidates) are ranked and read until enough of them match.
+/// - The database finds them alone, which may sort all rows that share a value of the sort key: lists by date that are filtered by
+///   texts or only by period, short lists, lists with incomplete columns, and those with too few matches among the candidates.
 pub(crate) async fn list(
     context: &ReadContext<'_>,
     selection: ListSelection,
-    known: Option<Total>,
+    known_total: Option<Total>,
     wanted: u32,
 ) -> Result<(Total, Vec<EvaluationFacts>), ListEvaluationsError> {
     let by_text = needs_rows(&selection.filters);
     if selection.sort.key == SortKey::StartedAt && (by_text || selection.filters.is_period_only()) {
-        let total = match known {
-            Some(known) => known,
+        let total = match known_total {
+            Some(total) => total,
             None => count_list(context, &selection.filters).await?,
         };
         return Ok((total, context.store.list(selection, wanted).await?));
     }
-    let known = match known {
+    // Without filters by text, the rows are counted while they are ranked.
+    let known_total = match known_total {
         None if by_text => Some(count_rows(context, &selection.filters).await?),
-        known => known,
+        total => total,
     };
     let mut candidates = wanted as usize * if by_text { CANDIDATES_PER_ROW } else { 1 };
-    while candidates <= MAX_CANDIDATES && known.is_none_or(|known| known.count > FEW_ROWS) {
+    while candidates <= MAX_CANDIDATES && known_total.is_none_or(|total| total.count > FEW_ROWS) {
         let ranking = rank_columns(context, &selection, candidates).await?;
-        let Some(Ranking { total, ranks, is_end }) = ranking else { break };
-        let total = known.unwrap_or(Total { count: total, exact: true });
+        let Some(Ranking { total: ranked_total, ranks, is_end }) = ranking else { break };
+        let total = known_total.unwrap_or(Total { count: ranked_total, exact: true });
         let Some(ranks) = RankRange::of(&ranks) else { return Ok((total, Vec::new())) };
         let part = ListSelection { ranks: Some(Arc::new(ranks)), ..selection.clone() };
         let found = context.store.list(part, wanted).await?;
-        // Other candidates have other texts, or were removed after the columns were read.
+        // Fewer rows: the other candidates have other texts, or were removed after the columns were read.
         if is_end || found.len() >= wanted as usize {
             return Ok((total, found));
         }
         candidates *= CANDIDATE_GROWTH;
     }
-    let total = match known {
-        Some(known) => known,
+    let total = match known_total {
+        Some(total) => total,
         None => count_rows(context, &selection.filters).await?,
     };
+    // Without ranks the database sorts all rows that share a value of the sort key: a slow list keeps a permit, not all connections.
+    let _permit = context.permits.acquire(context.organization_id).await?;
     Ok((total, context.store.list(selection, wanted).await?))
 }
 
@@ -230,12 +235,12 @@ mod tests {
 
     #[test]
     fn period_that_ends_at_midnight_ends_with_the_day_before() {
-        let of = |from: i64, to: i64| {
+        let days_between = |from: i64, to: i64| {
             let moment = |millis| Some(Timestamp::saturating_from_millis(millis));
             period(&EvaluationFilters { from: moment(from), to: moment(to), ..EvaluationFilters::default() })
         };
-        assert_eq!(of(86_400_000, 3 * 86_400_000), (1, 2));
-        assert_eq!(of(86_400_001, 3 * 86_400_000 + 1), (1, 3));
+        assert_eq!(days_between(86_400_000, 3 * 86_400_000), (1, 2));
+        assert_eq!(days_between(86_400_001, 3 * 86_400_000 + 1), (1, 3));
         assert_eq!(period(&EvaluationFilters::default()).1, day_of(Timestamp::MAX));
     }
 }

@@ -15,7 +15,7 @@ const READERS: usize = 3;
 /// Maximum number for one organization: it leaves a permit to the others.
 const READERS_PER_ORGANIZATION: usize = 2;
 
-/// Deadline for a permit. A reader holds its own for milliseconds, and for seconds only during a large import.
+/// Deadline for a permit. A reader holds one for milliseconds, and for seconds only during a large import.
 const DEADLINE: Duration = Duration::from_secs(5);
 
 pub(crate) struct ReadPermits {
@@ -24,7 +24,7 @@ pub(crate) struct ReadPermits {
     by_organization: Mutex<HashMap<OrganizationId, Arc<Semaphore>>>,
 }
 
-/// The right to read days. Held until they are dropped.
+/// The right to hold columns of days in memory. It is dropped together with them, not earlier.
 #[derive(Debug)]
 pub(crate) struct ReadPermit {
     _own: OwnedSemaphorePermit,
@@ -64,11 +64,9 @@ impl ReadPermits {
     }
 
     fn permits_of(&self, organization_id: OrganizationId) -> Arc<Semaphore> {
-        // No code path panics while it holds the lock.
         let mut organizations = self.by_organization.locked();
-        organizations.retain(|_, permits| {
-            Arc::strong_count(permits) > 1 || permits.available_permits() < READERS_PER_ORGANIZATION
-        });
+        // Each permit and each waiting request holds a reference: the other organizations do not read at the moment.
+        organizations.retain(|_, permits| Arc::strong_count(permits) > 1);
         let new = || Arc::new(Semaphore::new(READERS_PER_ORGANIZATION));
         organizations.entry(organization_id).or_insert_with(new).clone()
     }
@@ -102,6 +100,7 @@ mod tests {
         for _ in 0..10 {
             drop(permits.acquire_within(new_id(), SOON).await.unwrap());
         }
+        // The next request removes the last one.
         assert_eq!(permits.by_organization.lock().unwrap().len(), 1);
     }
 }

@@ -14,7 +14,7 @@ const INTERVAL_MILLIS: i64 = 10_000;
 /// A run ends after this time, so that refreshing many days leaves the processors to other tasks.
 const BUDGET: Duration = Duration::from_millis(50);
 
-/// Cooldown of a day that failed: the attempt may have used up the deadline of a call, and other days wait.
+/// Pause before the next attempt at a day that failed: an attempt may use up the deadline of a call, while other days wait.
 const PAUSE_MILLIS: i64 = 60_000;
 
 /// Maximum number of failed days; with more, the cause is not in the days, and the run fails.
@@ -24,7 +24,8 @@ const MAX_FAILED: usize = 100;
 #[derive(Debug, Default)]
 pub(crate) struct FailedDays(BTreeMap<StaleDay, Timestamp>);
 
-/// Safe to run in several processes at once. A day that fails is logged and does not prevent the refresh of others.
+/// Refreshes stale days until none is due or `BUDGET` is used up. Safe to run in several processes at once. A day that fails is logged
+/// and does not prevent the refresh of others.
 pub(crate) async fn refresh_days(
     store: &dyn EvaluationStore,
     failed: &mut FailedDays,

@@ -68,8 +68,9 @@ async fn prune_tombstones(store: &dyn ExportStore, now: Timestamp) -> Result<(),
     Ok(())
 }
 
-/// Exports must not wait forever for an evaluation whose event is a dead letter. It counts as missing while the dead letter can be
-/// retried. Later the consumer refuses the event as too old, and the skipped sequence is deleted.
+/// Skips sequences that have been missing for too long: exports must not wait forever for an evaluation whose event is a dead letter.
+/// A skipped evaluation counts as missing while its dead letter can be retried. Later the consumer refuses the event as too old, and
+/// the skipped sequence is deleted.
 async fn skip_missing_sequences(store: &dyn ExportStore, now: Timestamp) -> Result<(), DatabaseError> {
     for skipped in store.skip_missing_sequences(now.plus_millis(-SEQUENCE_GAP_TIMEOUT_MILLIS)).await? {
         let (organization_id, (first, last)) = (skipped.organization_id, skipped.sequences);
@@ -86,6 +87,7 @@ async fn remove_expired_rows(
 ) -> Result<(), MaintenanceError> {
     for retention in registry.retention().await? {
         let Some(kept_since) = retention.evaluations.cutoff(now) else { continue };
+        // Ids of tickets begin with the time of their import.
         let (organization_id, before) = (retention.organization_id, TicketId::min_at(kept_since));
         store.prune_skipped_sequences(Some(organization_id), kept_since).await?;
         let mut count = 0;
@@ -103,8 +105,8 @@ async fn remove_expired_rows(
     Ok(())
 }
 
-/// Deletes the file before marking the job: after an interruption the next run deletes it again, which is idempotent. A file that
-/// cannot be deleted does not prevent the removal of others.
+/// Removes expired files until a query finds none that can be deleted. Deletes the file before marking the job: after an interruption the
+/// next run deletes it again, which is idempotent. A file that cannot be deleted does not prevent the removal of others.
 async fn remove_expired_files(
     store: &dyn ExportStore,
     objects: &Objects,

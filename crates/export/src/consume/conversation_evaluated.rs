@@ -13,6 +13,7 @@ use crate::app::record_evaluations::record_evaluations;
 use crate::domain::removal::is_too_old;
 use crate::store::{CONSUMER, ExportStore};
 
+// The brackets select the default of the event's type parameter.
 const TOPICS: &[Topic] = &[<ConversationEvaluated>::TOPIC];
 
 /// Reason shown to an operator who retries a very old dead letter.

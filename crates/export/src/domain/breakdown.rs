@@ -50,7 +50,8 @@ pub struct Groups {
     /// Indexes of the tallies, by key.
     tally_indices: HashMap<[u64; 2], usize>,
     /// The key of the previous row and the index of its tally.
-    last: Option<([u64; 2], usize)>,
+    previous: Option<([u64; 2], usize)>,
+    /// Tallies with their keys: the raw value of each dimension. There are at most two; 0 in place of a missing one.
     tallies: Vec<([u64; 2], Tally)>,
     /// There are too many distinct values, or a day lacks texts.
     is_incomplete: bool,
@@ -67,7 +68,7 @@ impl Groups {
         Self {
             dimensions,
             tally_indices: HashMap::new(),
-            last: None,
+            previous: None,
             tallies: Vec::new(),
             is_incomplete: false,
             names: HashMap::new(),
@@ -80,6 +81,7 @@ impl Groups {
             if !matches!(field, RowField::Texts) {
                 continue;
             }
+            // Texts without an origin still have the language.
             self.is_incomplete |= *dimension != Dimension::Language && day.lacks_texts();
             interned.begin_day(day.texts.iter().map(|texts| list_of(*dimension, texts)));
             if *dimension == Dimension::Agent {
@@ -95,17 +97,17 @@ impl Groups {
             return;
         }
         let mut key = [0; 2];
-        for ((_, field, interned), key) in self.dimensions.iter().zip(&mut key) {
-            *key = match field {
+        for ((_, field, interned), raw) in self.dimensions.iter().zip(&mut key) {
+            *raw = match field {
                 RowField::Code(field) => u64::from(row.facets.code(*field)),
-                // Failed evaluations have no sets, which differs from an empty set.
+                // Failed evaluations have no sets, which differs from an empty set: they get a bit of their own.
                 RowField::Set(field) if row.facets.code(facets::INVOLVEMENT) == 0 => 1 << field.bits,
                 RowField::Set(field) => row.facets.set(*field),
                 RowField::Texts => interned.of_day.get(row.text_index as usize).copied().unwrap_or_default(),
             };
         }
-        let index = match self.last {
-            Some((last, index)) if last == key => index,
+        let index = match self.previous {
+            Some((previous_key, index)) if previous_key == key => index,
             _ => *self.tally_indices.entry(key).or_insert_with(|| {
                 self.tallies.push((key, Tally::default()));
                 self.tallies.len() - 1
@@ -115,7 +117,7 @@ impl Groups {
             self.is_incomplete = true;
             return;
         }
-        self.last = Some((key, index));
+        self.previous = Some((key, index));
         self.tallies[index].1.add(row);
     }
 
@@ -131,11 +133,11 @@ impl Groups {
         let mut outer: HashMap<Option<String>, (Tally, InnerGroups)> = HashMap::new();
         for (key, tally) in &self.tallies {
             for value in self.values(0, key[0]) {
-                let group = outer.entry(value).or_default();
-                group.0.merge(tally);
+                let (total, inner) = outer.entry(value).or_default();
+                total.merge(tally);
                 if self.dimensions.len() > 1 {
                     for value in self.values(1, key[1]) {
-                        group.1.entry(value).or_default().merge(tally);
+                        inner.entry(value).or_default().merge(tally);
                     }
                 }
             }
@@ -148,11 +150,11 @@ impl Groups {
         });
         let groups: Vec<Group> = groups.collect();
         let mut groups = largest(groups, &mut truncated);
-        let mut left = MAX_ALL_GROUPS - groups.len();
+        let mut remaining = MAX_ALL_GROUPS - groups.len();
         for group in &mut groups {
-            truncated |= group.groups.len() > left;
-            group.groups.truncate(left);
-            left -= group.groups.len();
+            truncated |= group.groups.len() > remaining;
+            group.groups.truncate(remaining);
+            remaining -= group.groups.len();
         }
         Some(Breakdown { by, groups, truncated })
     }

@@ -13,8 +13,9 @@ use super::facets::Facets;
 
 /// Version of the layout of [`Day::to_bytes`].
 const VERSION: u8 = 1;
-/// Bytes of one evaluation in it.
+/// Stored bytes of one evaluation: codes, sets, scores, offset and index of its texts.
 const ROW_BYTES: usize = 4 + 8 + 4 + 4 + 4;
+/// Version, number of evaluations and size of the texts.
 const HEADER_BYTES: usize = 1 + 4 + 4;
 
 /// Number of a day: days since 1970-01-01.
@@ -29,7 +30,7 @@ pub fn start_of(day: i64) -> i64 {
 
 /// Maximum size of the distinct texts of a day: a fixed part, and a part for each evaluation. Sources are texts of callers: a day
 /// with a different one for each evaluation would need much more memory than its columns.
-const FREE_TEXT_BYTES: usize = 256 * 1_024;
+const FREE_TEXT_BYTES: usize = 64 * 1_024;
 const TEXT_BYTES_PER_ROW: usize = 64;
 
 /// Texts that evaluations of a day share.
@@ -67,7 +68,8 @@ pub struct Row {
     pub text_index: u32,
 }
 
-/// Scores and confidence in one integer; 0 without scores.
+/// Scores and confidence in one integer; 0 without scores. From the lowest bit on: four scores in tenths with 6 bits each, then the
+/// confidence in hundredths with 8 bits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PackedScores(u32);
 
@@ -136,8 +138,8 @@ impl Texts {
         self.origin.as_ref().map_or(&[], |origin| &origin.agents)
     }
 
-    /// Approximate size in memory, in bytes.
-    fn weight(&self) -> usize {
+    /// Approximate size in memory, in bytes, with an estimate of what each value takes beside its text.
+    pub fn weight(&self) -> usize {
         let source = self.origin.as_ref().map_or(0, |origin| origin.source.len());
         let agents = self.agents().iter().map(|agent| 64 + agent.id.len() + agent.name.len());
         128 + source + agents.sum::<usize>()

@@ -56,10 +56,10 @@ pub struct EvaluationFacts {
 
 impl EvaluationFacts {
     pub fn of(event: &ConversationEvaluated) -> Self {
-        let facts = EventFields::of(event);
-        let status = match facts.evaluation {
+        let fields = EventFields::of(event);
+        let status = match fields.evaluation {
             None => ResultStatus::Failed,
-            Some(_) if facts.axis().is_some() => ResultStatus::Scored,
+            Some(_) if fields.axis().is_some() => ResultStatus::Scored,
             Some(_) => ResultStatus::NotApplicable,
         };
         let ticket = &event.ticket;
@@ -84,9 +84,9 @@ impl EvaluationFacts {
             evaluation: EvaluationColumns {
                 evaluation_id: event.evaluation_id,
                 evaluated_at: event.evaluated_at,
-                facets: Facets::of(status, facts.evaluation),
-                scores: scores(&facts),
-                language: facts.evaluation.map(|evaluation| evaluation.language.clone()),
+                facets: Facets::of(status, fields.evaluation),
+                scores: scores(&fields),
+                language: fields.evaluation.map(|evaluation| evaluation.language.clone()),
             },
         }
     }
@@ -168,13 +168,13 @@ impl Scores {
     }
 }
 
-fn scores(facts: &EventFields<'_>) -> Option<Scores> {
-    let (axis, dimensions) = (facts.axis()?, facts.dimensions()?);
+fn scores(fields: &EventFields<'_>) -> Option<Scores> {
+    let (axis, dimensions) = (fields.axis()?, fields.dimensions()?);
     Some(Scores {
         axis: axis.score,
         resolution_accuracy: dimensions.resolution_accuracy.score,
         interaction_effort: dimensions.interaction_effort.score,
         handoff_smoothness: dimensions.handoff_smoothness.score,
-        confidence: facts.lowest_confidence()?,
+        confidence: fields.lowest_confidence()?,
     })
 }

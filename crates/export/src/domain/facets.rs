@@ -24,6 +24,7 @@ pub struct SetField {
 }
 
 pub const STATUS: CodeField = CodeField { shift: 0, bits: 2, number: 1 };
+/// Its code is 0 only if the evaluation failed.
 pub const INVOLVEMENT: CodeField = CodeField { shift: 2, bits: 3, number: 2 };
 pub const RESOLUTION: CodeField = CodeField { shift: 5, bits: 3, number: 3 };
 pub const RESOLVED_BY: CodeField = CodeField { shift: 8, bits: 4, number: 4 };

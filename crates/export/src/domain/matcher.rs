@@ -141,6 +141,7 @@ impl DayMatcher<'_> {
     pub fn matches(&self, row: &Row) -> bool {
         let Matcher { codes, sets, scores, confidence, .. } = self.matcher;
         let offset = i64::from(row.offset);
+        // Failed evaluations have no sets, which differs from an empty set.
         let evaluated = row.facets.code(facets::INVOLVEMENT) != 0;
         codes.iter().all(|(field, allowed)| allowed >> row.facets.code(*field) & 1 == 1)
             && scores.iter().all(|(number, allowed)| allowed >> row.scores.tenths(*number) & 1 == 1)

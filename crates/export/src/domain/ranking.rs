@@ -11,7 +11,7 @@ use super::matcher::Matcher;
 use super::sort_value::sort_value;
 use super::summary::Days;
 
-/// The rank of a row: rows are listed in ascending order of ranks, in the list by date from the oldest on in descending order. Rows
+/// The rank of a row. A list is in ascending order of ranks, except the list by date, oldest first: it is in descending order. Rows
 /// without a value come last; those with the same value are ordered by date, the newest first. Rows may share a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
@@ -82,8 +82,8 @@ pub fn rank(
     let in_direction = |rank: Rank| if is_reversed { rank.mirrored() } else { rank };
     let after = after.map(in_direction);
     let matcher = Matcher::new(filters);
-    let (mut total, mut equal) = (0, Vec::new());
-    // The last of these rows is on top.
+    let (mut total, mut same_rank) = (0, Vec::new());
+    // The first rows after `after` that were found so far. The last of them is on top.
     let mut best: BinaryHeap<Rank> = BinaryHeap::with_capacity(wanted + 1);
     // The newest day first: later rows with the same value rarely replace others.
     for (day, columns) in days.iter().rev() {
@@ -93,7 +93,9 @@ pub fn rank(
             let value = sort_value(sort.key, row.facets, row.scores);
             let rank = in_direction(Rank::new(sort, value, start + i64::from(row.offset)));
             if after.is_some_and(|after| rank <= after) {
-                equal.extend(after.filter(|after| *after == rank));
+                if after == Some(rank) {
+                    same_rank.push(rank);
+                }
             } else if best.len() < wanted {
                 best.push(rank);
             } else if let Some(mut last) = best.peek_mut()
@@ -104,7 +106,7 @@ pub fn rank(
         }
     }
     let is_end = best.len() < wanted;
-    let mut ranks = equal;
+    let mut ranks = same_rank;
     ranks.extend(best.into_sorted_vec());
     ranks.iter_mut().for_each(|rank| *rank = in_direction(*rank));
     Ranking { total, ranks, is_end }
@@ -154,6 +156,7 @@ mod tests {
     fn rows_of_one_value_come_newest_first_and_those_without_a_value_last() {
         let days = [day(0, &[(5, Some(20)), (7, None), (6, Some(10))]), day(1, &[(3, Some(20)), (1, None)])];
         let later = DAY_MILLIS;
+        // The value of a rank is 255 for rows without a value, and 127 minus the score in descending order.
         let all = [(10, 6), (20, later + 3), (20, 5), (255, later + 1), (255, 7)];
         assert_eq!(ranked(&days, AXIS, None, 9), all);
         for wanted in 0..5 {

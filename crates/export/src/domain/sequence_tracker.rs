@@ -42,15 +42,15 @@ impl SequenceTracker {
 
     /// Records an arrival; a second one of the same sequence changes nothing.
     pub fn record(&mut self, number: i64, now: Timestamp) {
-        let before = self.out_of_order.range(..=number).next_back().map(|(first, range)| (*first, *range));
-        if number <= self.watermark || before.is_some_and(|(_, range)| number <= range.last) {
+        let previous = self.out_of_order.range(..=number).next_back().map(|(first, range)| (*first, *range));
+        if number <= self.watermark || previous.is_some_and(|(_, range)| number <= range.last) {
             return;
         }
         let (mut first, mut range) = (number, OutOfOrderRange { last: number, since: now });
-        if let Some((first_before, range_before)) = before
-            && range_before.last == number - 1
+        if let Some((previous_first, previous_range)) = previous
+            && previous_range.last == number - 1
         {
-            (first, range.since) = (first_before, range_before.since);
+            (first, range.since) = (previous_first, previous_range.since);
         }
         if let Some(next) = self.out_of_order.remove(&(number + 1)) {
             range = OutOfOrderRange { last: next.last, since: range.since.min(next.since) };
@@ -88,7 +88,7 @@ impl SequenceTracker {
         let mut gaps = Vec::new();
         let mut next = first.max(self.watermark + 1);
         for (start, range) in self.out_of_order() {
-            if next < start.min(last + 1) {
+            if next < start && next <= last {
                 gaps.push((next, (start - 1).min(last)));
             }
             next = next.max(range.last + 1);
@@ -117,7 +117,7 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::saturating_from_millis(1_000);
 
-    fn after(numbers: &[i64]) -> (i64, Vec<(i64, i64)>) {
+    fn state_after(numbers: &[i64]) -> (i64, Vec<(i64, i64)>) {
         let mut tracker = SequenceTracker::default();
         numbers.iter().for_each(|number| tracker.record(*number, NOW));
         (tracker.watermark(), tracker.out_of_order().map(|(first, range)| (first, range.last)).collect())
@@ -125,13 +125,13 @@ mod tests {
 
     #[test]
     fn watermark_waits_for_gaps() {
-        assert_eq!(after(&[1, 2, 3]), (3, vec![]));
-        assert_eq!(after(&[2]), (0, vec![(2, 2)]));
-        assert_eq!(after(&[2, 1]), (2, vec![]));
-        assert_eq!(after(&[3, 5, 4]), (0, vec![(3, 5)]));
-        assert_eq!(after(&[1, 5, 3]), (1, vec![(3, 3), (5, 5)]));
-        assert_eq!(after(&[1, 5, 3, 4, 2]), (5, vec![]));
-        assert_eq!(after(&[1, 3, 3, 1]), (1, vec![(3, 3)]));
+        assert_eq!(state_after(&[1, 2, 3]), (3, vec![]));
+        assert_eq!(state_after(&[2]), (0, vec![(2, 2)]));
+        assert_eq!(state_after(&[2, 1]), (2, vec![]));
+        assert_eq!(state_after(&[3, 5, 4]), (0, vec![(3, 5)]));
+        assert_eq!(state_after(&[1, 5, 3]), (1, vec![(3, 3), (5, 5)]));
+        assert_eq!(state_after(&[1, 5, 3, 4, 2]), (5, vec![]));
+        assert_eq!(state_after(&[1, 3, 3, 1]), (1, vec![(3, 3)]));
     }
 
     #[test]

@@ -33,9 +33,9 @@ pub struct TooManyParts;
 #[derive(Debug)]
 struct Counts {
     total: Tally,
-    /// Evaluations with a score, by score in tenths.
+    /// Evaluations with a score, by number of the score, then by its tenths (6 bits).
     tenths: [[u64; 64]; 4],
-    /// By reason of the charge, then by code of its assessment.
+    /// By reason of the charge, then by code of its assessment (3 bits).
     reasons: Vec<[u64; 8]>,
     parts: Vec<Tally>,
 }
@@ -95,20 +95,19 @@ pub fn count(filters: &EvaluationFilters, days: &Days) -> u64 {
 }
 
 /// Length of a part, in days. A period with both ends has parts of the requested step. A period that is open at an end is as long
-/// as its evaluations make it: if it has too many parts, they are lengthened to whole weeks.
+/// as its evaluations make it: if it has too many parts, they are lengthened to as many whole weeks as needed.
 fn part_days(period: Period, step: Step, is_open: bool) -> Result<i64, TooManyParts> {
     let first = start_of(day_of(period.from));
     let length = period.to.as_millis() - first;
     let requested = if step == Step::Week { 7 } else { 1 };
     let fits = |days: &i64| length <= MAX_POINTS * days * DAY_MILLIS;
-    if is_open {
-        return Ok([requested]
-            .into_iter()
-            .chain((1..).map(|weeks| 7 * weeks))
-            .find(fits)
-            .unwrap_or(requested));
+    if fits(&requested) {
+        return Ok(requested);
     }
-    if fits(&requested) { Ok(requested) } else { Err(TooManyParts) }
+    if !is_open {
+        return Err(TooManyParts);
+    }
+    Ok((1_i64..).map(|weeks| 7 * weeks).find(fits).unwrap_or(requested))
 }
 
 /// The period of the filter; an open end is the first or last day with evaluations.
@@ -170,6 +169,7 @@ impl Counts {
     fn charge_reasons(&self) -> Vec<ReasonCount> {
         let count = |reason: &ChargeReason| {
             let by_charge = self.reasons[bit_of(*reason).trailing_zeros() as usize];
+            // By code: 0 stands for no assessment.
             let [_, supported, review, disputed, not_applicable, ..] = by_charge;
             ReasonCount {
                 reason: *reason,
@@ -184,7 +184,7 @@ impl Counts {
     }
 }
 
-/// Eight steps of half a point; the last one includes 5.0.
+/// Eight steps of half a point, from 1.0 on; the last one includes 5.0.
 fn distribution(tenths: &[u64; 64]) -> Vec<DistributionStep> {
     let step = |number: u8| {
         let (min, max) = (10 + 5 * number, if number == 7 { 50 } else { 14 + 5 * number });
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn open_period_with_too_many_parts_has_longer_ones() {
-        // One conversation of 1970, and one of 2026.
+        // One conversation of 1970, and one of 2026. At most 800 parts of whole weeks: each has 28 days.
         let days = days(&[0, 20_500]);
         for (step, from) in [(Step::Day, None), (Step::Week, None), (Step::Week, Some(Timestamp::MIN))] {
             let filters = EvaluationFilters { from, ..EvaluationFilters::default() };
@@ -236,13 +236,13 @@ mod tests {
 
     #[test]
     fn period_with_both_ends_has_parts_of_the_requested_step() {
-        let of = |days: i64, step| {
+        let parts = |days: i64, step| {
             let to = Some(Timestamp::saturating_from_millis(start_of(days)));
             let filters = EvaluationFilters { from: Some(Timestamp::MIN), to, ..Default::default() };
             let query = SummaryQuery { filters, step: Some(step), ..SummaryQuery::default() };
             summarize(&query, &[]).map(|summary| summary.series.unwrap().len())
         };
-        assert_eq!((of(800, Step::Day), of(801, Step::Day)), (Ok(800), Err(TooManyParts)));
-        assert_eq!((of(5_600, Step::Week), of(5_601, Step::Week)), (Ok(800), Err(TooManyParts)));
+        assert_eq!((parts(800, Step::Day), parts(801, Step::Day)), (Ok(800), Err(TooManyParts)));
+        assert_eq!((parts(5_600, Step::Week), parts(5_601, Step::Week)), (Ok(800), Err(TooManyParts)));
     }
 }

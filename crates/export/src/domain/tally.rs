@@ -9,6 +9,7 @@ use super::facets::{self, code_of};
 /// The counts and sums behind [`Measures`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
+    /// Counts are indexed by code: there are as many as the bits of the field can hold.
     statuses: [u64; 4],
     bands: [u64; 16],
     charges: [u64; 8],

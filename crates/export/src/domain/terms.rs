@@ -11,7 +11,7 @@ use super::facets::{CODE_FIELDS, CodeField, INVOLVEMENT, SET_FIELDS, SetField};
 /// Number of terms that each field may have.
 const STRIDE: i32 = 256;
 
-/// Fields of scores; their terms are the tenths.
+/// Numbers of the fields of scores, whose terms are the tenths. Facets have the numbers 1 to 12, agents 13.
 pub const AXIS: i32 = 20;
 pub const RESOLUTION_ACCURACY: i32 = 21;
 pub const INTERACTION_EFFORT: i32 = 22;

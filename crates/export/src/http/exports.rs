@@ -6,7 +6,6 @@ use actix_web::web::{Data, Json, Path, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use assay_contracts::export::{DownloadAddress, Export, NewExport};
 use assay_contracts::internal::PUBLIC_BASE_URL_HEADER;
-use assay_contracts::page::Page;
 use assay_contracts::problem::{Problem, ProblemCode};
 use assay_contracts::tenant::Scope;
 use assay_platform::db::idempotency::{self, Fingerprint, IdempotencyKey};
@@ -21,7 +20,7 @@ use crate::app::list_exports::{ListExports, list_exports};
 use crate::app::read_export::{find_download, read_export};
 use crate::domain::view::PublicBaseUrl;
 
-/// A body has filters, with some values each.
+/// A body has little more than filters, with some values each.
 const BODY_LIMITS: BodyLimits = BodyLimits { max_bytes: SMALL_BODY, deadline: Duration::from_secs(10) };
 
 /// Queues an export: 201 with the export.
@@ -37,8 +36,8 @@ pub(super) async fn create(
     let body = read_body(&request, payload, BODY_LIMITS).await?;
     let export = NewExport::parse(&body).map_err(body_error)?;
     let idempotency = key.map(|key| (key, Fingerprint::of(&body)));
-    let request = CreateExport { organization_id, export, idempotency, max_open: services.max_open_exports };
-    let created = create_export(services.store.as_ref(), &services.outbox, &services.scoring, request);
+    let creation = CreateExport { organization_id, export, idempotency, max_open: services.max_open_exports };
+    let created = create_export(services.store.as_ref(), &services.outbox, &services.scoring, creation);
     respond_with(created.await?)
 }
 
@@ -46,12 +45,13 @@ pub(super) async fn list(
     caller: Caller,
     services: Data<Services>,
     request: HttpRequest,
-) -> Result<Json<Page<Export>>, WebError> {
+) -> Result<HttpResponse, WebError> {
     let organization_id = caller.tenant(Scope::Exports)?.organization_id;
     let base = public_base(&request)?;
     let (cursor, limit) = page_parameters(&mut query_pairs(&request, &["cursor", "limit"])?)?;
-    let request = ListExports { organization_id, cursor, limit };
-    Ok(Json(list_exports(services.store.as_ref(), &services.keys, &base, request).await?))
+    let page = ListExports { organization_id, cursor, limit };
+    let exports = list_exports(services.store.as_ref(), &services.keys, &base, page).await?;
+    services.response_budget.limit(HttpResponse::Ok().json(exports))
 }
 
 pub(super) async fn read(

@@ -13,7 +13,7 @@ use assay_clients::ScoringClient;
 use assay_messaging::outbox::Outbox;
 use assay_platform::auth::SigningKeys;
 use assay_platform::objects::Objects;
-use assay_platform::web::{ServiceAuth, resource, service_auth_middleware};
+use assay_platform::web::{ResponseBudget, ServiceAuth, resource, service_auth_middleware};
 
 use crate::app::download_permits::DownloadPermits;
 use crate::app::read_permits::ReadPermits;
@@ -30,6 +30,7 @@ pub(crate) struct Services {
     pub(crate) keys: SigningKeys,
     pub(crate) objects: Objects,
     pub(crate) downloads: DownloadPermits,
+    pub(crate) response_budget: ResponseBudget,
     /// Open exports that an organization may have.
     pub(crate) max_open_exports: u32,
     /// Source of the target sequence.

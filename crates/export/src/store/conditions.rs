@@ -143,20 +143,23 @@ impl Builder {
         });
     }
 
+    /// The rows whose set has any of these values, or is empty if `or_none`.
     fn sets<T: Named>(&mut self, field: SetField, values: &[T], or_none: bool) {
         if values.is_empty() && !or_none {
             return;
         }
         let set = format!("((facts.sets >> {}) & {})", field.shift, (1_u64 << field.bits) - 1);
         let bits = values.iter().fold(0, |bits, value| bits | bit_of(*value));
-        let evaluated = code_of_field(facets::INVOLVEMENT);
+        let involvement = code_of_field(facets::INVOLVEMENT);
         self.parts.push(match self.dialect {
             Dialect::Postgres => {
+                // Bits are numbered from 0, codes from 1.
                 let terms = values.iter().map(|value| bit_term(field, code_of(*value) - 1));
                 any_term(&terms.chain(or_none.then(|| empty_term(field))).collect::<Vec<_>>())
             }
             Dialect::Sqlite if or_none => {
-                format!("(({set} & {bits}) <> 0 OR ({set} = 0 AND {evaluated} <> 0))")
+                // Failed evaluations have no involvement, and no sets, either.
+                format!("(({set} & {bits}) <> 0 OR ({set} = 0 AND {involvement} <> 0))")
             }
             Dialect::Sqlite => format!("({set} & {bits}) <> 0"),
         });
@@ -182,6 +185,7 @@ impl Builder {
             terms::HANDOFF_SMOOTHNESS,
         ]) {
             let Some(allowed) = allowed_tenths(score) else { continue };
+            // Scores are 1.0 to 5.0; `allowed` has a bit for each tenth.
             let tenths: Vec<u8> = (10..=50).filter(|tenths| allowed >> tenths & 1 == 1).collect();
             if tenths.is_empty() {
                 self.parts.push("1 = 0".to_owned());
@@ -203,6 +207,7 @@ impl Builder {
         self.parts.push(format!("facts.confidence BETWEEN {min} AND {max}"));
         let mut steps: Vec<i32> = (min..=max).map(terms::confidence_term).collect();
         steps.dedup();
+        // The confidence has half as many terms as a score.
         if self.dialect == Dialect::Postgres && steps.len() <= MAX_SCORE_TERMS / 2 {
             self.parts.push(any_term(&steps));
         }
@@ -222,18 +227,18 @@ impl Builder {
     }
 
     fn agents(&mut self, filters: &EvaluationFilters) {
-        let (mut either, mut found) = (Vec::new(), Vec::new());
+        let (mut either, mut agent_terms) = (Vec::new(), Vec::new());
         for agent in &filters.agent {
             match agent {
                 OrNone::Value(id) => {
-                    // `agents` is compact JSON text. Other members may hold the same text as an id, but not the member's name.
+                    // `agents` is compact JSON. An external id or a name may hold the same text, but with its quotes escaped.
                     let member = format!("\"id\":\"{id}\"");
                     either.push(format!("{}(facts.agents, '{member}') > 0", self.position_function()));
-                    found.push(terms::agent_term(self.organization, *id));
+                    agent_terms.push(terms::agent_term(self.organization, *id));
                 }
                 OrNone::None => {
                     either.push("facts.agents = '[]'".to_owned());
-                    found.push(terms::WITHOUT_AGENTS);
+                    agent_terms.push(terms::WITHOUT_AGENTS);
                 }
             }
         }
@@ -242,7 +247,7 @@ impl Builder {
         }
         self.parts.push(format!("({})", either.join(" OR ")));
         if self.dialect == Dialect::Postgres {
-            self.parts.push(any_term(&found));
+            self.parts.push(any_term(&agent_terms));
         }
     }
 

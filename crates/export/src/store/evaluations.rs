@@ -94,8 +94,8 @@ pub trait EvaluationStore: Send + Sync {
         filters: EvaluationFilters,
     ) -> Result<Option<(EvaluationFacts, bool)>, DatabaseError>;
 
-    /// The days with evaluations between two days, both included, in one snapshot. Stale days are read from their rows. They are
-    /// left out when they have more than `max_stale_rows`, or when one has no columns yet: the number of its rows is unknown.
+    /// The days with evaluations between two days (both included, as numbers), in one snapshot. Stale days are read from their rows.
+    /// They are left out when they have more than `max_stale_rows`, or when one has no columns yet: the number of its rows is unknown.
     async fn days(
         &self,
         organization_id: OrganizationId,

@@ -56,8 +56,8 @@ impl Notifications {
     ) -> Result<Vec<OutgoingEvent>, DatabaseError> {
         let mut events = Vec::new();
         for (id, organization_id, kind) in jobs {
-            let unknown = || DatabaseError::Corrupt(format!("export {}: unknown kind", id.0));
-            let kind = ExportKind::from_name(&kind).ok_or_else(unknown)?;
+            let unknown_kind = || DatabaseError::Corrupt(format!("export {}: unknown kind", id.0));
+            let kind = ExportKind::from_name(&kind).ok_or_else(unknown_kind)?;
             let outcome = ExportOutcome::Failed { error_message: message.to_owned() };
             events.extend(self.event((id.0.into(), organization_id.0.into(), kind), outcome, now)?);
         }

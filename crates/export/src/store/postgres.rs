@@ -120,9 +120,11 @@ const INSERT_FACTS: &str = "
 fn insert_facts(connection: &mut Connection, facts: &[FactsValues]) -> Result<(), DatabaseError> {
     macro_rules! column {
         ($field:ident) => {
-            facts.iter().map(|facts| facts.$field.clone()).collect::<Vec<_>>()
+            facts.iter().map(|row| row.$field.clone()).collect::<Vec<_>>()
         };
     }
+    let score =
+        |number: usize| facts.iter().map(|row| row.scores.map(|scores| scores[number])).collect::<Vec<_>>();
     static_sql(INSERT_FACTS)
         .bind::<Array<Id>, _>(column!(ticket_id))
         .bind::<Array<Id>, _>(column!(organization_id))
@@ -139,21 +141,11 @@ fn insert_facts(connection: &mut Connection, facts: &[FactsValues]) -> Result<()
         .bind::<Array<BigInt>, _>(column!(evaluated_at))
         .bind::<Array<Integer>, _>(column!(codes))
         .bind::<Array<BigInt>, _>(column!(sets))
-        .bind::<Array<Nullable<SmallInt>>, _>(
-            facts.iter().map(|facts| facts.scores.map(|scores| scores[0])).collect::<Vec<_>>(),
-        )
-        .bind::<Array<Nullable<SmallInt>>, _>(
-            facts.iter().map(|facts| facts.scores.map(|scores| scores[1])).collect::<Vec<_>>(),
-        )
-        .bind::<Array<Nullable<SmallInt>>, _>(
-            facts.iter().map(|facts| facts.scores.map(|scores| scores[2])).collect::<Vec<_>>(),
-        )
-        .bind::<Array<Nullable<SmallInt>>, _>(
-            facts.iter().map(|facts| facts.scores.map(|scores| scores[3])).collect::<Vec<_>>(),
-        )
-        .bind::<Array<Nullable<SmallInt>>, _>(
-            facts.iter().map(|facts| facts.scores.map(|scores| scores[4])).collect::<Vec<_>>(),
-        )
+        .bind::<Array<Nullable<SmallInt>>, _>(score(0))
+        .bind::<Array<Nullable<SmallInt>>, _>(score(1))
+        .bind::<Array<Nullable<SmallInt>>, _>(score(2))
+        .bind::<Array<Nullable<SmallInt>>, _>(score(3))
+        .bind::<Array<Nullable<SmallInt>>, _>(score(4))
         .bind::<Array<Nullable<Text>>, _>(column!(language))
         .bind::<Array<Text>, _>(column!(terms))
         .execute(connection)?;

@@ -38,7 +38,7 @@ fn render_both_equals_rendering_each_kind() {
 }
 
 #[test]
-fn axis_line_contains_scores_and_facts() -> Result<()> {
+fn axis_line_contains_scores_and_observations() -> Result<()> {
     let event = evaluated(new_id(), STARTED);
     let cells = cells(ExportKind::Axis, &event)?;
     assert_eq!(cells["ticket_id"], event.ticket.id.to_string());

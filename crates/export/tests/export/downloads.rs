@@ -48,6 +48,7 @@ async fn download_has_the_headers_for_browsers(app: TestApp) -> Result<()> {
             assert_eq!(header(response, name).as_deref(), Some(value), "{name}");
         }
         let etag = header(response, "etag").unwrap_or_default();
+        // A SHA-256 digest in hexadecimal, in quotes.
         assert!(etag.len() == 66 && etag.starts_with('"') && etag.ends_with('"'), "{etag}");
         assert_eq!(header(response, "repr-digest"), Some(DIGEST.to_owned()), "Repr-Digest");
     }

@@ -93,7 +93,7 @@ async fn cursors_are_valid_only_for_their_organization(app: TestApp) -> Result<(
     assert_eq!(page(&app, organization, &format!("?limit=1&cursor={cursor}")).await?.data.len(), 1);
     let foreign = app.get(new_id(), &format!("?cursor={cursor}")).await?;
     problem(foreign, 400, "invalid-cursor").await?;
-    // The organization id comes first and starts with zeros.
+    // The creation time comes first; its leading zero bytes are `A`s.
     let altered = cursor.replacen('A', "B", 1);
     assert_ne!(altered, cursor);
     for text in ["x", "a.b.c", &cursor[1..], &altered, "%00", "%F0%9F%98%80"] {

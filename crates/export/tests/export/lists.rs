@@ -106,7 +106,7 @@ async fn agent_filter_compares_ids_only(app: TestApp) -> Result<()> {
     Ok(())
 }
 
-/// So many hits that the columns of days rank candidates; hits are rare among the candidates at one end of the list.
+/// So many hits (more than 1,000) that the columns of days rank candidates; at one end of the list by AXIS hits are rare among them.
 async fn pages_of_a_search_with_many_hits_keep_their_order(app: TestApp) -> Result<()> {
     let (organization, mut random) = (new_id(), Random(31));
     let events: Vec<_> = (0..1_800)
@@ -140,6 +140,7 @@ async fn pages_of_a_search_with_many_hits_keep_their_order(app: TestApp) -> Resu
             found.extend(ids(&page.data));
             cursor = page.page_info.next_cursor;
         }
+        // A page of 3 and five pages of 90.
         assert_eq!(found, ids(&expected)[..453], "{sort}");
     }
     Ok(())
@@ -221,13 +222,13 @@ async fn neighbours_are_those_of_the_list(app: TestApp) -> Result<()> {
     record(&app, &events).await?;
     let rows = items(&events);
     let filters = EvaluationFilters { language: vec!["en".to_owned()], ..EvaluationFilters::default() };
-    let of = |id: TicketId, sort: Sort| format!("/{id}/neighbours?{}", query(&filters, sort, &[]));
+    let path = |id: TicketId, sort: Sort| format!("/{id}/neighbours?{}", query(&filters, sort, &[]));
     for sort in sorts() {
         let mut list: Vec<&EvaluationItem> = rows.iter().filter(|row| satisfies(row, &filters)).collect();
         assert!(list.len() > 2 && list.len() < rows.len());
         list.sort_by(|one, other| compare(one, other, sort));
         for row in &rows {
-            let response = get(&app, organization, &of(row.ticket.id, sort), UNKNOWN_ETAG).await?;
+            let response = get(&app, organization, &path(row.ticket.id, sort), UNKNOWN_ETAG).await?;
             let found: Neighbours = response.error_for_status()?.json().await?;
             let before = list.iter().filter(|other| compare(other, row, sort).is_lt()).count();
             let included = satisfies(row, &filters);
@@ -239,7 +240,7 @@ async fn neighbours_are_those_of_the_list(app: TestApp) -> Result<()> {
             assert_eq!((found.total.count, found.total.exact), (list.len() as u64, true));
         }
     }
-    let of_another = get(&app, new_id(), &of(rows[0].ticket.id, Sort::default()), UNKNOWN_ETAG).await?;
+    let of_another = get(&app, new_id(), &path(rows[0].ticket.id, Sort::default()), UNKNOWN_ETAG).await?;
     problem(of_another, 404, "ticket-not-found").await?;
     Ok(())
 }
@@ -282,15 +283,15 @@ async fn total_is_a_bound_while_many_rows_change(app: TestApp) -> Result<()> {
     eventually("the columns of both days", async || Ok(number(database, stale_days).await? == 0)).await?;
     copy_facts(database, changing.ticket.id, 12_000).await?;
     let day = STARTED.as_millis() / 86_400_000;
-    // Stale columns that are not refreshed for an hour.
-    let due = now().plus_millis(3_600_000).as_millis();
-    let of = format!("organization_id = '{organization}' AND day = {day}");
-    execute(database, format!("DELETE FROM evaluation_days WHERE {of}")).await?;
+    // Stale columns that are not refreshed for an hour, with more rows than a list reads of stale days: 20,000.
+    let refreshed_at = now().plus_millis(3_600_000).as_millis();
+    let is_day = format!("organization_id = '{organization}' AND day = {day}");
+    execute(database, format!("DELETE FROM evaluation_days WHERE {is_day}")).await?;
     execute(
         database,
         format!(
             "INSERT INTO evaluation_days (organization_id, day, version, refreshed_at, rows, packed)
-                 VALUES ('{organization}', {day}, '{organization}', {due}, 25000, '')"
+                 VALUES ('{organization}', {day}, '{organization}', {refreshed_at}, 25000, '')"
         ),
     )
     .await?;
@@ -307,7 +308,8 @@ async fn total_is_a_bound_while_many_rows_change(app: TestApp) -> Result<()> {
     assert_eq!((rare.count, rare.exact), (0, true));
     let summary: Summary = get(&app, organization, "/summary", UNKNOWN_ETAG).await?.json().await?;
     assert_eq!(summary.totals.count, 12_002);
-    execute(database, format!("UPDATE evaluation_days SET rows = 15000 WHERE {of}")).await?;
+    // So few rows of stale days are read.
+    execute(database, format!("UPDATE evaluation_days SET rows = 15000 WHERE {is_day}")).await?;
     let total = page(&app, organization, "").await?.total;
     assert_eq!((total.count, total.exact), (12_002, true));
     Ok(())

@@ -58,6 +58,7 @@ impl Random {
         // Few different moments, so that many conversations begin together, at the ends of days, too.
         let millis =
             self.below(DAYS) * DAY_MILLIS.unsigned_abs() + self.choose(&[0, 1, 86_399_999, 43_200_000, 500]);
+        // `STARTED` is 7 hours after midnight.
         STARTED.plus_millis(-7 * 3_600_000 + i64::try_from(millis).unwrap())
     }
 

@@ -84,7 +84,7 @@ async fn job_with_an_expired_file_stays_listed(app: TestApp) -> Result<()> {
     Ok(())
 }
 
-async fn export_says_that_its_file_lacks_evaluations(app: TestApp) -> Result<()> {
+async fn export_says_that_its_file_may_lack_evaluations(app: TestApp) -> Result<()> {
     let organization = new_id();
     for (missing, of_earlier_release) in [(Some(2), false), (None, false), (Some(0), true)] {
         let id = app.create(organization).await?.id;
@@ -136,7 +136,7 @@ on_both_databases! { TestApp {
     complete_job_has_an_absolute_download_url,
     failed_job_has_an_error_message,
     job_with_an_expired_file_stays_listed,
-    export_says_that_its_file_lacks_evaluations,
+    export_says_that_its_file_may_lack_evaluations,
     unknown_and_foreign_exports_are_not_found,
     call_without_public_base_url_is_refused,
 } }

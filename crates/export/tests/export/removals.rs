@@ -206,6 +206,7 @@ async fn event_older_than_tombstone_retention_is_refused(app: TestApp) -> Result
 /// An evaluation of a ticket imported `days` ago.
 fn imported_days_ago(organization_id: OrganizationId, days: i64) -> ConversationEvaluated {
     let mut event = evaluated(organization_id, STARTED);
+    // The time is in the first 48 bits of the id; the other 80 are random.
     let first = TicketId::min_at(now().plus_millis(-days * DAY)).as_uuid().as_u128();
     event.ticket.id = Uuid::from_u128(first | (Uuid::new_v4().as_u128() >> 48)).into();
     event

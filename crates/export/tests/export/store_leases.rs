@@ -19,6 +19,7 @@ use crate::test_database::{TestDatabase, execute, number};
 
 const NOW: Timestamp = Timestamp::saturating_from_millis(1_795_158_000_000);
 const LEASE: i64 = 60_000;
+/// A lease that ends later was set by a wrong clock.
 const LONGEST: i64 = 5 * LEASE;
 const MAX_ATTEMPTS: u32 = 3;
 
@@ -270,15 +271,15 @@ async fn finished_job_is_announced_once_in_its_transaction(jobs: Jobs) -> Result
     assert_eq!(jobs.work.fail_exhausted(MAX_ATTEMPTS, now.plus_millis(LONGEST), "no use", now).await?, 1);
     assert_eq!(jobs.work.fail_exhausted(MAX_ATTEMPTS, now.plus_millis(LONGEST), "no use", now).await?, 0);
     assert_eq!(number(database, finished).await?, 3);
-    let silent = work_store(database, Notifications::Off);
+    let without_notifications = work_store(database, Notifications::Off);
     jobs.create(NOW).await?;
-    let claim = silent.claim(terms(now, now)).await?.context("no job waits")?;
-    assert!(silent.complete(&claim, file(&claim), now).await?);
+    let claim = without_notifications.claim(terms(now, now)).await?.context("no job waits")?;
+    assert!(without_notifications.complete(&claim, file(&claim), now).await?);
     assert_eq!(number(database, finished).await?, 3);
     Ok(())
 }
 
-/// The clock of the worker was an hour ahead, and was set right or its process has ended.
+/// A worker whose clock was an hour ahead has claimed the job. Then its clock was set right, or its process ended.
 async fn job_leased_by_a_wrong_clock_is_due(jobs: Jobs) -> Result<()> {
     let id = jobs.create(NOW).await?;
     let ahead = NOW.plus_millis(3_600_000);

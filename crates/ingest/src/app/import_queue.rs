@@ -27,7 +27,7 @@ pub const MAX_BATCH: usize = 64;
 const TARGET_BATCH: usize = MAX_BATCH / 2;
 
 /// The leader lingers when the last batch had at least this many imports.
-const LINGER_ABOVE: usize = 24;
+const LINGER_FROM: usize = 24;
 
 /// Maximum bytes of compressed transcripts and subjects in one transaction; a larger import is written alone. Batches of
 /// more than a few megabytes save nothing and delay the other imports.
@@ -165,6 +165,8 @@ impl ImportQueue {
         }
     }
 
+    /// Decides what a writer does next. It becomes the leader (`permit`) if there is none, and then may linger until
+    /// `linger_until`.
     fn step(
         &self,
         permit: &mut Option<LeaderPermit>,
@@ -176,7 +178,7 @@ impl ImportQueue {
         if permit.is_none() && !state.has_leader && !state.jobs.is_empty() {
             state.has_leader = true;
             *permit = Some(LeaderPermit(self.clone()));
-            *linger_until = (state.last_batch >= LINGER_ABOVE).then(|| now + self.shared.linger);
+            *linger_until = (state.last_batch >= LINGER_FROM).then(|| now + self.shared.linger);
         }
         if !is_stopping && !state.has_full_batch() {
             if permit.is_none() {

@@ -37,8 +37,8 @@ pub async fn run_maintenance(
 ) -> Result<(), MaintenanceError> {
     store.maintain_partitions(now()).await?;
     while store.prune_idempotency_records(now()).await? == PRUNE_BATCH {}
-    let before = now().plus_millis(-TOMBSTONE_RETENTION_MILLIS);
-    while store.prune_tombstones(before, ROWS_BATCH).await? == ROWS_BATCH {}
+    let deleted_before = now().plus_millis(-TOMBSTONE_RETENTION_MILLIS);
+    while store.prune_tombstones(deleted_before, ROWS_BATCH).await? == ROWS_BATCH {}
     remove_expired_transcripts(store, outbox, registry).await
 }
 

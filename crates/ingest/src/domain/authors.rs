@@ -31,7 +31,7 @@ pub fn references(conversation: &Conversation) -> HashSet<AgentReference> {
     let mut references = HashSet::new();
     for message in &conversation.messages {
         let Author::Ai { id, external_id, .. } = &message.author else { continue };
-        references.extend(id.as_deref().and_then(by_id));
+        references.extend(id.as_deref().and_then(reference_by_id));
         references.extend(external_id.clone().map(AgentReference::ExternalId));
     }
     references
@@ -51,7 +51,8 @@ pub fn resolve_authors(
     for (index, message) in conversation.messages.iter_mut().enumerate() {
         let Author::Ai { id, external_id, .. } = &mut message.author else { continue };
         let pointer = format!("/messages/{index}/author");
-        let by_id = id.as_deref().map(|id| by_id(id).and_then(|reference| known.get(&reference)));
+        // `Some(None)`: the author has such an id, but there is no agent with it.
+        let by_id = id.as_deref().map(|id| reference_by_id(id).and_then(|reference| known.get(&reference)));
         let by_external_id =
             external_id.as_ref().map(|id| known.get(&AgentReference::ExternalId(id.clone())));
         if by_id == Some(None) {
@@ -81,7 +82,8 @@ pub fn resolve_authors(
     }
 }
 
-fn by_id(id: &str) -> Option<AgentReference> {
+/// `None` for a text that is not a UUID.
+fn reference_by_id(id: &str) -> Option<AgentReference> {
     id.parse().ok().map(AgentReference::Id)
 }
 

@@ -52,9 +52,9 @@ impl CompressedMessages {
         let length = length.ok_or(CompressError::TooLarge(json.len()))?;
         let mut compressed = vec![0; HEADER + lz4_flex::block::get_maximum_output_size(json.len())];
         // Cannot fail: the buffer has the maximum size of a block.
-        let block = lz4_flex::block::compress_into(json, &mut compressed[HEADER..])
+        let block_bytes = lz4_flex::block::compress_into(json, &mut compressed[HEADER..])
             .map_err(|_| CompressError::TooLarge(json.len()))?;
-        compressed.truncate(HEADER + block);
+        compressed.truncate(HEADER + block_bytes);
         compressed[5..HEADER].copy_from_slice(&length.to_le_bytes());
         compressed[0] = FORMAT;
         let checksum = crc32fast::hash(&compressed[5..]);
@@ -133,6 +133,7 @@ mod tests {
 
     #[test]
     fn wrong_length_or_text_is_detected_despite_a_valid_checksum() {
+        // The text has 21 bytes, the invalid one 5.
         let block = lz4_flex::block::compress(b"[] and some more text");
         let invalid_text = lz4_flex::block::compress(b"[\"\xff\"]");
         for (length, block) in [

@@ -28,7 +28,7 @@ impl TicketDeletion {
     }
 }
 
-/// The point in time up to which an organization's conversations have expired.
+/// Which conversations of an organization have expired, and which of their evaluations.
 #[derive(Debug, Clone, Copy)]
 pub struct RetentionCutoff {
     pub organization_id: OrganizationId,
@@ -55,8 +55,9 @@ impl RetentionCutoff {
         self.evaluations_since.map(TicketId::min_at)
     }
 
-    /// The events about removed conversations, without those whose evaluations have expired, too. A conversation that has no
-    /// evaluation can no longer get one: on the event, scoring-worker records its evaluation as failed.
+    /// The events for those of the removed conversations whose evaluations are kept; scoring-worker's maintenance removes the
+    /// others by their age. A conversation that has no evaluation can no longer get one: on the event, scoring-worker records its
+    /// evaluation as failed.
     pub fn events(&self, removed: Vec<TicketFacts>) -> Result<Vec<OutgoingEvent>, EncodeError> {
         let keeps_evaluation =
             |ticket: &TicketFacts| self.evaluations_since.is_none_or(|since| ticket.imported_at >= since);
@@ -105,6 +106,11 @@ mod tests {
         )
     }
 
+    fn listed_tickets(event: &OutgoingEvent) -> usize {
+        let envelope: serde_json::Value = serde_json::from_str(event.payload()).unwrap();
+        envelope["data"]["tickets"].as_array().unwrap().len()
+    }
+
     #[test]
     fn transcripts_kept_forever_have_no_cutoff() {
         assert!(cutoff(RetentionPeriod::Forever, RetentionPeriod::Days(1), Timestamp::MAX).is_none());
@@ -114,15 +120,18 @@ mod tests {
     fn expiry_events_are_chunked_and_list_tickets_with_kept_evaluations() {
         let now = Timestamp::saturating_from_millis(1_000 * DAY);
         let ages = [vec![31; 45], vec![61, 62]].concat();
+        // Number of tickets in each event.
         let cases = [
-            (RetentionPeriod::Forever, 3),
-            (RetentionPeriod::Days(60), 3),
-            (RetentionPeriod::Days(32), 3),
-            (RetentionPeriod::Days(30), 0),
+            (RetentionPeriod::Forever, vec![MAX_EXPIRED_TICKETS, MAX_EXPIRED_TICKETS, 7]),
+            (RetentionPeriod::Days(60), vec![MAX_EXPIRED_TICKETS, MAX_EXPIRED_TICKETS, 5]),
+            (RetentionPeriod::Days(32), vec![MAX_EXPIRED_TICKETS, MAX_EXPIRED_TICKETS, 5]),
+            (RetentionPeriod::Days(30), vec![]),
         ];
-        for (evaluations, events) in cases {
+        for (evaluations, expected) in cases {
             let cutoff = cutoff(RetentionPeriod::Days(30), evaluations, now).unwrap();
-            assert_eq!(cutoff.events(removed(&ages, now)).unwrap().len(), events, "{evaluations:?}");
+            let events = cutoff.events(removed(&ages, now)).unwrap();
+            let tickets: Vec<usize> = events.iter().map(listed_tickets).collect();
+            assert_eq!(tickets, expected, "{evaluations:?}");
         }
     }
 }

@@ -42,8 +42,8 @@ pub trait Store: Send + Sync {
         id: TicketId,
     ) -> Result<Option<Ticket>, DatabaseError>;
 
-    /// Reads the transcripts of tickets, of the first at least, until they have `max_bytes`, either compressed or as text; the
-    /// tickets that were not read are in `unread`. Tickets that were looked up and have a tombstone are in `deleted`.
+    /// Reads the transcripts of tickets, at least that of the first, and stops when they have `max_bytes`, compressed or as text.
+    /// The tickets that were not read are in `unread`; those of the others that have a tombstone are in `deleted`.
     async fn read_transcripts(
         &self,
         tickets: Vec<TicketReference>,

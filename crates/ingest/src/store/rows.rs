@@ -7,6 +7,7 @@ use assay_contracts::internal::{
 };
 use assay_contracts::ticket::MAX_SUBJECT_CHARS;
 use assay_contracts::time::Timestamp;
+use assay_contracts::validation::shortened;
 use assay_platform::db::StoredId;
 use diesel::Queryable;
 use serde::de::DeserializeOwned;
@@ -46,7 +47,7 @@ impl ConversationRow {
         TicketReference { organization_id: self.organization_id.0.into(), ticket_id: self.id.0.into() }
     }
 
-    /// The facts of the ticket, without its transcript.
+    /// The facts of the ticket, without its transcript: the same type as for a transcript that cannot be read.
     pub fn into_facts(self) -> UnreadableTranscript {
         let organization_id = self.organization_id.0.into();
         let agents = from_json(&self.agents).unwrap_or_default();
@@ -71,7 +72,7 @@ impl ConversationRow {
             ticket_id: self.external_id.clone(),
             source: self.source.clone(),
             source_account_id: self.source_account_id.clone(),
-            subject: self.subject.as_deref().map(shortened),
+            subject: self.subject.clone().map(short_subject),
             messages,
         };
         Ok(StoredTranscript { organization_id, ticket: self.into_ticket(agents), conversation })
@@ -112,11 +113,11 @@ impl ConversationRow {
             external_id: self.external_id,
             source: self.source,
             source_account_id: self.source_account_id,
-            subject: self.subject.as_deref().map(shortened),
+            subject: self.subject.map(short_subject),
             started_at: Timestamp::saturating_from_millis(self.started_at),
             ended_at: Timestamp::saturating_from_millis(self.ended_at),
             imported_at: Timestamp::saturating_from_millis(self.created_at),
-            agents,
+            agents: AgentFacts::bounded(agents),
         }
     }
 
@@ -130,12 +131,8 @@ impl ConversationRow {
     }
 }
 
-/// A subject of at most [`MAX_SUBJECT_CHARS`]; a truncated one also ends with `…`.
-fn shortened(subject: &str) -> String {
-    match subject.char_indices().nth(MAX_SUBJECT_CHARS) {
-        Some((end, _)) => format!("{}…", subject.get(..end).unwrap_or_default()),
-        None => subject.to_owned(),
-    }
+fn short_subject(subject: String) -> String {
+    shortened(subject, MAX_SUBJECT_CHARS)
 }
 
 /// The text itself must not be logged: it is customer data.

@@ -10,6 +10,7 @@ use assay_platform::runtime::now;
 use assay_testkit::on_both_databases;
 use reqwest::Response;
 
+use crate::removals::run;
 use crate::test_app::{TestApp, conversation};
 
 on_both_databases! { TestApp {
@@ -35,13 +36,13 @@ async fn tickets_of_a_period_are_counted_from_a_first_id(app: TestApp) -> Result
         body["messages"][0]["timestamp"] = millis.into();
         ids.push(app.accepted(&body).await?);
     }
-    let of = |count| TicketCount { count, since: None };
-    let all = TicketId::min_at(now().plus_millis(-60_000));
-    assert_eq!(count(&app, &format!("?since={all}")).await?, of(3));
-    assert_eq!(count(&app, &format!("?since={all}&from=2000")).await?, of(2));
-    assert_eq!(count(&app, &format!("?since={all}&from=1000&to=2000")).await?, of(1));
+    let whole_count = |count| TicketCount { count, since: None };
+    let earlier = TicketId::min_at(now().plus_millis(-60_000));
+    assert_eq!(count(&app, &format!("?since={earlier}")).await?, whole_count(3));
+    assert_eq!(count(&app, &format!("?since={earlier}&from=2000")).await?, whole_count(2));
+    assert_eq!(count(&app, &format!("?since={earlier}&from=1000&to=2000")).await?, whole_count(1));
     ids.sort();
-    assert_eq!(count(&app, &format!("?since={}", ids[1])).await?, of(2));
+    assert_eq!(count(&app, &format!("?since={}", ids[1])).await?, whole_count(2));
     Ok(())
 }
 
@@ -64,7 +65,7 @@ async fn count_considers_only_the_newest_tickets(app: TestApp) -> Result<()> {
              SELECT '{id_prefix}' || printf('%012x', number), {COLUMNS} FROM conversations, numbers"
         ),
     };
-    execute(&app.database, statement).await?;
+    run(&app.database, statement).await?;
     let since = TicketId::min_at(now().plus_millis(-60_000));
     let found = count(&app, &format!("?since={since}")).await?;
     // Numbers 501 to 10,500.
@@ -78,20 +79,5 @@ async fn count_without_a_valid_first_id_is_refused(app: TestApp) -> Result<()> {
     for query in ["", "?since=", "?since=x", "?since=1&other=2"] {
         assert_eq!(get_count(&app, query).await?.status(), 400, "{query}");
     }
-    Ok(())
-}
-
-async fn execute(database: &Database, statement: String) -> Result<()> {
-    use diesel::RunQueryDsl as _;
-    let query = diesel::sql_query(statement);
-    let run = match database {
-        Database::Postgres(postgres) => {
-            postgres.run(move |connection| query.execute(connection).map_err(Into::into)).await
-        }
-        Database::Sqlite(sqlite) => {
-            sqlite.write(move |connection| query.execute(connection).map_err(Into::into)).await
-        }
-    };
-    run.map_err(|error: assay_platform::db::DatabaseError| error)?;
     Ok(())
 }

@@ -72,8 +72,8 @@ impl Registry {
 
     /// Waits until a maintenance run that read the retention periods after this call has ended; runs do not overlap.
     pub async fn wait_for_maintenance(&self) -> Result<()> {
-        let before = self.retention_calls.load(Ordering::SeqCst);
-        let has_run = || async { Ok(self.retention_calls.load(Ordering::SeqCst) >= before + 2) };
+        let calls_before = self.retention_calls.load(Ordering::SeqCst);
+        let has_run = || async { Ok(self.retention_calls.load(Ordering::SeqCst) >= calls_before + 2) };
         eventually("two maintenance runs", has_run).await
     }
 
@@ -102,7 +102,7 @@ async fn find(
     let is_wanted = |agent: &AgentFacts| {
         wanted.ids.contains(&agent.id.to_string()) || wanted.external_ids.contains(&agent.external_id)
     };
-    let found = agents.iter().filter(|(of, agent)| *of == organization && is_wanted(agent));
+    let found = agents.iter().filter(|(owner, agent)| *owner == organization && is_wanted(agent));
     Ok(Json(FoundAgents { agents: found.map(|(_, agent)| agent.clone()).collect() }))
 }
 

@@ -151,12 +151,12 @@ async fn identity_stays_used_after_deletion(app: TestApp) -> Result<()> {
 
 async fn deletion_removes_only_names_from_that_ticket(app: TestApp) -> Result<()> {
     let contact = |id: &str, name: &str| json!({"type": "contact", "external_id": id, "name": name});
-    let first = json!([message("1", 1_000, contact("a", "Ann")), message("2", 2_000, contact("b", "Bob"))]);
-    let first = app.accepted(&conversation_of("T-1", first)).await?;
-    let second =
+    let earlier = json!([message("1", 1_000, contact("a", "Ann")), message("2", 2_000, contact("b", "Bob"))]);
+    let later =
         json!([message("1", 3_000, contact("b", "Robert")), message("2", 3_000, contact("c", "Cid"))]);
-    app.accepted(&conversation_of("T-2", second)).await?;
-    assert_eq!(delete(&app, app.organization, &first).await?, 204);
+    let id = app.accepted(&conversation_of("T-1", earlier)).await?;
+    app.accepted(&conversation_of("T-2", later)).await?;
+    assert_eq!(delete(&app, app.organization, &id).await?, 204);
     let names = query(&app.database, "SELECT name AS value FROM participants ORDER BY name").await?;
     assert_eq!(names, ["Cid", "Robert"]);
     Ok(())
@@ -224,6 +224,7 @@ async fn imported_days_ago(app: &TestApp, days: i64) -> Result<String> {
         json!({"type": "contact", "external_id": format!("c-{days}"), "name": format!("Name {days}")});
     let body = conversation_of(&format!("{days} days"), json!([message("1", 1_000, contact)]));
     let id = app.accepted(&body).await?;
+    // The smallest id of that time, with random low bits.
     let first = TicketId::min_at(at).as_uuid().as_u128();
     let old = Uuid::from_u128(first | (Uuid::new_v4().as_u128() >> 48)).to_string();
     let identity = format!("UPDATE identities SET ticket_id = '{old}' WHERE ticket_id = '{id}';");

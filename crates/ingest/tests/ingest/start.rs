@@ -32,11 +32,11 @@ async fn conversations_are_stored_in_the_partition_of_their_month() -> Result<()
     let partitions = "SELECT tableoid::regclass::text AS value FROM conversations";
     let expected = "SELECT to_char(now() AT TIME ZONE 'UTC', '\"conversations_\"YYYY_MM') AS value";
     assert_eq!(query(&app.database, partitions).await?, query(&app.database, expected).await?);
-    let ahead = "SELECT to_char(now() AT TIME ZONE 'UTC' + interval '3 months', '\"conversations_\"YYYY_MM') AS value";
-    let ahead = query(&app.database, ahead).await?;
+    const NAME_IN_THREE_MONTHS: &str = "SELECT to_char(now() AT TIME ZONE 'UTC' + interval '3 months', '\"conversations_\"YYYY_MM') AS value";
+    const TABLES: &str = "SELECT relname::text AS value FROM pg_class WHERE relkind = 'r'";
+    let ahead = query(&app.database, NAME_IN_THREE_MONTHS).await?;
     eventually("the partitions of the coming months", || async {
-        let tables = "SELECT relname::text AS value FROM pg_class WHERE relkind = 'r'";
-        let tables = query(&app.database, tables).await?;
+        let tables = query(&app.database, TABLES).await?;
         Ok(ahead.iter().all(|partition| tables.contains(partition)))
     })
     .await?;
@@ -69,9 +69,9 @@ async fn role_accepts_at_once_with_a_large_default_partition() -> Result<()> {
     let mut longest = Duration::ZERO;
     while query(&app.database, COUNT_DEFAULT_ROWS).await? != ["0"] {
         anyhow::ensure!(began.elapsed() < Duration::from_secs(120), "the rows are not moved");
-        let began = Instant::now();
+        let submitted = Instant::now();
         app.accepted(&conversation(&format!("meanwhile {accepted}"))).await?;
-        longest = longest.max(began.elapsed());
+        longest = longest.max(submitted.elapsed());
         accepted += 1;
         let rows = 200_000 + accepted;
         assert_eq!(query(&app.database, COUNT_ROWS).await?, [format!("{rows} {rows}")]);

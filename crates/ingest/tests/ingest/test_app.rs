@@ -197,7 +197,7 @@ fn start_role(
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = format!("http://{}", listener.local_addr()?);
     let (tokens, bus, registry_url) = (tokens.clone(), bus.clone(), registry_url.clone());
-    start(config.clone(), Dependencies { listener, tokens, bus, registry_url }, tasks)?;
+    start(config, Dependencies { listener, tokens, bus, registry_url }, tasks)?;
     Ok(address)
 }
 

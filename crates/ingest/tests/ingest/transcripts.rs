@@ -87,6 +87,7 @@ async fn large_transcripts_are_read_in_pages_of_bytes(app: TestApp) -> Result<()
         while !wanted.is_empty() {
             let page = client(&app)?.read_transcripts(&wanted).await?;
             let bytes = serde_json::to_string(&page.transcripts)?.len();
+            // A page ends with the transcript that reaches 8 MiB.
             assert!(bytes < 8 * 1024 * 1024 + 1_000_000, "{name}: a page of {bytes} bytes");
             assert!(!page.transcripts.is_empty());
             found.extend(page.transcripts.iter().map(|transcript| transcript.ticket.id));

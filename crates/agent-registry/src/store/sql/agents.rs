@@ -13,7 +13,7 @@ use super::schema::agents;
 use crate::domain::ExternalIdHash;
 use crate::store::{AgentToStore, MAX_LISTED_AGENTS, StoreAgentOutcome};
 
-/// Call inside a write transaction. The idempotency record comes first: it serializes equal requests.
+/// Call inside a write transaction. The idempotency record is stored first, because it serializes equal requests.
 pub(super) fn create(
     connection: &mut Connection,
     new: &AgentToStore,
@@ -37,6 +37,7 @@ pub(super) fn create(
         .do_nothing()
         .execute(connection)?;
     if inserted == 0 {
+        // A refused request does not use up its key.
         let keys: Vec<_> = record.iter().map(|record| (record.organization_id, &record.key)).collect();
         idempotency::delete(connection, &keys)?;
         return Ok(StoreAgentOutcome::Duplicate);
@@ -45,8 +46,8 @@ pub(super) fn create(
     Ok(StoreAgentOutcome::Created)
 }
 
-/// No limit: ids and external ids are unique, so no more agents than ids are found. Two branches, each with an index;
-/// `UNION` removes the duplicates.
+/// The query needs no limit: ids and external ids are unique, so no more agents than ids are found. It has two branches, each
+/// with an index; `UNION` removes the duplicates.
 pub(super) fn find(
     connection: &mut Connection,
     organization_id: OrganizationId,
@@ -54,11 +55,11 @@ pub(super) fn find(
     external_ids: &[String],
 ) -> Result<Vec<AgentFacts>, DatabaseError> {
     let hashes: Vec<_> = external_ids.iter().map(|id| ExternalIdHash::of(id)).collect();
-    let hashes = hashes.iter().map(|hash| hash.as_bytes().as_slice());
     let columns = (agents::id, agents::external_id, agents::name);
     let of_organization = agents::organization_id.eq(StoredId::of(organization_id));
     let by_id = agents::id.eq_any(ids.iter().copied().map(StoredId::of));
-    let by_external_id = agents::external_id_sha256.eq_any(hashes);
+    let by_external_id =
+        agents::external_id_sha256.eq_any(hashes.iter().map(|hash| hash.as_bytes().as_slice()));
     let found: Vec<(StoredId, String, String)> = agents::table
         .filter(of_organization.and(by_id))
         .select(columns)

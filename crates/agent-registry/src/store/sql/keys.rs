@@ -56,9 +56,9 @@ pub(super) fn record_use(
     id: ApiKeyId,
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
-    let before = now.as_millis() - USE_RECORD_INTERVAL_MILLIS;
+    let interval_ago = now.as_millis() - USE_RECORD_INTERVAL_MILLIS;
     diesel::update(api_keys::table.find(StoredId::of(id)))
-        .filter(api_keys::last_used_at.is_null().or(api_keys::last_used_at.le(before)))
+        .filter(api_keys::last_used_at.is_null().or(api_keys::last_used_at.le(interval_ago)))
         .set(api_keys::last_used_at.eq(now.as_millis()))
         .execute(connection)?;
     Ok(())
@@ -146,8 +146,8 @@ pub(super) fn revoke(
     now: Timestamp,
 ) -> Result<Revocation, DatabaseError> {
     let key = api_keys::table.find(StoredId::of(id));
-    let of: Option<StoredId> = key.select(api_keys::organization_id).first(connection).optional()?;
-    if of.is_none() || owner.is_some_and(|owner| of != Some(StoredId::of(owner))) {
+    let key_owner: Option<StoredId> = key.select(api_keys::organization_id).first(connection).optional()?;
+    if key_owner.is_none() || owner.is_some_and(|owner| key_owner != Some(StoredId::of(owner))) {
         return Ok(Revocation::Unknown);
     }
     let revoked = diesel::update(key)

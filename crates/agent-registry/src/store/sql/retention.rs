@@ -101,8 +101,10 @@ impl TryFrom<OverridesRow> for RetentionOverrides {
 }
 
 fn parse_period(days: Option<i32>) -> Result<Option<RetentionPeriod>, DatabaseError> {
-    let corrupt = || DatabaseError::Corrupt(format!("retention period of {days:?} days"));
-    let period = days
-        .map(|days| u32::try_from(days).ok().and_then(|days| RetentionPeriod::from_stored_days(days).ok()));
-    period.map(|period| period.ok_or_else(corrupt)).transpose()
+    let Some(stored) = days else { return Ok(None) };
+    let period = u32::try_from(stored).ok().and_then(|days| RetentionPeriod::from_stored_days(days).ok());
+    match period {
+        Some(period) => Ok(Some(period)),
+        None => Err(DatabaseError::Corrupt(format!("retention period of {days:?} days"))),
+    }
 }

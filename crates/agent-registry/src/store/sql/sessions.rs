@@ -54,7 +54,7 @@ pub(super) fn create_sign_in_link(
     Ok(true)
 }
 
-/// Runs inside a transaction: of two requests with the same sign-in link one gets the session.
+/// Call inside a write transaction: of two requests with the same sign-in link only one gets a session.
 pub(super) fn begin(
     connection: &mut Connection,
     new: &SessionToStore,
@@ -84,7 +84,7 @@ pub(super) fn begin(
     Ok(Some(row.into_session()))
 }
 
-/// The organization of a sign-in link, which is used up.
+/// Uses up a sign-in link and returns its organization; `None` when it is unknown or expired.
 fn take_sign_in_link(
     connection: &mut Connection,
     token: &TokenHash,
@@ -95,6 +95,7 @@ fn take_sign_in_link(
         .select((console_links::organization_id, console_links::expires_at))
         .first(connection)
         .optional()?;
+    // Another transaction may have removed the link since it was read.
     let removed = diesel::delete(link).execute(connection)?;
     Ok(found.filter(|(_, expires_at)| removed == 1 && *expires_at > now.as_millis()).map(|(id, _)| id))
 }
@@ -112,7 +113,7 @@ pub(super) fn find(
         .filter(console_sessions::token_sha256.eq(token.as_bytes().as_slice()))
         .filter(console_sessions::expires_at.gt(now.as_millis()))
         .filter(console_sessions::last_used_at.gt(idle_since.as_millis()))
-        // Both are NULL, too, for a session without a key.
+        // A session without a key passes, too: its columns of `api_keys` are NULL.
         .filter(api_keys::revoked_at.is_null().and(key_is_unexpired))
         .select(SessionRow::as_select())
         .first(connection)

@@ -1,10 +1,10 @@
-//! Columns of `axis` files: the three scores with their reasons, and the facts behind them. `axis_band` is the band of
+//! Columns of `axis` files: the three scores with their reasons, and the observations behind them. `axis_band` is the band of
 //! `axis_score` if a handoff took place, otherwise of `axis_excluding_handoff`; at best `mixed` if the issue is not resolved.
 
 use super::columns::{COUNTS, Column, ORIGIN, column};
 
 /// The columns after those of the ticket, in order.
-pub(super) static AXIS: [&[Column]; 4] = [&SCORES, &COUNTS, &FACTS, &ORIGIN];
+pub(super) static AXIS: [&[Column]; 4] = [&SCORES, &COUNTS, &OBSERVATIONS, &ORIGIN];
 
 static SCORES: [Column; 11] = [
     column("axis_score", |fields, line| line.score(fields.axis().map(|axis| axis.score))),
@@ -42,7 +42,7 @@ static SCORES: [Column; 11] = [
     column("confidence", |fields, line| line.confidence(fields.lowest_confidence())),
 ];
 
-static FACTS: [Column; 8] = [
+static OBSERVATIONS: [Column; 8] = [
     column("customer_sentiment_start", |fields, line| {
         line.optional(fields.evaluation.map(|evaluation| evaluation.sentiment.start.as_str()));
     }),

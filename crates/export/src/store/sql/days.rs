@@ -23,8 +23,8 @@ use crate::store::{DayCache, FoundDays, StaleDay};
 /// Number of days whose columns one statement reads: bounds the memory for their bytes and columns.
 const DAYS_PER_STATEMENT: usize = 64;
 
-/// Maximum number of texts that are cached while rows are read.
-const MAX_CACHED_TEXTS: usize = 1_000;
+/// Maximum bytes of the texts that are cached while rows are read, without what the map itself takes.
+const MAX_CACHED_BYTES: usize = 2 * 1024 * 1024;
 
 #[derive(QueryableByName)]
 struct DayNumber {
@@ -58,7 +58,8 @@ struct StaleRecord {
     day: i64,
 }
 
-/// Must run in one snapshot. Stale days are read from their rows, the others from their columns.
+/// Must run in one snapshot. Stale days are read from their rows, the others from their columns. If the stale days have more than
+/// `max_stale_rows` rows, they are left out, and the result is not complete.
 pub(super) fn days(
     connection: &mut Connection,
     organization: OrganizationId,
@@ -66,12 +67,12 @@ pub(super) fn days(
     max_stale_rows: Option<u64>,
     cache: &DayCache,
 ) -> Result<FoundDays, DatabaseError> {
-    let of = format!("organization_id = '{organization}' AND day BETWEEN {first} AND {last}");
-    let stale: Vec<DayNumber> =
-        sql_query(format!("SELECT DISTINCT day FROM stale_days WHERE {of} ORDER BY day")).load(connection)?;
+    let condition = format!("organization_id = '{organization}' AND day BETWEEN {first} AND {last}");
+    let select_stale = format!("SELECT DISTINCT day FROM stale_days WHERE {condition} ORDER BY day");
+    let stale: Vec<DayNumber> = sql_query(select_stale).load(connection)?;
     let stale: BTreeSet<i64> = stale.into_iter().map(|record| record.day).collect();
-    let versions: Vec<DayVersion> =
-        sql_query(format!("SELECT day, version, rows FROM evaluation_days WHERE {of}")).load(connection)?;
+    let select_versions = format!("SELECT day, version, rows FROM evaluation_days WHERE {condition}");
+    let versions: Vec<DayVersion> = sql_query(select_versions).load(connection)?;
     let reads_stale = max_stale_rows.is_none_or(|max| stale_rows(&stale, &versions) <= max);
     let fresh = versions.into_iter().filter(|record| !stale.contains(&record.day));
     let mut days = cached_columns(connection, organization, fresh, cache)?;
@@ -84,10 +85,11 @@ pub(super) fn days(
 
 /// Number of rows of the stale days when their columns were written; `u64::MAX` when one of them has no columns yet.
 fn stale_rows(stale: &BTreeSet<i64>, versions: &[DayVersion]) -> u64 {
-    let known = versions.iter().filter(|record| stale.contains(&record.day));
-    let (days, rows) =
-        known.fold((0, 0), |(days, rows), record| (days + 1, rows + record.rows.unsigned_abs()));
-    if days == stale.len() { rows } else { u64::MAX }
+    let with_columns: Vec<_> = versions.iter().filter(|record| stale.contains(&record.day)).collect();
+    if with_columns.len() < stale.len() {
+        return u64::MAX;
+    }
+    with_columns.iter().map(|record| record.rows.unsigned_abs()).sum()
 }
 
 fn cached_columns(
@@ -97,16 +99,16 @@ fn cached_columns(
     cache: &DayCache,
 ) -> Result<BTreeMap<i64, Arc<Day>>, DatabaseError> {
     let mut days = BTreeMap::new();
-    let mut unknown: Vec<(i64, Uuid)> = Vec::new();
+    let mut uncached: Vec<(i64, Uuid)> = Vec::new();
     for DayVersion { day, version, .. } in versions {
         match cache.get(organization, day, version.0) {
             Some(columns) => {
                 days.insert(day, columns);
             }
-            None => unknown.push((day, version.0)),
+            None => uncached.push((day, version.0)),
         }
     }
-    for chunk in unknown.chunks(DAYS_PER_STATEMENT) {
+    for chunk in uncached.chunks(DAYS_PER_STATEMENT) {
         for (day, columns) in read_columns(connection, organization, chunk)? {
             if let Some((_, version)) = chunk.iter().find(|(other, _)| *other == day) {
                 cache.put(organization, day, *version, columns.clone());
@@ -125,13 +127,14 @@ pub(super) fn selected_days(
     Ok(read_rows(connection, Conditions::of(organization, filters, DIALECT))?.into_iter().collect())
 }
 
-/// A day with more rows takes longer to refresh, so it is refreshed less often: a millisecond later for every ten rows.
+/// The day that has been stale for longest, is not in `except`, and was last refreshed at `before` or earlier, or never. A refresh
+/// counts as later by a millisecond for every ten rows of its day: a large day takes longer, so it is refreshed less often.
 pub(super) fn next_stale(
     connection: &mut Connection,
     before: Timestamp,
     except: &[StaleDay],
 ) -> Result<Option<StaleDay>, DatabaseError> {
-    let others = except.iter().map(|StaleDay { organization_id, day }| {
+    let exclusions = except.iter().map(|StaleDay { organization_id, day }| {
         format!("AND NOT (stale.organization_id = '{organization_id}' AND stale.day = {day})")
     });
     let oldest = sql_query(format!(
@@ -142,7 +145,7 @@ pub(super) fn next_stale(
            {}
          ORDER BY stale.marked_at, stale.day LIMIT 1",
         before.as_millis(),
-        others.collect::<Vec<_>>().join(" ")
+        exclusions.collect::<Vec<_>>().join(" ")
     ));
     let found: Option<StaleRecord> = oldest.get_result(connection).optional()?;
     Ok(found.map(|found| StaleDay { organization_id: found.organization_id.0.into(), day: found.day }))
@@ -157,9 +160,9 @@ pub(super) fn refresh(
     // One process at a time: a slower one would overwrite newer columns with older ones.
     lock_until_commit(connection, "assay evaluation days")?;
     let StaleDay { organization_id, day } = stale_day;
-    let of = format!("organization_id = '{organization_id}' AND day = {day}");
+    let condition = format!("organization_id = '{organization_id}' AND day = {day}");
     // The marks are deleted before the rows are read: a change that is committed in between keeps its own mark.
-    if sql_query(format!("DELETE FROM stale_days WHERE {of}")).execute(connection)? == 0 {
+    if sql_query(format!("DELETE FROM stale_days WHERE {condition}")).execute(connection)? == 0 {
         // Another process has refreshed this day.
         return Ok(());
     }
@@ -167,7 +170,7 @@ pub(super) fn refresh(
     match read_rows(connection, conditions)?.remove(&day) {
         Some(columns) => store(connection, organization_id, day, &columns, now),
         None => {
-            sql_query(format!("DELETE FROM evaluation_days WHERE {of}")).execute(connection)?;
+            sql_query(format!("DELETE FROM evaluation_days WHERE {condition}")).execute(connection)?;
             Ok(())
         }
     }
@@ -259,26 +262,30 @@ fn collect_rows(
         let record = record?;
         let started_at = Timestamp::saturating_from_millis(record.started_at);
         let (facets, scores) = (record.facets(), PackedScores::of(record.scores().as_ref()));
-        let texts = texts_cache.get_or_parse(record)?;
-        builders.entry(day_of(started_at)).or_default().push(started_at, facets, scores, texts);
+        let row_texts = texts_cache.get_or_parse(record)?;
+        builders.entry(day_of(started_at)).or_default().push(started_at, facets, scores, row_texts);
     }
     Ok(builders.into_iter().map(|(day, builder)| (day, Arc::new(builder.finish()))).collect())
 }
 
 /// Parsed texts, by the columns that they are parsed from: most rows repeat them.
 #[derive(Default)]
-struct TextsCache(HashMap<(String, Option<String>, String), Texts>);
+struct TextsCache {
+    texts: HashMap<(String, Option<String>, String), Texts>,
+    bytes: usize,
+}
 
 impl TextsCache {
     fn get_or_parse(&mut self, record: DayRecord) -> Result<&Texts, DatabaseError> {
-        if self.0.len() >= MAX_CACHED_TEXTS {
-            self.0.clear();
+        if self.bytes > MAX_CACHED_BYTES {
+            *self = Self::default();
         }
-        Ok(match self.0.entry((record.source, record.language, record.agents)) {
+        Ok(match self.texts.entry((record.source, record.language, record.agents)) {
             Entry::Occupied(cached) => cached.into_mut(),
             Entry::Vacant(entry) => {
                 let (source, language, agents) = entry.key();
                 let texts = Texts::new(source.clone(), language.clone(), &parse_agents(agents)?);
+                self.bytes += source.len() + agents.len() + texts.weight();
                 entry.insert(texts)
             }
         })

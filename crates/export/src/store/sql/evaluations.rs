@@ -108,26 +108,25 @@ fn list(
     selection: &ListSelection,
     limit: u32,
 ) -> Result<Vec<EvaluationFacts>, DatabaseError> {
-    let is_after_all_values = selection.after.is_some_and(|after| after.value.is_none());
-    // Rows after one without a value have no value, either: the index of the list has their order.
-    let order = match selection.sort.key {
-        SortKey::StartedAt => order(selection.sort, selection.backwards),
-        _ if is_after_all_values && !selection.backwards => NEWEST_FIRST.to_owned(),
-        _ => order(selection.sort, selection.backwards),
-    };
+    // The rows after one without a value have no value, either. They are ordered by date alone: an index has this order.
+    let has_no_values = selection.sort.key != SortKey::StartedAt
+        && !selection.backwards
+        && selection.after.is_some_and(|after| after.value.is_none());
+    let order =
+        if has_no_values { NEWEST_FIRST.to_owned() } else { order_by(selection.sort, selection.backwards) };
     let Conditions { sql, texts } = conditions(selection);
     let statement = match &selection.ranks {
         None => select("evaluation_facts facts", &sql, &order, limit),
         Some(ranks) => {
             let RankRange { moments, last } = ranks.as_ref();
             let moments = moments.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
-            let sql = format!("{sql} AND {}", up_to_rank(selection.sort, selection.backwards, *last));
+            let up_to_last = format!("{sql} AND {}", up_to_rank(selection.sort, selection.backwards, *last));
             // Materialized: the index of the list finds few rows for each start time, the indexes of the filters many more.
             format!(
                 "WITH facts AS MATERIALIZED (SELECT * FROM evaluation_facts
                   WHERE organization_id = '{}' AND started_at IN ({moments})) {}",
                 selection.organization_id,
-                select("facts", &sql, &order, limit)
+                select("facts", &up_to_last, &order, limit)
             )
         }
     };
@@ -199,8 +198,8 @@ fn sort_expression(key: SortKey) -> String {
     }
 }
 
-/// Rows with the same value are ordered by date, the newest first.
-fn order(sort: Sort, backwards: bool) -> String {
+/// Rows with the same value are ordered by date, the newest first. `backwards` reverses all directions.
+fn order_by(sort: Sort, backwards: bool) -> String {
     let direction = |descending: bool| if descending != backwards { "DESC" } else { "ASC" };
     if sort.key == SortKey::StartedAt {
         let direction = direction(sort.descending);
@@ -239,20 +238,21 @@ fn after_position(sort: Sort, backwards: bool, position: &ListPosition) -> Strin
 
 /// The condition for the rows up to a rank; from the end of the list if `backwards`.
 fn up_to_rank(sort: Sort, backwards: bool, last: Rank) -> String {
+    // Rows with the same value are newest first in any order; only the list by date may begin with the oldest.
     let newest_first = sort.key != SortKey::StartedAt || sort.descending;
-    let newer = if newest_first != backwards { ">=" } else { "<=" };
-    let date = format!("facts.started_at {newer} {}", last.started_at());
+    let date_operator = if newest_first != backwards { ">=" } else { "<=" };
+    let date = format!("facts.started_at {date_operator} {}", last.started_at());
     if sort.key == SortKey::StartedAt {
         return date;
     }
-    let column = sort_expression(sort.key);
+    let value = sort_expression(sort.key);
     match last.value(sort) {
-        Some(value) => {
-            let before = if sort.descending == backwards { "<" } else { ">" };
-            let without_value = if backwards { format!(" OR {column} IS NULL") } else { String::new() };
-            format!("({column} {before} {value} OR ({column} = {value} AND {date}){without_value})")
+        Some(at) => {
+            let operator = if sort.descending == backwards { "<" } else { ">" };
+            let without_value = if backwards { format!(" OR {value} IS NULL") } else { String::new() };
+            format!("({value} {operator} {at} OR ({value} = {at} AND {date}){without_value})")
         }
-        None if backwards => format!("({column} IS NULL AND {date})"),
-        None => format!("({column} IS NOT NULL OR {date})"),
+        None if backwards => format!("({value} IS NULL AND {date})"),
+        None => format!("({value} IS NOT NULL OR {date})"),
     }
 }

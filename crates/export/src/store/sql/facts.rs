@@ -71,11 +71,12 @@ pub(super) fn replace<'r>(
         return Ok(());
     }
     let ids: Vec<TicketId> = facts.iter().map(|facts| facts.ticket.ticket_id).collect();
-    let mut touched = delete(connection, None, &ids)?;
-    touched.extend(facts.iter().map(|facts| (facts.ticket.organization_id, day_of(facts.ticket.started_at))));
+    let mut changed_days = delete(connection, None, &ids)?;
+    let new_day = |facts: &&EvaluationFacts| (facts.ticket.organization_id, day_of(facts.ticket.started_at));
+    changed_days.extend(facts.iter().map(new_day));
     let values = facts.into_iter().map(FactsValues::of).collect::<Result<Vec<_>, _>>()?;
     insert_facts(connection, &values)?;
-    mark_stale(connection, &touched, now)
+    mark_stale(connection, &changed_days, now)
 }
 
 /// Removes the facts of deleted tickets.
@@ -88,32 +89,34 @@ pub(super) fn remove(
     for (organization, ticket) in tickets {
         by_organization.entry(organization).or_default().push(ticket);
     }
-    let mut touched = BTreeSet::new();
+    let mut changed_days = BTreeSet::new();
     for (organization, tickets) in by_organization {
-        touched.extend(delete(connection, Some(organization), &tickets)?);
+        changed_days.extend(delete(connection, Some(organization), &tickets)?);
     }
-    mark_stale(connection, &touched, now)
+    mark_stale(connection, &changed_days, now)
 }
 
-/// Returns the days of the deleted rows.
+/// Deletes the facts of tickets, of any organization if it is `None`; returns the days of the deleted rows.
 fn delete(
     connection: &mut Connection,
     organization: Option<OrganizationId>,
     tickets: &[TicketId],
 ) -> Result<BTreeSet<(OrganizationId, i64)>, DatabaseError> {
-    let of = organization.map(|id| format!(" AND organization_id = '{id}'")).unwrap_or_default();
-    let mut touched = BTreeSet::new();
+    let and_organization =
+        organization.map(|id| format!(" AND organization_id = '{id}'")).unwrap_or_default();
+    let mut changed_days = BTreeSet::new();
     for tickets in tickets.chunks(VALUES_PER_STATEMENT) {
         let ids = tickets.iter().map(|id| format!("'{id}'")).collect::<Vec<_>>().join(",");
         let statement = format!(
-            "DELETE FROM evaluation_facts WHERE ticket_id IN ({ids}){of} RETURNING organization_id, started_at"
+            "DELETE FROM evaluation_facts WHERE ticket_id IN ({ids}){and_organization} \
+             RETURNING organization_id, started_at"
         );
         let removed: Vec<Removed> = sql_query(statement).load(connection)?;
-        touched.extend(removed.into_iter().map(|row| {
+        changed_days.extend(removed.into_iter().map(|row| {
             (row.organization_id.0.into(), day_of(Timestamp::saturating_from_millis(row.started_at)))
         }));
     }
-    Ok(touched)
+    Ok(changed_days)
 }
 
 /// Marks days as stale: this transaction changes their rows, but not their columns.

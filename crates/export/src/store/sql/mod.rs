@@ -185,13 +185,17 @@ impl WorkStore for SqlStore {
         due: Timestamp,
         now: Timestamp,
     ) -> Result<bool, DatabaseError> {
-        let claim = claim.clone();
-        self.database.write(move |connection| leases::release_until(connection, &claim, due, 0, now)).await
+        let (claim, released_claims) = (claim.clone(), 0);
+        self.database
+            .write(move |connection| leases::release_until(connection, &claim, due, released_claims, now))
+            .await
     }
 
     async fn release(&self, claim: &Claim, now: Timestamp) -> Result<bool, DatabaseError> {
-        let claim = claim.clone();
-        self.database.write(move |connection| leases::release_until(connection, &claim, now, 1, now)).await
+        let (claim, due, released_claims) = (claim.clone(), now, 1);
+        self.database
+            .write(move |connection| leases::release_until(connection, &claim, due, released_claims, now))
+            .await
     }
 
     async fn fail_exhausted(

@@ -39,18 +39,20 @@ pub(super) fn record(
 ) -> Result<(), DatabaseError> {
     let ids: Vec<_> = rows.iter().map(|row| row.event_id).collect();
     let new = inbox::record(connection, CONSUMER, &ids, now)?;
-    let rows: Vec<_> = rows.iter().filter(|row| new.contains(&row.event_id)).collect();
-    // Sorted: the same lock order in all transactions avoids deadlocks.
+    let new_rows: Vec<_> = rows.iter().filter(|row| new.contains(&row.event_id)).collect();
+    // An export waits for the number of every event, also where a newer evaluation of the ticket is stored. Organizations are in
+    // sorted order, because `sequences::record` locks rows: the same order in all transactions avoids deadlocks.
     let mut arrived: BTreeMap<OrganizationId, Vec<i64>> = BTreeMap::new();
-    for row in &rows {
+    for row in &new_rows {
         arrived.entry(row.organization_id).or_default().push(row.sequence);
     }
-    let rows = newest_of_each_ticket(rows);
-    let written = upsert_rows(connection, &UPSERT, &rows)?;
-    facts::replace(connection, rows.iter().copied().filter(|row| written.contains(&row.ticket_id)), now)?;
-    arrived
-        .into_iter()
-        .try_for_each(|(organization, arrived)| sequences::record(connection, organization, &arrived, now))
+    let newest = newest_of_each_ticket(new_rows);
+    let written = upsert_rows(connection, &UPSERT, &newest)?;
+    facts::replace(connection, newest.iter().copied().filter(|row| written.contains(&row.ticket_id)), now)?;
+    for (organization, numbers) in arrived {
+        sequences::record(connection, organization, &numbers, now)?;
+    }
+    Ok(())
 }
 
 pub(super) fn prune(connection: &mut Connection, now: Timestamp) -> Result<usize, DatabaseError> {

@@ -64,6 +64,7 @@ impl ReadModel {
             let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
             let axis = mean(scores.iter().map(|scores| scores.axis.value()).collect());
             let confidence = mean(scores.iter().map(|scores| scores.confidence.value()).collect());
+            // Means are rounded to hundredths.
             assert!((means.axis - axis).abs() < 0.0051, "{case}: {} {axis}", means.axis);
             assert!((means.confidence - confidence).abs() < 0.0051, "{case}");
         }

@@ -36,6 +36,7 @@ pub struct ReadModel {
     pub evaluations: Arc<dyn EvaluationStore>,
     pub days: Arc<DayCache>,
     pub organization_id: OrganizationId,
+    /// Another organization, whose rows must not be found.
     pub other: OrganizationId,
     /// The expected rows.
     pub rows: BTreeMap<TicketId, EvaluationItem>,

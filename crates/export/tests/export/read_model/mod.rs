@@ -29,14 +29,15 @@ async fn lists_summaries_and_files_of_any_filter_agree(mut model: ReadModel) -> 
 
 #[expect(clippy::print_stderr, reason = "the longest run takes a quarter of an hour: it shows its progress")]
 async fn check_filters(model: &mut ReadModel, count: u64) -> Result<()> {
-    for number in 0..count {
-        // More changes at the beginning, so that there are rows.
-        for _ in 0..if number < 20 { 4 } else { u64::from(number % 4 == 0) } {
+    for index in 0..count {
+        // More changes at the beginning, so that there are rows; later one before every fourth filter.
+        let changes = if index < 20 { 4 } else { u64::from(index % 4 == 0) };
+        for _ in 0..changes {
             model.step().await?;
         }
         model.check().await?;
-        if number % 1_000 == 999 {
-            eprintln!("{} filters agree", number + 1);
+        if index % 1_000 == 999 {
+            eprintln!("{} filters agree", index + 1);
         }
     }
     Ok(())

@@ -138,17 +138,17 @@ async fn second_writer_takes_only_full_batches_until_it_is_leader() {
 async fn leader_lingers_only_under_load_and_until_the_target_batch() {
     let queue = queue(1_000);
     let started = Instant::now();
-    let _few = fill(&queue, LINGER_ABOVE - 1);
-    assert_eq!(take(&queue).await.0, LINGER_ABOVE - 1);
-    let _many = fill(&queue, LINGER_ABOVE);
-    assert_eq!(take(&queue).await.0, LINGER_ABOVE);
+    let _few = fill(&queue, LINGER_FROM - 1);
+    assert_eq!(take(&queue).await.0, LINGER_FROM - 1);
+    let _many = fill(&queue, LINGER_FROM);
+    assert_eq!(take(&queue).await.0, LINGER_FROM);
     assert_eq!(started.elapsed(), Duration::ZERO, "the batch before was small");
 
     let _one = queue.push(import()).unwrap();
     assert_eq!(take(&queue).await.0, 1);
     assert!((LINGER..2 * LINGER).contains(&started.elapsed()));
 
-    let _many = fill(&queue, LINGER_ABOVE);
+    let _many = fill(&queue, LINGER_FROM);
     drop(take(&queue).await);
     let now = Instant::now();
     let _one = queue.push(import()).unwrap();

@@ -1,4 +1,4 @@
-//! Writes a batch of imports. On PostgreSQL in a fixed number of statements.
+//! Writes a batch of imports. On PostgreSQL the number of statements does not depend on the number of accepted imports.
 //!
 //! Other writers and replicas may claim the same keys. All transactions lock in the same order (idempotency keys,
 //! identities, names; each sorted), which prevents deadlocks.

@@ -171,7 +171,7 @@ fn count_tickets(
 ) -> Result<TicketCount, DatabaseError> {
     let from = from.map_or(i64::MIN, Timestamp::as_millis);
     let to = to.map_or(i64::MAX, Timestamp::as_millis);
-    // Without the messages, which are large.
+    // Selects no messages: they are large.
     let newest: Vec<(StoredId, i64)> = conversations::table
         .filter(conversations::organization_id.eq(StoredId::of(organization_id)))
         .filter(conversations::id.ge(StoredId::of(since)))

@@ -108,14 +108,14 @@ pub(super) fn prune_expired_tickets(
     first_kept: TicketId,
     limit: i64,
 ) -> Result<usize, DatabaseError> {
-    let expired: Vec<StoredId> = expired_tickets::table
+    let ids: Vec<StoredId> = expired_tickets::table
         .select(expired_tickets::ticket_id)
         .filter(expired_tickets::organization_id.eq(StoredId::of(organization_id)))
         .filter(expired_tickets::ticket_id.lt(StoredId::of(first_kept)))
         .order(expired_tickets::ticket_id)
         .limit(limit)
         .load(tx)?;
-    let expired = expired_tickets::table.filter(expired_tickets::ticket_id.eq_any(expired));
+    let expired = expired_tickets::table.filter(expired_tickets::ticket_id.eq_any(ids));
     Ok(diesel::delete(expired).execute(tx)?)
 }
 

@@ -30,7 +30,7 @@ pub(super) fn read(
 ) -> Result<StoredTranscripts, DatabaseError> {
     let sizes = stored_sizes(connection, &tickets)?;
     let unread = tickets.split_off(count_within(&tickets, &sizes, max_bytes));
-    let rows = rows(connection, &tickets, i32::MAX)?;
+    let rows = load_rows(connection, &tickets, i32::MAX)?;
     let mut found = StoredTranscripts::from_rows(&tickets, rows, max_bytes);
     // Read after the transcripts, so that a ticket deleted in between is reported as deleted.
     let deletions = find_deletions(connection, &found.missing(&tickets))?;
@@ -42,13 +42,13 @@ pub(super) fn read_facts(
     connection: &mut Connection,
     tickets: &[TicketReference],
 ) -> Result<Vec<UnreadableTranscript>, DatabaseError> {
-    let rows = rows(connection, tickets, 0)?;
+    let rows = load_rows(connection, tickets, 0)?;
     let wanted = rows.into_iter().filter(|row| tickets.contains(&row.reference()));
     Ok(wanted.map(ConversationRow::into_facts).collect())
 }
 
 /// The rows of tickets, with the first `packed_bytes` of their messages.
-fn rows(
+fn load_rows(
     connection: &mut Connection,
     tickets: &[TicketReference],
     packed_bytes: i32,
@@ -63,6 +63,7 @@ fn rows(
             conversations::external_id,
             conversations::source,
             conversations::source_account_id,
+            // One character more shows that the subject must be shortened.
             part_of_text(conversations::subject, 1, MAX_SUBJECT_CHARS as i32 + 1),
             conversations::started_at,
             conversations::ended_at,

@@ -22,8 +22,8 @@ pub(super) fn create(
     let endpoint = &creation.endpoint;
     // Must come first: the key makes an equal request wait until this one is committed.
     if let Some(record) = &creation.record {
-        let earlier = idempotency::store(connection, std::slice::from_ref(record), endpoint.created_at)?;
-        if let Some(earlier) = earlier.into_iter().flatten().next() {
+        let key_uses = idempotency::store(connection, std::slice::from_ref(record), endpoint.created_at)?;
+        if let Some(earlier) = key_uses.into_iter().flatten().next() {
             return Ok(CreateOutcome::IdempotencyKeyReused(earlier));
         }
     }

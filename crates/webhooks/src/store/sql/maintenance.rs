@@ -49,7 +49,7 @@ fn remove_deleted_endpoints(connection: &mut Connection) -> Result<usize, Databa
         .order(deliveries::id)
         .limit(MAX_ROWS)
         .load(connection)?;
-    let removed = remove(connection, orphans)?;
+    let removed_messages = remove(connection, orphans)?;
     let has_messages = exists(deliveries::table.filter(deliveries::endpoint_id.eq(endpoints::id)));
     let empty: Vec<StoredId> = endpoints::table
         .select(endpoints::id)
@@ -58,8 +58,9 @@ fn remove_deleted_endpoints(connection: &mut Connection) -> Result<usize, Databa
         .order(endpoints::id)
         .limit(MAX_ROWS)
         .load(connection)?;
-    let gone = diesel::delete(endpoints::table.filter(endpoints::id.eq_any(empty))).execute(connection)?;
-    Ok(removed + gone)
+    let removed_endpoints =
+        diesel::delete(endpoints::table.filter(endpoints::id.eq_any(empty))).execute(connection)?;
+    Ok(removed_messages + removed_endpoints)
 }
 
 fn remove(connection: &mut Connection, ids: Vec<StoredId>) -> Result<usize, DatabaseError> {

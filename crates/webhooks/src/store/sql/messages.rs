@@ -50,12 +50,12 @@ pub(super) fn enqueue(
     let ids: Vec<_> = received.iter().map(ReceivedEvent::event_id).collect();
     let mut new_events = inbox::record(connection, CONSUMER, &ids, now)?;
     let mut notifications = Vec::new();
-    for received in received {
+    for event in received {
         // A batch may hold an event twice.
-        if !new_events.remove(&received.event_id()) {
+        if !new_events.remove(&event.event_id()) {
             continue;
         }
-        match received {
+        match event {
             ReceivedEvent::Notification(_, notification) => notifications.push(notification),
             ReceivedEvent::Retraction(_, organization_id, ticket_id, at) => {
                 retract(connection, organization_id, ticket_id, at)?;
@@ -73,6 +73,11 @@ pub(super) fn enqueue(
                 .map_err(|error| DatabaseError::Corrupt(error.to_string()))?;
             let new = messages.into_iter().map(|message| NewDelivery { id: new_id(), endpoint, message });
             new_deliveries.extend(new);
+            // In portions: a batch for twenty endpoints has thousands of messages, each with its payload.
+            if new_deliveries.len() >= MAX_ROWS {
+                insert(connection, &new_deliveries, due, now)?;
+                new_deliveries.clear();
+            }
         }
     }
     insert(connection, &new_deliveries, due, now)
@@ -170,7 +175,7 @@ fn retract(
     Ok(())
 }
 
-/// Removes the payload of a message whose ticket was deleted. A pending message becomes failed; other statuses stay.
+/// The changes of a message whose ticket was deleted: it loses its payload, and its status becomes failed if it was pending.
 pub(super) fn erasure() -> Erasure {
     const STATUS: &str = "CASE WHEN status = 'pending' THEN 'failed' ELSE status END";
     (deliveries::payload.eq(None), deliveries::status.eq(sql::<Text>(STATUS)), deliveries::lease.eq(None))
@@ -258,7 +263,7 @@ pub(super) fn replay(
             deliveries::lease.eq(None::<StoredId>),
         ))
         .execute(connection)?;
-    // Read after the update: a concurrent erasure waits for this transaction and then finds the message pending.
+    // Read after the update: a concurrent erasure waits for this transaction, and then finds the message pending and fails it.
     match find(connection, organization_id, endpoint_id, id)? {
         None => Ok(ReplayOutcome::NotFound),
         Some(found) if found.payload.is_none() => Ok(ReplayOutcome::Erased),

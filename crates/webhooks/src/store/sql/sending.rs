@@ -25,12 +25,12 @@ const IS_PENDING: &str = "deliveries.status = 'pending'";
 const MIN_CANDIDATES: usize = 64;
 
 pub(super) fn claim(connection: &mut Connection, terms: &ClaimTerms) -> Result<Vec<Claim>, DatabaseError> {
-    let mut endpoints = endpoints_with_due_messages(connection, terms)?;
+    let mut candidates = endpoints_with_due_messages(connection, terms)?;
     let mut in_flight = terms.in_flight.clone();
     // A stable sort: endpoints with equal counts stay in random order.
-    endpoints.sort_by_key(|endpoint| in_flight.get(&endpoint.organization_id).copied().unwrap_or_default());
+    candidates.sort_by_key(|endpoint| in_flight.get(&endpoint.organization_id).copied().unwrap_or_default());
     let mut claims = Vec::new();
-    for endpoint in endpoints {
+    for endpoint in candidates {
         let organization_in_flight = in_flight.entry(endpoint.organization_id).or_default();
         let room = terms.limit.saturating_sub(claims.len()).min(terms.per_endpoint);
         let room = room.min(terms.per_organization.saturating_sub(*organization_in_flight));
@@ -51,14 +51,14 @@ fn endpoints_with_due_messages(
     let busy: Vec<StoredId> = terms.busy.iter().map(|id| StoredId::of(*id)).collect();
     let full = terms.in_flight.iter().filter(|(_, count)| **count >= terms.per_organization);
     let full: Vec<StoredId> = full.map(|(id, _)| StoredId::of(*id)).collect();
-    let due = due(terms.now.as_millis()).filter(deliveries::endpoint_id.eq(endpoints::id));
+    let due_of_endpoint = due(terms.now.as_millis()).filter(deliveries::endpoint_id.eq(endpoints::id));
     let found: Vec<EndpointRecord> = endpoints::table
         .select(EndpointRecord::as_select())
         .filter(endpoints::enabled)
         .filter(endpoints::deleted_at.is_null())
         .filter(endpoints::id.ne_all(busy))
         .filter(endpoints::organization_id.ne_all(full))
-        .filter(exists(due))
+        .filter(exists(due_of_endpoint))
         .order(sql::<NotSelectable>("random()"))
         .limit(i64::try_from(terms.limit.max(MIN_CANDIDATES)).unwrap_or(i64::MAX))
         .load(connection)?;
@@ -77,8 +77,10 @@ fn due(now: i64) -> _ {
 /// Ids of the next due messages of an endpoint.
 #[auto_type]
 pub(in crate::store) fn due_messages(endpoint_id: StoredId, now: i64, limit: i64) -> _ {
-    let due: due = due(now);
-    due.filter(deliveries::endpoint_id.eq(endpoint_id))
+    // The type `due` is the one that `auto_type` has made of the function.
+    let all_due: due = due(now);
+    all_due
+        .filter(deliveries::endpoint_id.eq(endpoint_id))
         .select(deliveries::id)
         .order((deliveries::due_at, deliveries::id))
         .limit(limit)
@@ -91,9 +93,9 @@ fn claim_from(
     limit: usize,
 ) -> Result<Vec<Claim>, DatabaseError> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let due = lock_due_messages(connection, endpoint.id, terms.now, limit)?;
+    let due_ids = lock_due_messages(connection, endpoint.id, terms.now, limit)?;
     let leased: Vec<(StoredId, String, i32, i32)> =
-        diesel::update(deliveries::table.filter(deliveries::id.eq_any(due)))
+        diesel::update(deliveries::table.filter(deliveries::id.eq_any(due_ids)))
             .set((
                 deliveries::due_at.eq(terms.lease_until.as_millis()),
                 deliveries::lease.eq(Some(StoredId(terms.lease.as_uuid()))),
@@ -106,7 +108,7 @@ fn claim_from(
                 deliveries::earlier_attempts,
             ))
             .get_results(connection)?;
-    let claim = |(id, payload, attempts, earlier): (StoredId, String, i32, i32)| Claim {
+    let to_claim = |(id, payload, attempts, earlier): (StoredId, String, i32, i32)| Claim {
         id: id.0.into(),
         lease: terms.lease,
         endpoint_id: endpoint.id,
@@ -117,7 +119,7 @@ fn claim_from(
         attempts: u32::try_from(attempts).unwrap_or_default(),
         attempts_before_replay: u32::try_from(earlier).unwrap_or_default(),
     };
-    Ok(leased.into_iter().map(claim).collect())
+    Ok(leased.into_iter().map(to_claim).collect())
 }
 
 pub(super) fn record_attempt(
