@@ -1,6 +1,6 @@
 //! What holds for the evaluation of every conversation.
 //!
-//! The model that ships takes nearly all of the time. It reads one conversation of [`FULL_EVERY`], a small one reads the others.
+//! The model that ships is slow: it scores about one in [`FULL_EVERY`] conversations, and a small model scores the others.
 
 #[path = "small_model.rs"]
 mod small_model;

@@ -82,7 +82,7 @@ fn event(mut next: impl FnMut() -> String) -> ConversationEvaluated {
 fn check(event: &ConversationEvaluated) {
     for kind in [ExportKind::Axis, ExportKind::ResolutionAudit] {
         let line = render(kind, event);
-        // Two of them: a cell that is not closed would swallow the second.
+        // The line twice: a cell that is not closed would swallow the second one.
         let file = format!("{}{line}\r\n{line}\r\n", header(kind));
         let mut reader = csv::Reader::from_reader(file.as_bytes());
         let names = reader.headers().expect("a header").clone();

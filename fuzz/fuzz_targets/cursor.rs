@@ -27,7 +27,7 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// What is accepted is what would be made.
+/// A text that opens is the same text that the service makes for its position: no position has a second cursor.
 fn any_text(text: &str) {
     if let Ok(position) = LIST.open(text) {
         assert_eq!(LIST.seal(&position), text, "two texts for one position");

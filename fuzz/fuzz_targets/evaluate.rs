@@ -1,6 +1,7 @@
 //! Any texts by any authors: the engine must not break, whatever people write to each other.
 //!
-//! An input is a text of messages behind separators (U+001E), the first character of each naming who wrote it.
+//! An input is a list of messages, separated by U+001E. The first character of each names its author (see `message`), and makes it a
+//! comment when it is in upper case.
 
 #![no_main]
 

@@ -4,15 +4,25 @@
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-/// Sizes of the model that ships (the vector, two and eight of them, its three projections, the feed-forward part), and what is
-/// kept of each.
-const KEPT_SIZES: [(usize, usize); 5] = [(384, 16), (768, 32), (3_072, 128), (1_152, 48), (1_536, 16)];
+/// Sizes of dimensions in the model that ships, and here. A dimension is recognised by its size alone: no other one may have it.
+const KEPT_SIZES: [(usize, usize); 5] = [
+    // `hidden`: one vector.
+    (384, 16),
+    // The two vectors of a message.
+    (768, 32),
+    // Input of the impression's head: these two of four messages.
+    (3_072, 128),
+    // Query, key and value.
+    (1_152, 48),
+    // `feed_forward`.
+    (1_536, 16),
+];
 
 /// Bytes before the header of a model file, see `crates/encoder/src/file.rs`.
 const PREFIX_LENGTH: usize = 16;
 const ALIGNMENT: usize = 64;
 
-/// A model file with a part of the tensors of `model`.
+/// A model file with the first layer and the other tensors of `model`, each cut to [`KEPT_SIZES`].
 pub fn small_model(model: &[u8]) -> Vec<u8> {
     let length = u32::from_le_bytes(model[PREFIX_LENGTH - 4..PREFIX_LENGTH].try_into().expect("four bytes"));
     let header_end = PREFIX_LENGTH + usize::try_from(length).expect("a length");
@@ -37,6 +47,7 @@ pub fn small_model(model: &[u8]) -> Vec<u8> {
         content.resize(content.len().next_multiple_of(ALIGNMENT), 0);
     }
     header["tensors"] = Value::Array(tensors);
+    // `hidden` and `feed_forward` as in `KEPT_SIZES`.
     for (name, value) in [("hidden", 16), ("heads", 1), ("feed_forward", 16), ("layers", 1)] {
         header[name] = json!(value);
     }

@@ -75,6 +75,7 @@ impl Client {
     /// Creates an export; the idempotency key makes retries safe.
     pub async fn create_export(&self, kind: &str, key: &str) -> Answer {
         let request = self.http.post(self.address("/v1/evaluations/exports")).header("idempotency-key", key);
+        // A 409 names no export: without an id it counts as a violation.
         self.answer_of(request.json(&json!({"kind": kind})), "").await
     }
 

@@ -84,7 +84,7 @@ impl Report {
 
 impl Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let slowest = self.struck.iter().max_by_key(|struck| struck.recovery);
+        let slowest = self.struck.iter().max_by_key(|injected| injected.recovery);
         writeln!(f, "chaos {} seed {}: {} faults", self.name, self.seed, self.struck.len())?;
         for (fault, reason) in &self.skipped {
             writeln!(f, "  skipped {fault}: {reason}")?;

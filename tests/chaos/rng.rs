@@ -38,7 +38,7 @@ impl Rng {
         Duration::from_millis((from + self.below(to - from)) as u64)
     }
 
-    /// A random permutation.
+    /// A random permutation (Fisher-Yates).
     pub fn shuffled<T>(mut self, mut several: Vec<T>) -> Vec<T> {
         for last in (1..several.len()).rev() {
             several.swap(last, self.below(last + 1));

@@ -100,8 +100,9 @@ async fn inject_faults(plan: &Plan, folder: &Path, cluster: &mut Cluster) -> Res
 
 /// Waits for [`RECOVERY_IMPORTS`] further accepted imports.
 async fn await_imports(journal: &Journal) -> Result<()> {
-    let (before, deadline) = (journal.observed().accepted_answers, Instant::now() + LIMIT);
-    while journal.observed().accepted_answers < before + RECOVERY_IMPORTS {
+    let target = journal.observed().accepted_answers + RECOVERY_IMPORTS;
+    let deadline = Instant::now() + LIMIT;
+    while journal.observed().accepted_answers < target {
         ensure!(Instant::now() < deadline, "no import was accepted for {} s", LIMIT.as_secs());
         sleep(Duration::from_millis(50)).await;
     }

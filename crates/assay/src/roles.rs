@@ -58,6 +58,7 @@ pub async fn run(role: Role) -> Result<()> {
 
 /// Runs the tasks until a signal or a failure; a second signal exits immediately.
 pub async fn run_until_stopped(tasks: Tasks, settings: &Settings) -> Result<()> {
+    // Every listener receives every signal.
     let mut first = StopSignals::listen()?;
     let mut second = StopSignals::listen()?;
     let stop = async move {
@@ -120,7 +121,7 @@ pub fn start_gateway(settings: &Settings, listener: TcpListener, tasks: &mut Tas
         webhooks_url: settings.webhooks_url()?,
         console_url: settings.console_url()?,
     };
-    Ok(assay_gateway::start(settings.gateway.clone(), dependencies, tasks)?)
+    Ok(assay_gateway::start(&settings.gateway, dependencies, tasks)?)
 }
 
 pub fn start_registry(settings: &Settings, listener: TcpListener, bus: Bus, tasks: &mut Tasks) -> Result<()> {
@@ -130,7 +131,7 @@ pub fn start_registry(settings: &Settings, listener: TcpListener, bus: Bus, task
         bus,
         bootstrap: settings.bootstrap()?,
     };
-    Ok(assay_agent_registry::start(settings.registry.clone(), dependencies, tasks)?)
+    Ok(assay_agent_registry::start(&settings.registry, dependencies, tasks)?)
 }
 
 pub fn start_scoring(settings: &Settings, listener: TcpListener, bus: Bus, tasks: &mut Tasks) -> Result<()> {
@@ -142,13 +143,13 @@ pub fn start_scoring(settings: &Settings, listener: TcpListener, bus: Bus, tasks
         registry_url: settings.services.registry_url.clone(),
         webhooks_url: settings.webhooks_url()?,
     };
-    Ok(assay_scoring_worker::start(settings.scoring.clone(), dependencies, tasks)?)
+    Ok(assay_scoring_worker::start(&settings.scoring, dependencies, tasks)?)
 }
 
 pub fn start_ingest(settings: &Settings, listener: TcpListener, bus: Bus, tasks: &mut Tasks) -> Result<()> {
     let registry_url = settings.services.registry_url.clone();
     let dependencies = assay_ingest::Dependencies { listener, tokens: settings.tokens()?, bus, registry_url };
-    Ok(assay_ingest::start(settings.ingest.clone(), dependencies, tasks)?)
+    Ok(assay_ingest::start(&settings.ingest, dependencies, tasks)?)
 }
 
 pub fn start_export(settings: &Settings, listener: TcpListener, bus: Bus, tasks: &mut Tasks) -> Result<()> {
@@ -204,5 +205,5 @@ pub fn start_console(settings: &Settings, listener: TcpListener, tasks: &mut Tas
         export_url: services.export_url.clone(),
         webhooks_url: settings.webhooks_url()?,
     };
-    Ok(assay_console::start(settings.console.clone(), dependencies, tasks)?)
+    Ok(assay_console::start(&settings.console, dependencies, tasks)?)
 }

@@ -204,7 +204,7 @@ fn deployed_ports_match_the_settings() {
 }
 
 #[test]
-fn every_service_has_a_database_role_and_schema() {
+fn every_service_has_a_database_user_and_schema() {
     let (defaults, compose) = (defaults(), read("docker-compose.yml"));
     let cluster = read("deploy/kubernetes/components/operators/postgres.yaml");
     let mut seen = 0;
@@ -214,21 +214,21 @@ fn every_service_has_a_database_role_and_schema() {
             continue;
         };
         seen += 1;
-        let role = url.split_once("://").unwrap().1.split_once('@').unwrap().0;
-        assert_eq!(role, format!("assay_{schema}"), "secrets.sh derives the name of the role like this");
+        let user = url.split_once("://").unwrap().1.split_once('@').unwrap().0;
+        assert_eq!(user, format!("assay_{schema}"), "secrets.sh derives the name of the user like this");
         for script in ["deploy/docker/secrets.sh", "deploy/kubernetes/secrets.sh"] {
             let script_text = read(script);
             let made = script_text.split_once("for service in ").unwrap().1.split_once(';').unwrap().0;
-            assert!(made.split(' ').any(|name| name == schema), "{script} makes no password for {role}");
+            assert!(made.split(' ').any(|name| name == schema), "{script} makes no password for {user}");
         }
-        assert!(cluster.contains(&format!("- CREATE ROLE {role} LOGIN\n")), "CloudNativePG: no role {role}");
+        assert!(cluster.contains(&format!("- CREATE ROLE {user} LOGIN\n")), "CloudNativePG: no user {user}");
         assert!(
-            cluster.contains(&format!("- CREATE SCHEMA {schema} AUTHORIZATION {role}\n")),
+            cluster.contains(&format!("- CREATE SCHEMA {schema} AUTHORIZATION {user}\n")),
             "no schema {schema}"
         );
         assert!(
-            cluster.contains(&format!("{{name: {role}, ensure: present")),
-            "CloudNativePG: no password for {role}"
+            cluster.contains(&format!("{{name: {user}, ensure: present")),
+            "CloudNativePG: no password for {user}"
         );
         let variable = format!("ASSAY_{}__DATABASE_URL_FILE", schema.to_uppercase());
         assert!(
@@ -246,7 +246,7 @@ fn every_service_has_a_database_role_and_schema() {
 #[test]
 fn compose_and_kubernetes_set_the_same_memory_limits() {
     let compose = read("docker-compose.yml");
-    for role in roles().into_iter().filter(|role| role != "standalone") {
+    for role in roles() {
         let manifest = root().join(format!("deploy/kubernetes/base/{role}.yaml"));
         let bytes = assay_testkit::memory_limit_of_manifest(&manifest).unwrap();
         let service = compose_service(&compose, &role);

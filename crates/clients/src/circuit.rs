@@ -86,11 +86,11 @@ impl Circuit {
         F: Future<Output = bool>,
     {
         let mut failed_probes = 0_u32;
-        let mut responses = self.shared.responses.load(Ordering::Relaxed);
+        let mut responses_before = self.shared.responses.load(Ordering::Relaxed);
         while timeout(PROBE_DEADLINE, probe()).await != Some(true) {
-            let responses_before =
-                std::mem::replace(&mut responses, self.shared.responses.load(Ordering::Relaxed));
+            let responses = self.shared.responses.load(Ordering::Relaxed);
             failed_probes = if responses == responses_before { failed_probes.saturating_add(1) } else { 0 };
+            responses_before = responses;
             if failed_probes >= PROBES_TO_OPEN && !self.shared.is_open.swap(true, Ordering::Relaxed) {
                 metrics::record_circuit(service, true);
                 tracing::warn!(

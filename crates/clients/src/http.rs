@@ -47,6 +47,7 @@ pub struct HttpClient {
 pub fn http_client(settings: HttpSettings) -> Result<HttpClient, ClientError> {
     metrics::describe();
     let client = HttpClient { settings, threads: Arc::default() };
+    // So that an error shows here, not at the first call.
     client.for_current_thread()?;
     Ok(client)
 }

@@ -19,7 +19,7 @@ impl ScoringClient {
         Self { service }
     }
 
-    /// Number of evaluations of an organization.
+    /// How many evaluations of an organization were ever recorded.
     ///
     /// # Errors
     /// When scoring-worker is unreachable or responds with an error.

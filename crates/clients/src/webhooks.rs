@@ -20,7 +20,7 @@ impl WebhooksClient {
         Self { service }
     }
 
-    /// All organizations with a webhook for evaluations, read page by page.
+    /// All organizations with an enabled endpoint for evaluations, read page by page.
     ///
     /// # Errors
     /// When webhooks is unreachable or responds with an error: there is no partial result.

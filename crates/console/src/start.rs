@@ -49,7 +49,7 @@ pub enum StartError {
 ///
 /// # Errors
 /// [`StartError`].
-pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
+pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
     let http = http_client(HttpSettings::default())?;
     let deadline = Duration::from_millis(config.service_deadline_milliseconds);
     let service = |address: &Url, audience| {
@@ -78,7 +78,7 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     Ok(())
 }
 
-/// Registers a readiness check and a circuit breaker per service. Without agent-registry nobody can sign in: the console is
+/// Registers a readiness check and a circuit breaker per service. Without agent-registry signing in fails: the console is
 /// not ready. Without another service some pages fail: it is degraded.
 fn watch_services(services: &Services, tasks: &mut Tasks) {
     let all = [&services.registry, &services.ingest, &services.scoring, &services.export];

@@ -20,6 +20,9 @@ use crate::metrics;
 /// Maximum number of console responses being sent at once: a slow reader keeps its own in memory.
 const MAX_CONSOLE_RESPONSES: usize = 512;
 
+/// Large bodies that are parsed at once, for each worker thread: it goes on with one while the other waits for its permit.
+const LARGE_BODIES_PER_WORKER: usize = 2;
+
 /// Memory of all forms of the console that arrive at the same time. One has up to 64 KiB.
 const FORM_MEMORY_BYTES: usize = 16 * 1024 * 1024;
 
@@ -61,8 +64,8 @@ pub enum StartError {
 ///
 /// # Errors
 /// [`StartError`].
-pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
-    validate(&config)?;
+pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
+    validate(config)?;
     metrics::describe();
     let http = http_client(HttpSettings::default())?;
     let deadline = Duration::from_millis(config.service_deadline_milliseconds);
@@ -73,7 +76,8 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     let registry = service(&dependencies.registry_url, Audience::AgentRegistry);
     let gateway = Gateway {
         keys: ApiKeyCache::new(
-            // A separate limit: look-ups must not fail because forwarded requests, which need a look-up first, use all calls.
+            // A limit of its own: a forwarded request looks up its key first. If both shared one limit, forwarded requests could
+            // use it up, and look-ups would fail.
             RegistryClient::new(registry.clone().with_max_concurrent_calls(config.max_in_flight.max(1))),
             Duration::from_secs(config.key_cache_seconds),
             config.max_unknown_key_look_ups,
@@ -88,7 +92,8 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
         in_flight: Semaphore::new(config.max_in_flight),
         keyless_in_flight: Arc::new(Semaphore::new(config.max_keyless_in_flight)),
         downloads: DownloadSlots::new(config.max_downloads),
-        body_budget: BodyBudget::new(config.body_memory_bytes).parsing_at_once(2 * config.workers),
+        body_budget: BodyBudget::new(config.body_memory_bytes)
+            .parsing_at_once(LARGE_BODIES_PER_WORKER * config.workers),
         console_in_flight: Semaphore::new(config.max_console_in_flight),
         console_responses: Arc::new(Semaphore::new(MAX_CONSOLE_RESPONSES)),
         form_budget: BodyBudget::new(FORM_MEMORY_BYTES),

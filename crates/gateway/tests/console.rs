@@ -50,7 +50,7 @@ fn start_app(console_url: Option<Url>, mut tasks: Tasks) -> Result<App> {
         webhooks_url: None,
         console_url,
     };
-    start(config(address), dependencies, &mut tasks)?;
+    start(&config(address), dependencies, &mut tasks)?;
     let http = reqwest::Client::builder().no_proxy().redirect(Policy::none()).build()?;
     Ok(App { address, http, _tasks: tasks })
 }

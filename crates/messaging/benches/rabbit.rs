@@ -141,6 +141,7 @@ struct Moment {
 impl Moment {
     fn now(broker: &PrivateRabbit) -> Result<Self> {
         let ticks = ticks_by_process()?;
+        // Whether a process is the broker or one of its descendants.
         let is_broker = |pid: u32| {
             let mut ancestor = Some(pid);
             while let Some(pid) = ancestor.filter(|pid| *pid != broker.pid()) {
@@ -156,6 +157,7 @@ impl Moment {
     fn until_now(&self, broker: &PrivateRabbit) -> Result<Measured> {
         let now = Self::now(broker)?;
         let events = EVENTS as f64;
+        // A tick is 10,000 µs.
         let each = |before: u64, after: u64| (after - before) as f64 * 10_000.0 / events;
         Ok(Measured {
             per_second: events / (now.at - self.at).as_secs_f64(),
@@ -176,6 +178,7 @@ fn ticks_by_process() -> Result<HashMap<u32, (u32, u64)>> {
         let Some((_, fields)) = text.rsplit_once(')') else { continue };
         let fields: Vec<u64> =
             fields.split_whitespace().map(|field| field.parse().unwrap_or_default()).collect();
+        // After the name: the parent at 1, user and system time at 11 and 12 (proc(5)).
         let (Some(parent), Some(times)) = (fields.get(1), fields.get(11..13)) else { continue };
         processes.insert(pid, (u32::try_from(*parent)?, times.iter().sum()));
     }

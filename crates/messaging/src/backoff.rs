@@ -6,7 +6,7 @@ use backon::ExponentialBuilder;
 
 /// Endless delays that double from `initial` to `max`, each shortened by up to a half at random.
 pub(crate) const fn backoff(initial: Duration, max: Duration) -> ExponentialBuilder {
-    // backon's jitter lengthens a delay by up to its double.
+    // backon's jitter lengthens a delay to at most its double.
     let halved = ExponentialBuilder::new().with_min_delay(half(initial)).with_max_delay(half(max));
     halved.without_max_times().with_jitter()
 }

@@ -119,7 +119,7 @@ async fn panic_or_missing_outcome_of_a_handler_is_a_failed_attempt() -> Result<(
     assert_eq!(publish_all(&bus, &[accepted()]).await, [Err(expected)]);
     consumer.stop().await?;
 
-    let consumer = Running::consumer(&bus, ACCEPTED, std::sync::Arc::new(Silent));
+    let consumer = Running::consumer(&bus, ACCEPTED, std::sync::Arc::new(NoOutcome));
     let expected = PublishError::Retry { reason: "handler answered 0 outcomes for 1 deliveries".to_owned() };
     assert_eq!(publish_all(&bus, &[accepted()]).await, [Err(expected)]);
     consumer.stop().await
@@ -140,14 +140,14 @@ async fn queues_get_all_events_and_their_consumers_share_them() -> Result<()> {
         Ok(bus.publish(&[accepted()]).await == [Ok(())] && used(&first) && used(&second) && used(&other))
     })
     .await?;
-    let before = first.ids().union(&second.ids()).copied().collect::<HashSet<_>>();
+    let handled_before = first.ids().union(&second.ids()).copied().collect::<HashSet<_>>();
     let events: Vec<OutgoingEvent> = (0..100).map(|_| accepted()).collect();
     assert!(bus.publish(&events).await.iter().all(Result::is_ok));
     let (of_first, of_second) = (first.ids(), second.ids());
     assert!(of_first.is_disjoint(&of_second), "an event was handled by both");
     let shared: HashSet<_> = of_first.union(&of_second).copied().collect();
     let expected: HashSet<_> = events.iter().map(OutgoingEvent::id).collect();
-    assert_eq!(shared.difference(&before).copied().collect::<HashSet<_>>(), expected);
+    assert_eq!(shared.difference(&handled_before).copied().collect::<HashSet<_>>(), expected);
     assert!(other.ids().is_superset(&expected));
     for consumer in consumers {
         consumer.stop().await?;
@@ -219,10 +219,11 @@ async fn request_context_travels_with_the_event() -> Result<()> {
     consumer.stop().await
 }
 
-struct Silent;
+/// A handler that returns no outcome.
+struct NoOutcome;
 
 #[async_trait::async_trait]
-impl assay_messaging::Handler for Silent {
+impl assay_messaging::Handler for NoOutcome {
     async fn handle(&self, _deliveries: &[assay_messaging::Delivery]) -> Vec<Outcome> {
         Vec::new()
     }

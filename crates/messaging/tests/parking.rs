@@ -58,8 +58,9 @@ async fn small_organization_does_not_wait_for_the_backlog_of_another(
     eventually("the small organization's event", || is_parked(&database, small)).await?;
     handler.open();
     handler.wait_for_all(&first_of_small).await?;
-    let before = handler.deliveries().iter().take_while(|delivery| delivery.organization_id == large).count();
-    assert!(before <= 4 * CHUNK, "{before} of the other organization came first");
+    let deliveries = handler.deliveries();
+    let came_first = deliveries.iter().take_while(|delivery| delivery.organization_id == large).count();
+    assert!(came_first <= 4 * CHUNK, "{came_first} of the other organization came first");
     eventually("the whole backlog", || async { Ok(handler.ids().len() == BACKLOG + 1) }).await?;
     assert_eq!(handler.deliveries().len(), BACKLOG + 1, "each once");
     eventually("an empty table", || async { Ok(parked(&parking).await? == 0) }).await

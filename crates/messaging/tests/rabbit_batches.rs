@@ -98,6 +98,7 @@ async fn handler_calls_are_bounded_in_bytes() -> Result<()> {
     assert!(bus.publish(&events).await.iter().all(Result::is_ok));
     let handler = Scripted::gated(|_| Outcome::Done);
     let consumer = Running::consumer(&bus, AGENTS, handler.clone());
+    // Eleven events of 1.5 MiB are more than 16 MiB. A call has at most two, so the last one may make it twelve.
     eventually("16 MiB in flight", || async { Ok(handler.begun() >= 11) }).await?;
     // The rest has been delivered or arrives in this time; no call begins with it.
     tokio::time::sleep(std::time::Duration::from_millis(500)).await;
@@ -275,6 +276,7 @@ async fn oversized_prefetch_is_handled_without_a_requeue() -> Result<()> {
     consumer.stop().await?;
     let deliveries = handler.deliveries();
     assert_eq!(deliveries.len(), events.len(), "an event was lost or redelivered");
+    // The field is private.
     let is_counted = |delivery: &&Delivery| !format!("{delivery:?}").contains("cut_short: 0");
     assert_eq!(deliveries.iter().filter(is_counted).count(), 0, "events with a counted requeue");
     assert_eq!(wire.waiting(ACCEPTED.queue).await?, 0);

@@ -131,6 +131,7 @@ async fn event_that_ends_the_process_becomes_a_dead_letter_alone() -> Result<()>
     let others: HashSet<EventId> =
         events.iter().map(OutgoingEvent::id).filter(|id| *id != culprit.id()).collect();
     assert_eq!(handler.done().into_keys().collect::<HashSet<_>>(), others);
+    // In a large batch, then in one of at most 8, then alone, until the fifth end (`bus::cut_short`).
     let calls = handler.fatal_calls();
     assert!(calls[0] > 8 && calls[1] <= 8 && calls[2..].iter().all(|events| *events == 1), "{calls:?}");
     assert_eq!((ended, calls.len()), (5, 5));
@@ -230,7 +231,7 @@ async fn handler_that_panics_on_one_event_is_called_with_each() -> Result<()> {
         publish(&bus, &accepted()).await?;
         let results = bus.publish(&events).await;
         eventually("the others", || async {
-            let done = done_in(&handler, culprit);
+            let done = handled_without(&handler, culprit);
             Ok(events.iter().filter(|event| done.contains(&event.id())).count() == EVENTS - 1)
         })
         .await?;
@@ -244,7 +245,7 @@ async fn handler_that_panics_on_one_event_is_called_with_each() -> Result<()> {
 }
 
 /// Events in calls without the culprit.
-fn done_in(handler: &Scripted, culprit: EventId) -> HashSet<EventId> {
+fn handled_without(handler: &Scripted, culprit: EventId) -> HashSet<EventId> {
     let batches = handler.batches();
     let good = batches.iter().filter(|batch| batch.iter().all(|delivery| delivery.id != culprit));
     good.flatten().map(|delivery| delivery.id).collect()
@@ -288,6 +289,7 @@ async fn event_that_ends_the_process_dies_alone_on_the_local_bus() -> Result<()>
     assert_eq!(ended, 5);
     assert_eq!(*handler.given_up.lock().unwrap(), [culprit.id()]);
     assert_eq!(handler.done().len(), EVENTS - 1);
+    // In a large batch, then in one of at most 8, then alone, until the fifth end (`bus::cut_short`).
     let calls = handler.fatal_calls();
     assert!(calls[0] > 8 && calls[1] <= 8 && calls[2..5].iter().all(|events| *events == 1), "{calls:?}");
     Ok(())

@@ -14,7 +14,7 @@ use assay_testkit::{ServiceDatabase, eventually};
 use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
 use diesel::{Connection, PgConnection, RunQueryDsl, sql_query};
 
-/// Schema of any service: the test database needs an existing role.
+/// The schema of any service will do: test databases know only the database users of services.
 const SCHEMA: &str = "export";
 static MIGRATIONS: [Migrations; 1] = [idempotency::MIGRATIONS];
 

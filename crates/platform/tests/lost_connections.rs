@@ -10,7 +10,7 @@ use diesel::sql_types::{BigInt, Integer};
 use diesel::{Connection, PgConnection, QueryableByName, RunQueryDsl, sql_query};
 use futures_util::future::try_join_all;
 
-/// Schema of any service: the test database needs an existing role.
+/// The schema of any service will do: test databases know only the database users of services.
 const SCHEMA: &str = "export";
 static NO_MIGRATIONS: [Migrations; 0] = [];
 const CONNECTIONS: usize = 5;
@@ -53,11 +53,11 @@ async fn broken_idle_connections_cost_at_most_one_failed_read() -> Result<()> {
 async fn failed_statement_keeps_its_connection() -> Result<()> {
     let database = ServiceDatabase::postgres(SCHEMA, &NO_MIGRATIONS).await?;
     let Database::Postgres(postgres) = database.open(SCHEMA)? else { anyhow::bail!("not PostgreSQL") };
-    let before = backend_pid(&postgres).await?;
+    let pid_before = backend_pid(&postgres).await?;
     let refused: Result<usize, DatabaseError> =
         postgres.run(|connection| Ok(sql_query("SELECT * FROM nothing").execute(connection)?)).await;
     ensure!(matches!(refused, Err(DatabaseError::Statement(_))), "{refused:?}");
-    ensure!(backend_pid(&postgres).await? == before);
+    ensure!(backend_pid(&postgres).await? == pid_before);
     Ok(())
 }
 
@@ -68,12 +68,12 @@ async fn slow_statement_is_cancelled_and_keeps_its_connection() -> Result<()> {
     let opened = database.open(SCHEMA)?;
     opened.migrate(&NO_MIGRATIONS).await?;
     let Database::Postgres(postgres) = opened else { anyhow::bail!("not PostgreSQL") };
-    let before = backend_pid(&postgres).await?;
+    let pid_before = backend_pid(&postgres).await?;
     let ended: Result<usize, DatabaseError> =
         postgres.run(|connection| Ok(sql_query("SELECT pg_sleep(60)").execute(connection)?)).await;
     let reason = ended.err().context("the statement was not cancelled")?.to_string();
     ensure!(reason.contains("statement timeout"), "{reason}");
-    ensure!(backend_pid(&postgres).await? == before);
+    ensure!(backend_pid(&postgres).await? == pid_before);
     Ok(())
 }
 

@@ -16,7 +16,7 @@ use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionMa
 use diesel::{Connection, PgConnection, RunQueryDsl, sql_query};
 use uuid::Uuid;
 
-/// Schema of any service: the test database needs an existing role.
+/// The schema of any service will do: test databases know only the database users of services.
 const SCHEMA: &str = "export";
 static NO_MIGRATIONS: [Migrations; 0] = [];
 const TABLE: PartitionedTable = PartitionedTable { name: "things", key: "id" };
@@ -148,10 +148,11 @@ async fn stray_rows_move_in_portions_beside_writers() -> Result<()> {
     assert!(written > 10 && longest < Duration::from_secs(2), "{written} {longest:?}");
     assert_eq!(number(&postgres, "SELECT count(DISTINCT id) FROM things").await?, STRAY_ROWS + written);
     assert_eq!(number(&postgres, "SELECT count(*) FROM things_default").await?, 0);
-    let largest =
+    let largest_portion =
         "SELECT max(rows) FROM (SELECT count(*) AS rows FROM things WHERE note <> '' GROUP BY tableoid) p";
-    let largest = number(&postgres, largest).await?;
-    assert!(largest <= 20_000, "a portion had {largest} rows");
+    let rows = number(&postgres, largest_portion).await?;
+    // `PORTION_ROWS`.
+    assert!(rows <= 20_000, "a portion had {rows} rows");
     // The whole month is covered, and created only once.
     prepare_partitions(&postgres, TABLE, AHEAD).await?;
     execute(&postgres, "INSERT INTO things SELECT uuidv7_at(1810857600000 + n) FROM generate_series(0, 800000000, 50000000) n").await?;
@@ -245,6 +246,7 @@ async fn large_default_becomes_a_partition_beside_writers() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn few_rows_of_another_gap_move_from_a_large_default() -> Result<()> {
+    // Ten rows of 2020-09, and a partition of 2026-11, which separates them from the rows of 2027-05.
     let others = "INSERT INTO things SELECT uuidv7_at(1600000000000 + n) FROM generate_series(1, 10) n; \
                   CREATE TABLE things_2026_11 PARTITION OF things \
                   FOR VALUES FROM ('01a19467-e800-0000-0000-000000000000') TO ('01a22ee6-b000-0000-0000-000000000000')";

@@ -89,7 +89,7 @@ pub enum StartError {
 pub async fn migrate(config: &Config) -> Result<Vec<String>, DatabaseError> {
     let database = Database::open(&config.database(), SCHEMA)?;
     let applied = database.migrate(MIGRATIONS).await?;
-    store::open(database).maintain_partitions(now()).await?;
+    store::open(&database).maintain_partitions(now()).await?;
     Ok(applied)
 }
 
@@ -97,11 +97,11 @@ pub async fn migrate(config: &Config) -> Result<Vec<String>, DatabaseError> {
 ///
 /// # Errors
 /// When the configuration cannot be used. An unreachable database or bus is not an error: the role waits for it.
-pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
+pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
     let Dependencies { listener, tokens, bus, ingest_url, registry_url, webhooks_url } = dependencies;
     metrics::describe();
     let database = Database::open(&config.database(), SCHEMA)?;
-    let store = store::open(database.clone());
+    let store = store::open(&database);
     let clock = watch_clock(tasks, SCHEMA, &database);
     let outbox = Outbox::new(database.clone());
     let deadline = Duration::from_millis(config.ingest_deadline_milliseconds);
@@ -113,14 +113,14 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
         tokens.clone(),
         deadline,
     ));
-    let subscribers = poll_subscribers(&config, tasks, http.clone(), webhooks_url, &tokens);
+    let subscribers = poll_subscribers(config, tasks, http.clone(), webhooks_url, &tokens);
     let registry =
         ServiceClient::new(http, registry_url, Audience::AgentRegistry, tokens.clone(), REGISTRY_DEADLINE);
     let scorer = Arc::new(scorer(&config.weights)?.with_policy(config.policy()));
     let threads = BackgroundThreads::new("scorer", processors()).map_err(StartError::Threads)?;
     let judge = Judge::open(&config.judge)?;
     let subscription = subscription(config.batch_size, config.max_in_flight);
-    let parking = Parking::new(database.clone(), chunk_size(&config, judge.as_ref()));
+    let parking = Parking::new(database.clone(), chunk_size(config, judge.as_ref()));
     let judging = judge.map(|judge| {
         let stop = tasks.stop_token(Phase::Consume);
         JudgeConversations { judge, scorer: scorer.clone(), store: store.clone(), stop }
@@ -136,12 +136,12 @@ pub fn start(config: Config, dependencies: Dependencies, tasks: &mut Tasks) -> R
     };
     let handler = Arc::new(ConversationAcceptedHandler { evaluate });
 
-    register_checks(&config, tasks, &database, (&bus, subscription.queue), &outbox);
+    register_checks(config, tasks, &database, (&bus, subscription.queue), &outbox);
     let work = ParkedWork { queue: PARKED_QUEUE, handler, outbox: outbox.clone(), bus: bus.clone() };
     spawn_evaluation(tasks, store.clone(), parking, work, subscription);
-    spawn_removal_consumers(&config, tasks, (&store, &subscribers), &bus, &outbox);
+    spawn_removal_consumers(config, tasks, (&store, &subscribers), &bus, &outbox);
     tasks.spawn(Phase::Relay, "scoring-worker relay", move |stop| outbox::relay(outbox, bus, stop));
-    spawn_maintenance(&config, tasks, (store.clone(), clock), RegistryClient::new(registry));
+    spawn_maintenance(config, tasks, (store.clone(), clock), RegistryClient::new(registry));
     let auth = ServiceAuth { tokens, audience: Audience::Scoring };
     let routes = configure(store, auth);
     serve(tasks, Phase::ServeInternal, "scoring-worker", listener, ServerSettings::default(), routes)?;
@@ -188,19 +188,19 @@ fn spawn_removal_consumers(
         outbox: outbox.clone(),
         subscribers: subscribers.clone(),
     });
-    let (consumed, subscription) =
-        (bus.clone(), deleted_subscription(config.batch_size, config.max_in_flight));
+    let subscription = deleted_subscription(config.batch_size, config.max_in_flight);
+    let bus_of_deletions = bus.clone();
     tasks.spawn(Phase::Consume, "scoring-worker consumer of deletions", move |stop| async move {
-        consumed.consume(subscription, handler, stop).await
+        bus_of_deletions.consume(subscription, handler, stop).await
     });
     let handler = Arc::new(ConversationsExpiredHandler {
         store: store.clone(),
         outbox: outbox.clone(),
         subscribers: subscribers.clone(),
     });
-    let consumed = bus.clone();
+    let bus_of_expiries = bus.clone();
     tasks.spawn(Phase::Consume, "scoring-worker consumer of expiries", move |stop| async move {
-        consumed.consume(expired_subscription(), handler, stop).await
+        bus_of_expiries.consume(expired_subscription(), handler, stop).await
     });
 }
 

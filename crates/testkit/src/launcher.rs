@@ -39,7 +39,7 @@ pub struct Role {
 pub struct RoleDatabase {
     /// The setting of its URL.
     pub setting: &'static str,
-    /// The database role and its schema.
+    /// The database user, and the schema that it owns.
     pub owner: ServiceRole,
 }
 
@@ -107,6 +107,7 @@ pub fn databases() -> impl Iterator<Item = RoleDatabase> {
 #[must_use]
 pub fn owners() -> Vec<ServiceRole> {
     let mut owners: Vec<_> = databases().map(|database| database.owner).collect();
+    // The two roles with one schema follow each other in `ROLES`.
     owners.dedup();
     owners
 }

@@ -8,7 +8,7 @@ use std::{
     sync::Mutex,
 };
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use assay_platform::runtime::LockExt as _;
 
 use crate::random;
@@ -16,7 +16,7 @@ use crate::random;
 /// The lowest port returned; the well-known ones are lower.
 const LOWEST_PORT: u16 = 20_000;
 
-/// How many random candidates are tried before the kernel is asked to choose.
+/// How many random candidates are tried, and then how often the kernel is asked to choose.
 const ATTEMPTS: usize = 50;
 
 /// Ports returned so far, so that none is returned twice before it is bound.
@@ -38,6 +38,7 @@ pub fn free_port() -> Result<u16> {
                 let offset = random::below(u32::from(range.end - range.start))?;
                 range.start + u16::try_from(offset)?
             }
+            // The kernel chooses.
             _ => 0,
         };
         let Some(port) = bind(candidate) else { continue };
@@ -55,9 +56,10 @@ fn range_below_ephemeral() -> Option<Range<u16>> {
     (first_outgoing > LOWEST_PORT + 1000).then_some(LOWEST_PORT..first_outgoing)
 }
 
+/// The port, or a free one for port 0; `None` when it is in use.
 fn bind(port: u16) -> Option<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).ok()?;
-    Some(listener.local_addr().context("a bound listener has an address").ok()?.port())
+    Some(listener.local_addr().ok()?.port())
 }
 
 #[cfg(test)]

@@ -116,15 +116,15 @@ async fn forward(
     turn: usize,
     mut state: watch::Receiver<LinkState>,
 ) {
-    let mut last = LastTransfer::new();
+    let mut last_transfer = LastTransfer::new();
     let Some(server) = connect(&servers, turn).await else { return };
-    last.server = server.peer_addr().ok();
+    last_transfer.server = server.peer_addr().ok();
     // Only the simulated delay, not Nagle's.
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
-    let upwards = pump(from_client, to_server, state.clone(), Direction::ToServer, &last);
-    let downwards = pump(from_server, to_client, state.clone(), Direction::ToClient, &last);
+    let upwards = pump(from_client, to_server, state.clone(), Direction::ToServer, &last_transfer);
+    let downwards = pump(from_server, to_client, state.clone(), Direction::ToClient, &last_transfer);
     let passing = async { tokio::join!(upwards, downwards) };
     tokio::select! {
         _ = passing => {}
@@ -154,7 +154,7 @@ async fn pump(
     mut to: OwnedWriteHalf,
     mut state: watch::Receiver<LinkState>,
     direction: Direction,
-    last: &LastTransfer,
+    last_transfer: &LastTransfer,
 ) {
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(read @ 1..) = from.read(&mut buffer).await {
@@ -163,16 +163,16 @@ async fn pump(
             LinkState::FrozenToServer => direction == Direction::ToServer,
             LinkState::Healthy | LinkState::Cut | LinkState::Slow(_) => false,
         };
-        let Ok(now) = state.wait_for(|state| !is_frozen(state)).await.map(|state| *state) else {
+        let Ok(current_state) = state.wait_for(|state| !is_frozen(state)).await.map(|state| *state) else {
             return;
         };
-        if let LinkState::Slow(delay) = now {
+        if let LinkState::Slow(delay) = current_state {
             sleep(delay).await;
         }
         if to.write_all(buffer.get(..read).unwrap_or_default()).await.is_err() {
             break;
         }
-        last.set(direction);
+        last_transfer.set(direction);
     }
     let _ = to.shutdown().await;
 }

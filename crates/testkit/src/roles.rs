@@ -1,20 +1,20 @@
-//! Database roles: one role and one schema per service, in the stack and in test databases.
+//! Database users (in PostgreSQL: login roles): one user and one schema per service, in the stack and in test databases.
 
 use crate::database_url::DatabaseUrl;
 use anyhow::{Context as _, Result};
 use diesel::{Connection as _, PgConnection, RunQueryDsl as _, connection::SimpleConnection as _, sql_query};
 
-/// A service's login role and the schema that the role owns, for example `assay_ingest` and `ingest`.
+/// A service's database user and the schema that the user owns, for example `assay_ingest` and `ingest`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServiceRole {
-    /// The login role.
+    /// The database user.
     pub role: &'static str,
-    /// The schema it owns, the only one it may use.
+    /// The schema that the user owns, the only one it may use.
     pub schema: &'static str,
 }
 
-/// Creates the database on the administrator's server, with a role and a schema for each service. All roles get this
-/// password.
+/// Creates the database on the administrator's server, with a database user and a schema for each service. All users get
+/// this password.
 ///
 /// # Errors
 /// When the server cannot be reached or refuses.
@@ -31,7 +31,7 @@ pub fn provision_services(
         .with_context(|| format!("cannot create the database {database}"))?;
     let mut connection = connect(administrator.with_database(database).as_str())?;
     for service in services {
-        ensure_role(&mut connection, service.role, password)?;
+        ensure_user(&mut connection, service.role, password)?;
         ensure_schema(&mut connection, *service)?;
     }
     Ok(())
@@ -42,32 +42,32 @@ pub(crate) fn connect(url: &str) -> Result<PgConnection> {
     PgConnection::establish(url).context("cannot connect to PostgreSQL as its administrator")
 }
 
-/// Creates the role, or sets the password of the existing one.
-pub(crate) fn ensure_role(administrator: &mut PgConnection, role: &str, password: &str) -> Result<()> {
-    let (name, password) = (quote_name(role), quote_text(password));
+/// Creates the database user, or sets the password of the existing one.
+pub(crate) fn ensure_user(administrator: &mut PgConnection, user: &str, password: &str) -> Result<()> {
+    let (name, password) = (quote_name(user), quote_text(password));
     administrator
         .transaction(|connection| {
-            // Roles are global to the server: serialise concurrent creation.
+            // Users are global to the server: serialise concurrent creation.
             connection.batch_execute("SELECT pg_advisory_xact_lock(hashtextextended('assay roles', 0))")?;
             let found = sql_query("SELECT 1 FROM pg_roles WHERE rolname = $1")
-                .bind::<diesel::sql_types::Text, _>(role)
+                .bind::<diesel::sql_types::Text, _>(user)
                 .execute(connection)?;
             let verb = if found == 0 { "CREATE" } else { "ALTER" };
             connection.batch_execute(&format!("{verb} ROLE {name} LOGIN PASSWORD {password}"))?;
-            // An administrator without superuser rights can give a schema only to a role it is a member of.
+            // An administrator without superuser rights can give a schema only to a user (a role) of which it is a member.
             connection.batch_execute(&format!("GRANT {name} TO CURRENT_USER"))
         })
-        .with_context(|| format!("cannot create the role {role}"))
+        .with_context(|| format!("cannot create the role {user}"))
 }
 
-/// Creates the role's schema and revokes all rights of PUBLIC on the schema `public`.
+/// Creates the user's schema and revokes all rights of PUBLIC on the schema `public`.
 pub(crate) fn ensure_schema(administrator: &mut PgConnection, service: ServiceRole) -> Result<()> {
-    let (role, schema) = (quote_name(service.role), quote_name(service.schema));
+    let (user, schema) = (quote_name(service.role), quote_name(service.schema));
     administrator
         .batch_execute(&format!(
             "REVOKE ALL ON SCHEMA public FROM PUBLIC;
-             CREATE SCHEMA IF NOT EXISTS {schema} AUTHORIZATION {role};
-             ALTER SCHEMA {schema} OWNER TO {role};"
+             CREATE SCHEMA IF NOT EXISTS {schema} AUTHORIZATION {user};
+             ALTER SCHEMA {schema} OWNER TO {user};"
         ))
         .with_context(|| format!("cannot create the schema {} of the role {}", service.schema, service.role))
 }

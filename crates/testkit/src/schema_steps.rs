@@ -26,7 +26,7 @@ enum OpenSchema {
 }
 
 impl SchemaSteps {
-    /// On PostgreSQL; `url` is that of the role which owns the schema.
+    /// On PostgreSQL; `url` is that of the PostgreSQL user who owns the schema.
     ///
     /// # Errors
     /// When PostgreSQL cannot be reached.
@@ -53,8 +53,12 @@ impl SchemaSteps {
     pub fn applied(&mut self) -> Result<Vec<String>> {
         let sets = self.sets;
         Ok(match &mut self.backend {
-            OpenSchema::Postgres { connection, .. } => names(&Steps::on(connection, sets, postgres)?.applied),
-            OpenSchema::Sqlite { connection } => names(&Steps::on(connection, sets, sqlite)?.applied),
+            OpenSchema::Postgres { connection, .. } => {
+                names(&Steps::on(connection, sets, postgres_migrations)?.applied)
+            }
+            OpenSchema::Sqlite { connection } => {
+                names(&Steps::on(connection, sets, sqlite_migrations)?.applied)
+            }
         })
     }
 
@@ -65,8 +69,12 @@ impl SchemaSteps {
     pub fn pending(&mut self) -> Result<Vec<String>> {
         let sets = self.sets;
         Ok(match &mut self.backend {
-            OpenSchema::Postgres { connection, .. } => names(&Steps::on(connection, sets, postgres)?.pending),
-            OpenSchema::Sqlite { connection } => names(&Steps::on(connection, sets, sqlite)?.pending),
+            OpenSchema::Postgres { connection, .. } => {
+                names(&Steps::on(connection, sets, postgres_migrations)?.pending)
+            }
+            OpenSchema::Sqlite { connection } => {
+                names(&Steps::on(connection, sets, sqlite_migrations)?.pending)
+            }
         })
     }
 
@@ -77,8 +85,12 @@ impl SchemaSteps {
     pub fn apply_next(&mut self) -> Result<Option<String>> {
         let sets = self.sets;
         match &mut self.backend {
-            OpenSchema::Postgres { connection, .. } => Steps::on(connection, sets, postgres)?.up(connection),
-            OpenSchema::Sqlite { connection } => Steps::on(connection, sets, sqlite)?.up(connection),
+            OpenSchema::Postgres { connection, .. } => {
+                Steps::on(connection, sets, postgres_migrations)?.up(connection)
+            }
+            OpenSchema::Sqlite { connection } => {
+                Steps::on(connection, sets, sqlite_migrations)?.up(connection)
+            }
         }
     }
 
@@ -90,9 +102,11 @@ impl SchemaSteps {
         let sets = self.sets;
         match &mut self.backend {
             OpenSchema::Postgres { connection, .. } => {
-                Steps::on(connection, sets, postgres)?.down(connection)
+                Steps::on(connection, sets, postgres_migrations)?.down(connection)
             }
-            OpenSchema::Sqlite { connection } => Steps::on(connection, sets, sqlite)?.down(connection),
+            OpenSchema::Sqlite { connection } => {
+                Steps::on(connection, sets, sqlite_migrations)?.down(connection)
+            }
         }
     }
 
@@ -108,11 +122,11 @@ impl SchemaSteps {
     }
 }
 
-fn postgres(set: &Migrations) -> &EmbeddedMigrations {
+fn postgres_migrations(set: &Migrations) -> &EmbeddedMigrations {
     &set.postgres
 }
 
-fn sqlite(set: &Migrations) -> &EmbeddedMigrations {
+fn sqlite_migrations(set: &Migrations) -> &EmbeddedMigrations {
     &set.sqlite
 }
 

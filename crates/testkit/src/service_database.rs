@@ -42,7 +42,7 @@ impl ServiceDatabase {
         Ok(Self { settings, storage: Storage::Sqlite(folder) })
     }
 
-    /// On PostgreSQL, as the service's own role `assay_<schema>`, cloned from a template that is migrated once.
+    /// On PostgreSQL, as the service's database user `assay_<schema>`, cloned from a template that is migrated once.
     pub async fn postgres(schema: &'static str, migrations: &'static [Migrations]) -> Result<Self> {
         // On an empty database every migration is pending. Both databases have the same ones, so the names, read from
         // SQLite, identify the template.

@@ -15,8 +15,8 @@ use crate::{
     services,
 };
 
-/// Well below the limit at which PostgreSQL truncates names.
-const MAX_NAME_LENGTH: usize = 40;
+/// Characters of a template's name in the name of its database, which then stays below the 63 bytes at which PostgreSQL truncates.
+const READABLE_CHARACTERS: usize = 24;
 
 /// The database that test databases are cloned from.
 #[derive(Clone, Debug)]
@@ -34,8 +34,8 @@ impl Template {
         Self { name: name.into(), fingerprint: fingerprint.into(), services: Vec::new() }
     }
 
-    /// Adds a role with its schema in the template. The migration and the tests connect as this role; with several
-    /// roles, as the first one, and as the others by [`TestDatabase::url_as`].
+    /// Adds a database user with its schema to the template. The migration and the tests connect as this user; with several
+    /// users, as the first one, and as the others by [`TestDatabase::url_as`].
     #[must_use]
     pub fn owned_by(mut self, service: ServiceRole) -> Self {
         self.services.push(service);
@@ -49,7 +49,7 @@ impl Template {
             (service.role, service.schema).hash(&mut hasher);
         }
         let readable: String =
-            self.name.chars().filter(char::is_ascii_alphanumeric).take(MAX_NAME_LENGTH - 16).collect();
+            self.name.chars().filter(char::is_ascii_alphanumeric).take(READABLE_CHARACTERS).collect();
         format!("template_{}_{:016x}", readable.to_lowercase(), hasher.finish())
     }
 }
@@ -109,19 +109,19 @@ impl TestDatabase {
         Ok(())
     }
 
-    /// The URL for the code under test: as the template's role, or the administrator when it has none.
+    /// The URL for the code under test: that of the template's database user, or the administrator's when it has none.
     #[must_use]
     pub fn url(&self) -> &str {
         self.url.as_str()
     }
 
-    /// The URL for the code under test as one of the template's roles.
+    /// The URL for the code under test as one of the template's database users.
     ///
     /// # Errors
-    /// When the role's name cannot be part of a URL.
+    /// When the user's name cannot be part of a URL.
     pub fn url_as(&self, service: ServiceRole) -> Result<String> {
         let url =
-            self.server.with_database(&self.name).with_user(service.role, &role_password(&self.server))?;
+            self.server.with_database(&self.name).with_user(service.role, &user_password(&self.server))?;
         Ok(url.as_str().to_owned())
     }
 
@@ -152,7 +152,7 @@ fn create_template(
     name: &str,
     migrate: impl FnOnce(&str) -> Result<()>,
 ) -> Result<()> {
-    // Held until the session ends.
+    // Held until `administrator` disconnects.
     sql_query("SELECT pg_advisory_lock(hashtextextended($1, 0))")
         .bind::<Text, _>(name)
         .execute(administrator)?;
@@ -164,7 +164,7 @@ fn create_template(
     administrator.batch_execute(&format!("DROP DATABASE IF EXISTS {unfinished_name} WITH (FORCE)"))?;
     administrator.batch_execute(&format!("CREATE DATABASE {unfinished_name} TEMPLATE template0"))?;
     for service in &template.services {
-        roles::ensure_role(administrator, service.role, &role_password(server))?;
+        roles::ensure_user(administrator, service.role, &user_password(server))?;
         roles::ensure_schema(&mut roles::connect(server.with_database(&unfinished).as_str())?, *service)?;
     }
     migrate(user_url(server, template, &unfinished)?.as_str()).context("the migration failed")?;
@@ -180,14 +180,14 @@ fn exists(administrator: &mut PgConnection, database: &str) -> Result<bool> {
 fn user_url(server: &DatabaseUrl, template: &Template, database: &str) -> Result<DatabaseUrl> {
     let url = server.with_database(database);
     match template.services.first() {
-        Some(service) => url.with_user(service.role, &role_password(server)),
+        Some(service) => url.with_user(service.role, &user_password(server)),
         None => Ok(url),
     }
 }
 
-/// Derived from the administrator's, so that every test process knows it; in hexadecimal, so that it needs no
-/// escaping in a URL.
-fn role_password(server: &DatabaseUrl) -> String {
+/// The password of the database users: derived from the administrator's, so that every test process knows it; in hexadecimal, so
+/// that it needs no escaping in a URL.
+fn user_password(server: &DatabaseUrl) -> String {
     let mut hasher = DefaultHasher::new();
     ("role of a test database", server.password()).hash(&mut hasher);
     format!("{:016x}", hasher.finish())

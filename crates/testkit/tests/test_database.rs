@@ -104,7 +104,7 @@ fn database_is_dropped_despite_open_connections() -> Result<()> {
 }
 
 #[test]
-fn template_belongs_to_the_services_role() -> Result<()> {
+fn template_belongs_to_the_database_user_of_its_service() -> Result<()> {
     let template = fresh_template()?.owned_by(INGEST);
     let database = TestDatabase::create(&template, |url| {
         Ok(PgConnection::establish(url)?.batch_execute("CREATE TABLE ingest.words (word text)")?)
@@ -118,7 +118,7 @@ fn template_belongs_to_the_services_role() -> Result<()> {
 }
 
 #[test]
-fn template_of_several_services_has_all_roles() -> Result<()> {
+fn template_of_several_services_has_all_database_users() -> Result<()> {
     const EXPORT: ServiceRole = ServiceRole { role: "assay_export", schema: "export" };
     let template = fresh_template()?.owned_by(INGEST).owned_by(EXPORT);
     let database = TestDatabase::create(&template, |_url| Ok(()))?;

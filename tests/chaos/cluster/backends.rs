@@ -113,10 +113,11 @@ impl Backends {
         Ok(database_url(owner, &address))
     }
 
-    /// Settings of commands: databases and broker without proxies.
+    /// Settings of commands: databases and broker without proxies; nothing for a server that does not run.
     pub fn settings(&self) -> Settings {
         let set = |name: &str, url: Result<String>| Some((name.to_owned(), url.ok()?));
-        let databases = databases().filter_map(|role| set(role.setting, self.database(role.owner)));
+        let databases =
+            databases().filter_map(|database| set(database.setting, self.database(database.owner)));
         databases.chain(set("ASSAY_BUS__URL", self.amqp_url())).collect()
     }
 

@@ -78,13 +78,13 @@ pub fn standalone(data: &Path) -> Result<(Links, Vec<Instance>)> {
 /// `replicas` processes of every role, with a proxy on every link.
 pub async fn distributed(backends: &Backends, replicas: usize) -> Result<(Links, Vec<Instance>)> {
     let mut proxies = BTreeMap::new();
-    let mut addresses: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let mut role_addresses: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let mut shared = Settings::new();
     let mut public = String::new();
     for role in ROLES {
         let ports = (0..replicas).map(|_| free_port()).collect::<Result<Vec<_>>>()?;
-        let replicas: Vec<String> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
-        let proxy = Proxy::among(replicas.clone()).await?;
+        let addresses: Vec<String> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
+        let proxy = Proxy::among(addresses.clone()).await?;
         let address = proxy.address().to_string();
         if let Some(name) = role.url {
             shared.insert(name.to_owned(), format!("http://{address}"));
@@ -92,11 +92,12 @@ pub async fn distributed(backends: &Backends, replicas: usize) -> Result<(Links,
             public = address;
         }
         proxies.insert((role.name, To::Service), proxy);
-        addresses.insert(role.name, replicas);
+        role_addresses.insert(role.name, addresses);
     }
     let mut instances = Vec::new();
     for role in ROLES {
         let mut variables = shared.clone();
+        // The roles with a database are those that use the bus.
         if let Some(database) = role.database {
             let postgres = Proxy::to(backends.postgres_address().unwrap_or_default()).await?;
             let url = database_url(database.owner, &postgres.address().to_string());
@@ -107,7 +108,7 @@ pub async fn distributed(backends: &Backends, replicas: usize) -> Result<(Links,
             variables.insert("ASSAY_BUS__URL".to_owned(), url);
             proxies.insert((role.name, To::Rabbit), rabbit);
         }
-        for (index, address) in addresses[role.name].iter().enumerate() {
+        for (index, address) in role_addresses[role.name].iter().enumerate() {
             let name = format!("{}-{}", role.name, index + 1);
             let instance = Instance::new(role.name, name, address, [role.name.to_owned()])
                 .variables(variables.clone())

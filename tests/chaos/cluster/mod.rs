@@ -106,6 +106,7 @@ impl Cluster {
             backends.heal()?;
             self.links.retarget(backends);
         }
+        // A process that exited by itself is an error; those that a fault killed do not count.
         for instance in &mut self.instances {
             instance.ensure_not_exited()?;
         }

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::Result;
 use assay_testkit::launcher::Settings;
 
-/// The key of all clients.
+/// The key of all clients: the `bootstrap_api_key` of [`FILE`].
 pub const KEY: &str = "bootstrap-key-of-the-clients-of-chaos";
 
 const FILE: &str = r#"

@@ -21,7 +21,7 @@ const EXCHANGE: &str = "assay.events";
 /// The consumer is killed after this many commits. If they take longer than [`FREEZE_TIME`], its link is healed for
 /// [`HEALTHY_TIME`] before the next attempt.
 const COMMITS: u64 = 20;
-/// A busy core evaluates two or three conversations a second.
+/// Enough for [`COMMITS`]: a busy core evaluates two or three conversations a second.
 const FREEZE_TIME: Duration = Duration::from_secs(15);
 const HEALTHY_TIME: Duration = Duration::from_secs(2);
 /// For how long events are captured, and how many at most.
@@ -49,11 +49,11 @@ pub async fn kill_between_commit_and_ack(context: &mut FaultContext<'_>, role: &
     let deadline = Instant::now() + LIMIT;
     loop {
         context.cluster.links.set((role, To::Rabbit), LinkState::FrozenToServer);
-        let (before, until) = (count()?, Instant::now() + FREEZE_TIME);
+        let (count_at_freeze, freeze_end) = (count()?, Instant::now() + FREEZE_TIME);
         let mut committed = 0;
-        while committed < COMMITS && Instant::now() < until {
+        while committed < COMMITS && Instant::now() < freeze_end {
             sleep(Duration::from_millis(50)).await;
-            committed = count()?.saturating_sub(before);
+            committed = count()?.saturating_sub(count_at_freeze);
         }
         if committed >= COMMITS {
             break;

@@ -77,8 +77,8 @@ impl Browser {
         let attach = json!({"targetId": target["targetId"], "flatten": true});
         let session = self.browser_call("Target.attachToTarget", attach).await?;
         self.session = session["sessionId"].as_str().context("no session")?.to_owned();
-        if let Some(last) = self.context.replace(context.clone()) {
-            self.browser_call("Target.disposeBrowserContext", json!({"browserContextId": last})).await?;
+        if let Some(previous) = self.context.replace(context.clone()) {
+            self.browser_call("Target.disposeBrowserContext", json!({"browserContextId": previous})).await?;
         }
         for domain in ["Page", "Runtime", "Network", "Log", "Audits"] {
             self.call(&format!("{domain}.enable"), json!({})).await?;
@@ -151,10 +151,10 @@ impl Browser {
 
     /// Clicks with the mouse in the middle of the first element of a selector; an error when it is not visible there.
     pub async fn click(&mut self, selector: &str) -> Result<()> {
-        let place = self.place_of(selector).await?;
+        let (x, y) = self.place_of(selector).await?;
         for (kind, buttons) in [("mouseMoved", 0), ("mousePressed", 1), ("mouseReleased", 0)] {
             let event = json!({
-                "type": kind, "x": place.0, "y": place.1, "button": "left", "buttons": buttons, "clickCount": 1,
+                "type": kind, "x": x, "y": y, "button": "left", "buttons": buttons, "clickCount": 1,
             });
             self.call("Input.dispatchMouseEvent", event).await?;
         }
@@ -171,14 +171,11 @@ impl Browser {
     /// The point at which the first element of a selector can be clicked.
     async fn place_of(&mut self, selector: &str) -> Result<(f64, f64)> {
         let selector_text = serde_json::to_string(selector)?;
-        let place: Result<(f64, f64), String> = self
-            .evaluate::<Value>(&format!("({PLACE})({selector_text})"))
-            .await
-            .map(|found| match (found["x"].as_f64(), found["y"].as_f64()) {
-                (Some(x), Some(y)) => Ok((x, y)),
-                _ => Err(found["fault"].as_str().unwrap_or_default().to_owned()),
-            })?;
-        place.map_err(|fault| anyhow::anyhow!("{selector}: {fault}"))
+        let found: Value = self.evaluate(&format!("({PLACE})({selector_text})")).await?;
+        match (found["x"].as_f64(), found["y"].as_f64()) {
+            (Some(x), Some(y)) => Ok((x, y)),
+            _ => bail!("{selector}: {}", found["fault"].as_str().unwrap_or_default()),
+        }
     }
 
     /// Presses a key: see [`keys::press`].

@@ -37,8 +37,8 @@ const RULES: &[Rule] = rules! {
     pages_fit_360_pixels = rules::widths::run,
     printed_pages_are_dark_on_white = rules::print::run,
     axe_finds_nothing_serious_on_any_page = rules::accessibility::run,
-    pages_weigh_at_most_100_kb_and_then_30_kb = rules::weight::run,
-    violation_of_the_policy_is_noticed = rules::policy::run,
+    pages_weigh_at_most_100_kb_at_first_and_30_kb_later = rules::weight::run,
+    violation_of_the_content_security_policy_is_noticed = rules::policy::run,
     hostile_transcripts_are_only_text = rules::hostile_texts::run,
     large_conversation_is_shown_in_parts = rules::hostile_texts::large,
 };

@@ -51,7 +51,7 @@ pub fn unset(pointer: &'static str) -> Edit {
     Edit::Unset(pointer)
 }
 
-/// The body with the changes made. The parent of every pointer must be an object.
+/// The body with the changes made. The parent of every pointer must be an object or, to replace an item, an array.
 pub fn edited(mut body: Value, edits: &[Edit]) -> Value {
     for edit in edits {
         let pointer = match edit {

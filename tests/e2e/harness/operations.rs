@@ -126,13 +126,15 @@ fn routes_in(source: &str) -> Result<Vec<Operation>> {
         let arguments = &source[at + call.len()..];
         let Some(path) = arguments.trim_start().strip_prefix('"').and_then(|rest| rest.split('"').next())
         else {
+            // The definition of `guarded`, and the call of `resource` in it.
             let is_guarded = source[..at].ends_with("fn ") || arguments.starts_with("path, routes)");
             ensure!(is_guarded, "a route whose path is no text: {:.60}", arguments);
             continue;
         };
-        let begins = |begins: &[&str]| begins.iter().any(|begin| path.starts_with(begin));
-        let is_whole = begins(&["/internal/", "/v1/"])
-            || scope.is_none() && begins(&["/openapi.json", "/docs", "/console"]);
+        let begins_with = |prefixes: &[&str]| prefixes.iter().any(|prefix| path.starts_with(prefix));
+        // Other paths are relative to the scope of the file.
+        let is_whole = begins_with(&["/internal/", "/v1/"])
+            || scope.is_none() && begins_with(&["/openapi.json", "/docs", "/console"]);
         let path = if is_whole { path.to_owned() } else { format!("{}{path}", scope.context("no scope")?) };
         let end = arguments.find(']').context("a resource without its list of routes")?;
         for part in arguments[..end].split("(\"").skip(1) {

@@ -77,6 +77,7 @@ impl PrivateStack {
             kind,
             launcher,
             names: instances.iter().map(Instance::role).collect(),
+            // The gateway is the last of the roles; the standalone is the only process.
             base_url: instances
                 .last()
                 .map(|public| format!("http://{}", public.address()))
@@ -209,8 +210,8 @@ fn add_backends(settings: &mut Settings, data: &Path) -> Result<TestDatabase> {
     let template = Template::new("e2e", "roles and schemas");
     let template = owners().into_iter().fold(template, Template::owned_by);
     let database = TestDatabase::create(&template, |_url| Ok(()))?;
-    for role in databases() {
-        settings.insert(role.setting.to_owned(), database.url_as(role.owner)?);
+    for service_database in databases() {
+        settings.insert(service_database.setting.to_owned(), database.url_as(service_database.owner)?);
     }
     let secret = |name: &str| random_name(&format!("a-secret-of-this-stack-{name}"));
     let backend_settings = [

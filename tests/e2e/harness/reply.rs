@@ -82,13 +82,13 @@ impl Reply {
     /// Checks that the response is `invalid-request` with an error at `pointer`.
     pub fn error_at(&self, pointer: &str) -> Result<Value> {
         let problem = self.problem(400, "invalid-request")?;
-        let faults = problem["errors"].as_array().with_context(|| format!("no errors: {problem}"))?;
+        let errors = problem["errors"].as_array().with_context(|| format!("no errors: {problem}"))?;
         let complete =
-            faults.iter().all(|fault| fault["detail"].as_str().is_some_and(|text| !text.is_empty()));
-        ensure!(complete, "{}: a fault without an explanation: {problem}", self.request_line);
+            errors.iter().all(|error| error["detail"].as_str().is_some_and(|text| !text.is_empty()));
+        ensure!(complete, "{}: an error without an explanation: {problem}", self.request_line);
         ensure!(
-            faults.iter().any(|fault| fault["pointer"] == pointer),
-            "{}: no fault at {pointer:?}: {problem}",
+            errors.iter().any(|error| error["pointer"] == pointer),
+            "{}: no error at {pointer:?}: {problem}",
             self.request_line
         );
         Ok(problem)

@@ -36,7 +36,7 @@ impl Session {
         self.client.reply(self.client.request(Method::GET, path).header("Cookie", &self.cookie)).await
     }
 
-    /// Sends a form with the token of the page at `from`.
+    /// Posts a form without fields to `to`, with the CSRF token of the page at `from`.
     pub async fn send(&self, from: &str, to: &str) -> Result<Reply> {
         let page = self.get(from).await?;
         let text = String::from_utf8(page.body)?;

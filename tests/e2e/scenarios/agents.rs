@@ -14,7 +14,7 @@ pub async fn run(stack: &Stack) -> Result<()> {
     cases.check("accepted bodies", accepted(&api).await);
     cases.check("a repeated external_id", repeated(&api).await);
     cases.check("use", used(&api).await);
-    cases.check("unknown agents", unknown(&api).await);
+    cases.check("unknown agents", unknown_or_mismatched(&api).await);
     cases.check("an agent registered after a refusal", registered_later(&api).await);
     cases.finish()
 }
@@ -124,7 +124,7 @@ async fn used(api: &Api) -> Result<()> {
     Ok(())
 }
 
-async fn unknown(api: &Api) -> Result<()> {
+async fn unknown_or_mismatched(api: &Api) -> Result<()> {
     let (one, other) = (api.register("one").await?, api.register("other").await?);
     let mismatches = [
         json!({"type": "ai", "id": one, "external_id": "other"}),

@@ -82,6 +82,7 @@ fn malformed() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
+/// Content types, and whether a body with them is accepted.
 const CONTENT_TYPES: [(Option<&str>, bool); 14] = [
     (Some("application/json"), true),
     (Some("application/json; charset=utf-8"), true),
@@ -157,6 +158,7 @@ async fn open_body(stack: &Stack) -> Result<()> {
     Ok(())
 }
 
+/// The rest of the body never comes: refused after three seconds, the deadline of bodies in the harness.
 async fn slow_body(stack: &Stack) -> Result<()> {
     let mut connection = RawConnection::open(stack.base_url()).await?;
     connection.send(head(&authorization(stack), "Content-Length: 1000").as_bytes()).await?;

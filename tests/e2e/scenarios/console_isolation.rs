@@ -10,6 +10,7 @@ const MARK: &str = "only-in-the-first-console";
 
 pub async fn run(stack: &Stack) -> Result<()> {
     let api = stack.api_of("console-first").await?;
+    // Creates the second organization.
     stack.api_of("console-second").await?;
     api.register(MARK).await?;
     let ticket = api.import(&edited(conversation(MARK), &[set("/subject", MARK)])).await?;

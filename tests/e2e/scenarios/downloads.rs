@@ -150,7 +150,7 @@ impl Download {
             );
             ensure!(reply.body == self.file[part], "{range}: another part");
         }
-        // Other range units are ignored.
+        // Other units and malformed ranges are ignored.
         for range in ["lines=0-1", "bytes=x", "bytes=9-1"] {
             let reply = self.get(&self.address, &[("range", range)]).await?;
             ensure!(reply.status == 200 && reply.body == self.file, "{range}: {}", reply.status);

@@ -64,7 +64,7 @@ async fn standard_output(stack: &Stack) -> Result<()> {
     Ok(())
 }
 
-/// Half-open, days in UTC; part of the default file name.
+/// A range of time is half-open, and its days are in UTC; it is part of the default file name.
 async fn filters(stack: &Stack) -> Result<()> {
     let table: [(&str, &str, &str, &str); 4] = [
         (DAY, DAY_AFTER, "3 rows", "assay-axis-2025-11-20-2025-11-21.csv"),
@@ -85,8 +85,8 @@ async fn filters(stack: &Stack) -> Result<()> {
     for (from, to, rows, name) in table {
         let output = assay(stack, &["export", "--kind", "axis", "--from", from, "--to", to]).await?;
         succeeds(&output, &[rows, name]).with_context(|| format!("{from} to {to}"))?;
-        let table = Table::read(&fs::read(stack.folder().join(name))?)?;
-        ensure!(table.rows.len() == if rows == "3 rows" { 3 } else { 0 }, "{from} to {to}");
+        let exported = Table::read(&fs::read(stack.folder().join(name))?)?;
+        ensure!(exported.rows.len() == if rows == "3 rows" { 3 } else { 0 }, "{from} to {to}");
     }
     Ok(())
 }

@@ -42,11 +42,10 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
         ensure!(rows == 3 && export["evaluations_complete"] == true, "{rows} rows: {export}");
     }
     until("one file for each export", async || {
-        let stored = stored(stack)?;
+        let files = stored(stack)?;
         let folders: BTreeSet<_> =
-            stored.iter().filter_map(|path| path.parent()?.file_name()?.to_str()).collect();
-        let is_clean =
-            stored.len() == exports.len() && exports.iter().all(|id| folders.contains(id.as_str()));
+            files.iter().filter_map(|path| path.parent()?.file_name()?.to_str()).collect();
+        let is_clean = files.len() == exports.len() && exports.iter().all(|id| folders.contains(id.as_str()));
         Ok(is_clean.then_some(()))
     })
     .await
@@ -78,11 +77,11 @@ async fn killed_under_load(stack: &mut PrivateStack) -> Result<Vec<String>> {
 /// The rows are locked: the upload has begun (the store names it `1.csv#1`) and cannot continue.
 async fn killed_within_the_upload(stack: &mut PrivateStack) -> Result<String> {
     settle(stack).await?;
-    let lock = lock(stack, "LOCK TABLE export.evaluation_rows IN ACCESS EXCLUSIVE MODE")?;
+    let row_lock = lock(stack, "LOCK TABLE export.evaluation_rows IN ACCESS EXCLUSIVE MODE")?;
     let id = create(stack).await?;
     appears(stack, &id, "1.csv#1").await?;
     stack.kill(&["export-worker"]);
-    drop(lock);
+    drop(row_lock);
     ensure!(files_of(stack, &id)? == ["1.csv#1"], "{:?}", files_of(stack, &id)?);
     stack.start().await?;
     Ok(id)
@@ -91,14 +90,14 @@ async fn killed_within_the_upload(stack: &mut PrivateStack) -> Result<String> {
 /// The job is locked: the file is finished, and the job cannot be completed.
 async fn killed_before_the_job_is_complete(stack: &mut PrivateStack) -> Result<String> {
     settle(stack).await?;
-    let rows = lock(stack, "LOCK TABLE export.evaluation_rows IN ACCESS EXCLUSIVE MODE")?;
+    let row_lock = lock(stack, "LOCK TABLE export.evaluation_rows IN ACCESS EXCLUSIVE MODE")?;
     let id = create(stack).await?;
     appears(stack, &id, "1.csv#1").await?;
-    let job = lock(stack, &format!("SELECT id FROM export.exports WHERE id = '{id}' FOR UPDATE"))?;
-    drop(rows);
+    let job_lock = lock(stack, &format!("SELECT id FROM export.exports WHERE id = '{id}' FOR UPDATE"))?;
+    drop(row_lock);
     appears(stack, &id, "1.csv").await?;
     stack.kill(&["export-worker"]);
-    drop(job);
+    drop(job_lock);
     ensure!(files_of(stack, &id)? == ["1.csv"], "{:?}", files_of(stack, &id)?);
     stack.start().await?;
     Ok(id)

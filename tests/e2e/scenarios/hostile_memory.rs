@@ -50,6 +50,7 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
     api.import(&conversation("warm-up")).await?;
     let at_start = in_use(stack)?;
     one_by_one(stack, &api, FIRST_REQUESTS_KIB).await?;
+    // Again, now that the memory of the first requests is in use.
     one_by_one(stack, &api, 0).await?;
     check_limits(stack, "bodies one by one")?;
     is_given_back(stack, &at_start, FIRST_REQUESTS_KIB + KEPT_KIB, "bodies one by one").await?;
@@ -142,7 +143,8 @@ fn expanding_bodies() -> Vec<(&'static str, Vec<u8>)> {
 
 /// All are evaluated and in the file.
 async fn large_subjects(stack: &PrivateStack, api: &Api) -> Result<()> {
-    let subject = "Größe ".repeat(600_000 / 6 * 5);
+    // 4 MB: eight bytes each.
+    let subject = "Größe ".repeat(500_000);
     reset_peaks(stack)?;
     let body = |number| {
         edited(conversation(&format!("subject-{number}")), &[set("/subject", format!("{number} {subject}"))])
@@ -152,6 +154,7 @@ async fn large_subjects(stack: &PrivateStack, api: &Api) -> Result<()> {
     ensure!(stored["subject"].as_str().is_some_and(|text| text.ends_with(&subject)), "the subject was cut");
     for kind in ["axis", "resolution_audit"] {
         let file = api.file(&api.export(&json!({"kind": kind})).await?).await?;
+        // Files have at most 1,000 characters of a subject (`MAX_SUBJECT_CHARS`).
         ensure!(file.len() < SUBJECTS * 8 * 1024, "the file has {} bytes", file.len());
         let text = String::from_utf8(file)?;
         let missing = (0..SUBJECTS).find(|number| !text.contains(&format!(",subject-{number},")));

@@ -59,6 +59,7 @@ async fn repeated(api: &Api, path: &str, status: u16, body: &Value, other: &Valu
     send(api, path, "KEY-1", other).await?.expect(status).map(drop)
 }
 
+/// The key of another organization is free.
 async fn elsewhere(stranger: &Api, path: &str, status: u16, other: &Value) -> Result<()> {
     send(stranger, path, "key-1", other).await?.expect(status).map(drop)
 }

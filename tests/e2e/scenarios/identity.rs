@@ -83,6 +83,7 @@ async fn namespaces(api: &Api) -> Result<()> {
         body(None, None, "ß"),
         body(None, None, "ss"),
     ];
+    // Duplicates: the index of the body in `first` that has the same identity.
     let again = [
         (0, body(Some("custom"), None, "t")),
         (1, body(Some("zendesk"), None, "t")),

@@ -207,6 +207,7 @@ async fn waiting_after_interruption(stack: &Stack) -> Result<()> {
     let bodies = numbered("resumed", 3);
     let file = write(stack, "resumed.jsonl", &bodies)?;
     let first = bodies[0].to_string();
+    // The progress of an import that was interrupted after the first line.
     let done = json!({"run": "0", "destination": destination(stack), "lines": 1, "bytes": first.len() + 1,
         "last_fingerprint": hex::encode(Sha256::digest(first.as_bytes())),
         "summary": {"accepted": 1, "duplicate": 0, "refused": 0}});
@@ -255,7 +256,7 @@ fn write(stack: &Stack, name: &str, bodies: &[Value]) -> Result<PathBuf> {
     Ok(file)
 }
 
-/// Files whose names start with that of `file`.
+/// The files in the folder of `file` whose path contains its name.
 fn siblings(file: &Path) -> Result<Vec<PathBuf>> {
     let (folder, name) = (file.parent().context("folder")?, file.file_name().context("name")?);
     let paths: Vec<PathBuf> = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
@@ -275,13 +276,16 @@ async fn import(stack: &Stack, file: &Path, more: &[&str]) -> Result<Output> {
 
 /// The exit code, and the summary in the first line of the output.
 fn finishes(output: &Output, code: i32, (accepted, duplicate, refused): (usize, usize, usize)) -> Result<()> {
-    let found = format!("{accepted} accepted, {duplicate} duplicate, {refused} refused in ");
+    let summary = format!("{accepted} accepted, {duplicate} duplicate, {refused} refused in ");
     ensure!(
         output.status.code() == Some(code),
         "exit code {:?} instead of {code}: {output:?}",
         output.status.code()
     );
-    ensure!(String::from_utf8_lossy(&output.stdout).starts_with(&found), "{found:?} is not in {output:?}");
+    ensure!(
+        String::from_utf8_lossy(&output.stdout).starts_with(&summary),
+        "{summary:?} is not in {output:?}"
+    );
     Ok(())
 }
 

@@ -9,6 +9,7 @@ use anyhow::{Context, Result, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use crate::harness::{Cases, LIMIT, Stack, Table, conversation, edited, messages, set};
 
@@ -171,9 +172,7 @@ async fn two_at_once(stack: &Stack) -> Result<()> {
 async fn changed_format_options(stack: &Stack) -> Result<()> {
     let file = copied(stack, "zendesk.jsonl")?;
     let here = format!("{}\n{}", stack.base_url(), stack.key());
-    let destination =
-        sha2::Digest::finalize(sha2::Digest::chain_update(<sha2::Sha256 as sha2::Digest>::new(), here));
-    let destination = hex::encode(destination);
+    let destination = hex::encode(Sha256::digest(here.as_bytes()));
     let done = json!({"run": "0", "destination": destination, "lines": 1, "bytes": 1, "last_fingerprint": "0",
         "reading": "--format zendesk --account acme", "summary": {"accepted": 1, "duplicate": 0, "refused": 0}});
     let progress = file.with_file_name("zendesk.jsonl.progress.json");

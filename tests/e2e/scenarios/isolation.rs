@@ -66,8 +66,8 @@ fn is_complete(operations: &[Operation]) -> Result<()> {
     // Health is added by the platform, `HEAD` is `GET` without a body, and the reference page shows the document.
     // The pages of the console belong to sessions, not keys: its crate tests who sees what.
     let is_page = |shape: &str| shape.contains(" /docs") || shape.contains(" /console");
-    let beside = |shape: &&String| !shape.starts_with("HEAD ") && !is_page(shape);
-    let missing: Vec<_> = routed.difference(&documented).filter(beside).collect();
+    let must_be_documented = |shape: &&String| !shape.starts_with("HEAD ") && !is_page(shape);
+    let missing: Vec<_> = routed.difference(&documented).filter(must_be_documented).collect();
     ensure!(routed.len() > 5 && missing.is_empty(), "routed but not documented: {missing:?}");
     Ok(())
 }
@@ -80,13 +80,13 @@ impl Owner {
         let export = api.export(&json!({"kind": "axis"})).await?;
         api.export(&json!({"kind": "resolution_audit"})).await?;
         let webhook = json!({"url": format!("https://hooks.invalid/{MARK}"), "events": ["export.failed"]});
+        // Two of everything that is listed, so that each list has a second page.
         api.post("/v1/webhooks", &webhook).await?.expect(201)?;
         let webhook = api.post("/v1/webhooks", &webhook).await?.expect(201)?;
         let webhook_id = webhook["id"].as_str().context("id")?.to_owned();
         let path = format!("/v1/webhooks/{webhook_id}/test");
         let delivery = api.reply(api.request(Method::POST, &path)).await?.expect(202)?;
         let mut cursors = Vec::new();
-        // A second one, so that the list has two pages.
         let second = api.import(&edited(conversation("second"), &[set("/subject", MARK)])).await?;
         api.evaluation(&second).await?;
         until("both evaluations are listed", async || {

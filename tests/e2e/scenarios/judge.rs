@@ -68,6 +68,7 @@ const FOUND: Findings<'_> = Findings {
 };
 
 fn answer(question: &Question) -> String {
+    // The conversation of `assay judge test`.
     let is_trial = question.conversation()["subject"] == "Refund of order 4711";
     let answer = if is_trial {
         question.answer(1.2, 1.4, "not_resolved", "customer_rejected")
@@ -93,11 +94,13 @@ async fn evaluation(stack: &Stack, ticket_id: &str) -> Result<Value> {
 fn judged(evaluation: &Value, builtin: &Value) -> Result<()> {
     let scorer = &evaluation["scorer"];
     ensure!(scorer["type"] == "judge" && scorer["judge_model"] == "judge-1", "{scorer}");
+    // The stub reports 1,000 prompt tokens at 1 dollar per million, and 100 completion tokens at 4 dollars.
     ensure!(scorer["judge"]["cost_usd"] == 0.0014 && scorer["judge"]["latency_ms"].is_u64(), "{scorer}");
     let dimensions = &evaluation["axis"]["dimensions"];
     ensure!(dimensions["resolution_accuracy"]["score"] == 3.3, "{dimensions}");
     ensure!(dimensions["interaction_effort"]["score"] == 2.7, "{dimensions}");
     ensure!(dimensions["handoff_smoothness"]["score"] == 4.2, "{dimensions}");
+    // The mean of the three.
     ensure!(evaluation["axis"]["score"] == 3.4, "{}", evaluation["axis"]["score"]);
     ensure!(evaluation["resolution"]["resolved_by"] == "customer", "{}", evaluation["resolution"]);
     ensure!(evaluation["charge"]["assessment"] == "disputed", "{}", evaluation["charge"]);

@@ -108,6 +108,7 @@ fn documented(scraped: &Scrape) -> Result<()> {
     for (name, (kind, help)) in &scraped.described {
         let row = document.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
         let row = row.with_context(|| format!("{DOCUMENT} lacks {name}: {help}"))?;
+        // `| metric | type | labels | meaning |`: the first cell is what precedes the first bar.
         let cells: Vec<&str> = row.split('|').map(str::trim).collect();
         ensure!(cells.get(2) == Some(&kind.as_str()), "{name} is a {kind}: {row}");
         ensure!(cells.get(4) == Some(&help.as_str()), "{name} means \"{help}\": {row}");

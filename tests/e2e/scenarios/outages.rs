@@ -85,7 +85,7 @@ pub async fn service_hangs(stack: &mut PrivateStack) -> Result<()> {
         anyhow::Ok(began.elapsed())
     };
     let others = others_are_served(&api);
-    let (flood, others) = futures_util::future::try_join(flood, others).await?;
+    let (flood_took, slowest_other) = futures_util::future::try_join(flood, others).await?;
     let refused_within = until("requests to be refused at once", async || {
         let began = Instant::now();
         let refused = api.post("/v1/assess", &conversation("open")).await?;
@@ -106,7 +106,7 @@ pub async fn service_hangs(stack: &mut PrivateStack) -> Result<()> {
     })
     .await?;
     eprintln!(
-        "hanging ingest: 200 requests refused within {flood:?}, other routes within {others:?}, then refused within \
+        "hanging ingest: 200 requests refused within {flood_took:?}, other routes within {slowest_other:?}, then refused within \
          {refused_within:?}; back: 202 after {back_after:?}"
     );
     Ok(())

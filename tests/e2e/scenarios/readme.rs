@@ -55,7 +55,7 @@ fn block_with(text: &str) -> Result<String> {
     Ok(block.strip_prefix("sh").unwrap_or(block).to_owned())
 }
 
-/// The lines of the picture, without the ids, which change.
+/// The lines of the picture, without the first two: they hold the ticket's id, which changes.
 fn pictured_lines() -> Vec<String> {
     let texts = PICTURE.lines().filter(|line| line.starts_with("<text"));
     let texts = texts.filter_map(|line| line.split_once('>')?.1.strip_suffix("</text>"));

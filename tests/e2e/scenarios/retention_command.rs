@@ -62,6 +62,7 @@ fn success(output: Output) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
+/// Checks the periods of transcripts, evaluations and files; one in parentheses is the default.
 fn expect_line(table: &str, organization: &str, periods: [&str; 3]) -> Result<()> {
     let line = table.lines().find(|line| line.split_whitespace().last() == Some(organization));
     let line = line.with_context(|| format!("{organization} is not shown: {table}"))?;

@@ -33,7 +33,7 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
     }
     cases.check("signatures as cursors", files.as_cursors(stack).await);
     cases.check("a new URL", files.opens(&files.address).await);
-    cases.check("one minute before the end", files.opens(&files.signed(OLD, "", -14 * 60 * 1_000)?).await);
+    cases.check("one minute before the end", files.opens(&files.signed(OLD, -14 * 60 * 1_000)?).await);
     cases.finish()?;
     key_rotation(stack, &files).await
 }
@@ -62,11 +62,11 @@ impl Files {
         Ok(())
     }
 
-    /// A URL signed at another time or with other keys.
-    fn signed(&self, keys: &str, base: &str, millis_from_now: i64) -> Result<String> {
+    /// The path and query of a URL signed at another time or with other keys.
+    fn signed(&self, keys: &str, millis_from_now: i64) -> Result<String> {
         let keys = SigningKeys::parse(&keys.to_owned().into())?;
         let id: ExportId = self.id.parse()?;
-        Ok(download_address::sign(&keys, base, id, now().plus_millis(millis_from_now)))
+        Ok(download_address::sign(&keys, "", id, now().plus_millis(millis_from_now)))
     }
 
     fn forgeries(&self) -> Result<Vec<(String, String)>> {
@@ -99,7 +99,8 @@ impl Files {
         }
         let later: i64 = expires.parse::<i64>()? + 1;
         let upper = self.id.to_uppercase();
-        let sealed = self.cursor.rsplit('.').next().unwrap_or_default();
+        // A cursor is `CONTENT.KEY.SIGNATURE`.
+        let cursor_signature = self.cursor.rsplit('.').next().unwrap_or_default();
         forged.extend([
             ("a later end".to_owned(), with("expires", &later.to_string())),
             ("the same number, written otherwise".to_owned(), with("expires", &format!("0{expires}"))),
@@ -114,15 +115,12 @@ impl Files {
             ("the path of another file".to_owned(), format!("{other_path}?{query}")),
             ("an id in capitals".to_owned(), self.address.replacen(&self.id, &upper, 1)),
             ("a cursor as signature".to_owned(), with("signature", &self.cursor)),
-            ("the signature of a cursor".to_owned(), with("signature", sealed)),
+            ("the signature of a cursor".to_owned(), with("signature", cursor_signature)),
             ("an unknown key".to_owned(), with("key", "k9")),
-            ("a foreign key".to_owned(), self.signed(NEW, "", 0)?),
-            (
-                "a key of the same name".to_owned(),
-                self.signed("old:a-foreign-secret-of-the-same-name", "", 0)?,
-            ),
-            ("an end that has passed".to_owned(), self.signed(OLD, "", -15 * 60 * 1_000)?),
-            ("an end long ago".to_owned(), self.signed(OLD, "", -1_000_000_000_000)?),
+            ("a foreign key".to_owned(), self.signed(NEW, 0)?),
+            ("a key of the same name".to_owned(), self.signed("old:a-foreign-secret-of-the-same-name", 0)?),
+            ("an end that has passed".to_owned(), self.signed(OLD, -15 * 60 * 1_000)?),
+            ("an end long ago".to_owned(), self.signed(OLD, -1_000_000_000_000)?),
         ]);
         Ok(forged)
     }

@@ -158,14 +158,15 @@ impl Collector {
     fn services(&self) -> Vec<String> {
         let received = lock(&self.received);
         let resources = received.iter().flat_map(|request| &request.resource_spans);
-        let attributes = resources.filter_map(|spans| spans.resource.as_ref()).flat_map(|of| &of.attributes);
+        let resources = resources.filter_map(|spans| spans.resource.as_ref());
+        let attributes = resources.flat_map(|resource| &resource.attributes);
         attributes.filter(|one| one.key == "service.name").map(|one| text(&one.value)).collect()
     }
 
     fn all_spans(&self) -> Vec<Span> {
         let received = lock(&self.received);
         let resources = received.iter().flat_map(|request| &request.resource_spans);
-        resources.flat_map(|of| &of.scope_spans).flat_map(|of| of.spans.clone()).collect()
+        resources.flat_map(|spans| &spans.scope_spans).flat_map(|spans| spans.spans.clone()).collect()
     }
 }
 

@@ -7,18 +7,19 @@ use crate::cli::RegistryLocation;
 use crate::installation::DataFolder;
 use crate::settings::Settings;
 
+const CANNOT_USE_CONFIGURED: &str = "cannot use the database of registry.database_url (that of a standalone is named by \
+                                     --data-dir FOLDER)";
+
 /// Opens and migrates the database. Also returns the settings.
 pub async fn open(location: &RegistryLocation) -> Result<(Database, Settings)> {
     let mut settings = Settings::load()?;
     if let Some(folder) = &location.data_dir {
+        // A running standalone holds the lock.
         DataFolder::open_without_lock(folder)?.configure_databases(&mut settings);
     }
-    let context = || {
-        match &location.data_dir {
+    let context = || match &location.data_dir {
         Some(folder) => format!("cannot use the database in {}", folder.display()),
-        None => "cannot use the database of registry.database_url (that of a standalone is named by --data-dir FOLDER)"
-            .to_owned(),
-    }
+        None => CANNOT_USE_CONFIGURED.to_owned(),
     };
     let database =
         Database::open(&settings.registry.database(), assay_agent_registry::SCHEMA).with_context(context)?;

@@ -54,8 +54,8 @@ impl Broker {
 
     /// Dead events of one message that reached its delivery limit. The subscription's queue allows a hundred redeliveries,
     /// which take long: the message is moved to a queue that allows one.
-    pub async fn with_dead_batch(events: usize) -> Result<Self> {
-        let events: Vec<OutgoingEvent> = (0..events).map(|_| accepted(new_id())).collect::<Result<_>>()?;
+    pub async fn with_dead_batch(count: usize) -> Result<Self> {
+        let events: Vec<OutgoingEvent> = (0..count).map(|_| accepted(new_id())).collect::<Result<_>>()?;
         let broker = Self::of_events(&events)?;
         let consumer = consume(&broker.bus, Arc::new(NeverEnding));
         let are_published = || async { Ok(broker.bus.publish(&events).await.iter().all(Result::is_ok)) };
@@ -78,8 +78,8 @@ impl Broker {
         for _ in 0..2 {
             next_message(&channel, &limited).await?.acker.nack(requeue).await?;
         }
-        let are_dead =
-            || async { Ok(broker.list().contains("scoring-worker.conversation-accepted: 3 dead letters\n")) };
+        let listed = format!("scoring-worker.conversation-accepted: {count} dead letters\n");
+        let are_dead = || async { Ok(broker.list().contains(&listed)) };
         eventually("the dead letters", are_dead).await?;
         Ok(broker)
     }

@@ -99,7 +99,7 @@ fn read_path(
     if is_renamed { at + 2 } else { at }
 }
 
-/// The module that defines the target of `path` in the module `from`. Follows re-exports.
+/// The module that defines the target of `path` in the module `from`. Follows up to `depth` re-exports.
 fn resolve(
     modules: &BTreeMap<ModulePath, Module>,
     from: &ModulePath,

@@ -15,12 +15,12 @@ use crate::server::{HOST, OTHER_HOST, TlsServer, verify_full};
 const LIMIT: Duration = Duration::from_secs(20);
 
 #[derive(QueryableByName)]
-struct Session {
+struct Encryption {
     #[diesel(sql_type = Bool)]
     ssl: bool,
 }
 
-/// Connects. Returns whether the server reports the session as encrypted, or why the connection failed.
+/// Connects. Returns whether the server reports the connection as encrypted, or why it failed.
 async fn is_encrypted(url: &str) -> Result<Result<bool, String>> {
     let settings = DatabaseSettings { database_url: url.to_owned().into(), database_pool_size: 1 };
     let Database::Postgres(postgres) = Database::open(&settings, "ingest")? else {
@@ -29,10 +29,11 @@ async fn is_encrypted(url: &str) -> Result<Result<bool, String>> {
     let query_until_connected = async {
         loop {
             let query = sql_query("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()");
-            let answer = postgres
-                .run(move |connection| query.get_result::<Session>(connection).map_err(DatabaseError::from));
+            let answer = postgres.run(move |connection| {
+                query.get_result::<Encryption>(connection).map_err(DatabaseError::from)
+            });
             match answer.await {
-                Ok(session) => return Ok(Ok(session.ssl)),
+                Ok(encryption) => return Ok(Ok(encryption.ssl)),
                 // Without a cause the attempt is still in progress.
                 Err(error) if error.to_string().ends_with("waiting for connection") => {}
                 Err(DatabaseError::Unavailable(cause)) => return Ok(Err(cause)),

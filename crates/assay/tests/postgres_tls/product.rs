@@ -14,10 +14,10 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 const DATABASE: &str = "assay";
 
-/// Connections of the services, each as `encrypted` or `plain`.
-const SESSIONS: &str = "SELECT DISTINCT usename || CASE WHEN ssl THEN ' encrypted' ELSE ' plain' END AS value \
-                        FROM pg_stat_activity JOIN pg_stat_ssl USING (pid) WHERE usename LIKE 'assay\\_%' \
-                        AND usename <> 'assay_admin' ORDER BY 1";
+/// The database users with connections, each as `encrypted` or `plain`.
+const CONNECTIONS: &str = "SELECT DISTINCT usename || CASE WHEN ssl THEN ' encrypted' ELSE ' plain' END AS value \
+                           FROM pg_stat_activity JOIN pg_stat_ssl USING (pid) WHERE usename LIKE 'assay\\_%' \
+                           AND usename <> 'assay_admin' ORDER BY 1";
 
 #[tokio::test]
 async fn every_role_works_over_verified_tls() -> Result<()> {
@@ -41,10 +41,10 @@ async fn every_role_works_over_verified_tls() -> Result<()> {
     let rows = csv::Reader::from_reader(file.as_bytes()).records().count();
     ensure!(rows == std::fs::read_to_string(&conversations)?.lines().count(), "{rows} rows: {file}");
 
-    let sessions = query_texts(&server.url(HOST, &server.verify_full()?), SESSIONS)?;
+    let connections = query_texts(&server.url(HOST, &server.verify_full()?), CONNECTIONS)?;
     let mut expected: Vec<_> = owners().iter().map(|owner| format!("{} encrypted", owner.role)).collect();
     expected.sort();
-    assert_eq!(sessions, expected);
+    assert_eq!(connections, expected);
     Ok(())
 }
 

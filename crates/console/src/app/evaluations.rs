@@ -78,9 +78,9 @@ pub(crate) async fn find_transcript(
     let path = format!("/internal/v1/tickets/{id}/transcript");
     match get(&services.ingest, claims, &path).await {
         Ok(transcript) => Ok(TranscriptLookup::Kept(Box::new(transcript))),
-        Err(error) => match not_found_code(&error).map(ProblemCode::as_str) {
-            Some("transcript-expired") => Ok(TranscriptLookup::Expired),
-            Some("ticket-not-found") => Ok(TranscriptLookup::Unknown),
+        Err(error) => match not_found_code(&error) {
+            Some(ProblemCode::TranscriptExpired) => Ok(TranscriptLookup::Expired),
+            Some(ProblemCode::TicketNotFound) => Ok(TranscriptLookup::Unknown),
             _ => Err(error),
         },
     }

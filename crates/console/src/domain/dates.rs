@@ -3,10 +3,9 @@
 
 use std::fmt;
 
+use assay_contracts::evaluations::DAY_MILLIS;
 use assay_contracts::time::Timestamp;
 use chrono::{DateTime, Datelike, NaiveDate, Utc};
-
-const DAY_MILLIS: i64 = 86_400_000;
 
 /// A time on a page: HTML of a `<time>` with the text in UTC, and UTC to the second in its title. It contains no text
 /// from outside and needs no escaping.
@@ -90,16 +89,17 @@ pub(crate) fn day_of(at: Timestamp) -> String {
 /// The days of a half-open period in words: "1 January – 31 March 2026".
 pub(crate) fn day_text(from: Timestamp, to: Timestamp) -> String {
     let (first, last) = (utc(from), utc(to.plus_millis(-1).max(from)));
-    if first.date_naive() != last.date_naive()
-        && first.format("%Y-%m").to_string() == last.format("%Y-%m").to_string()
-    {
-        return format!("{} – {}", first.format("%-d"), last.format("%-d %B %Y"));
-    }
-    let year = if first.format("%Y").to_string() == last.format("%Y").to_string() { "" } else { " %Y" };
+    let last_text = last.format("%-d %B %Y");
     if first.date_naive() == last.date_naive() {
-        return last.format("%-d %B %Y").to_string();
+        return last_text.to_string();
     }
-    format!("{} – {}", first.format(&format!("%-d %B{year}")), last.format("%-d %B %Y"))
+    // The first day names only what differs from the last one.
+    let first_format = match (first.year() == last.year(), first.month() == last.month()) {
+        (true, true) => "%-d",
+        (true, false) => "%-d %B",
+        (false, _) => "%-d %B %Y",
+    };
+    format!("{} – {last_text}", first.format(first_format))
 }
 
 /// A duration, in its two largest units: "3 h 10 min", "5 d 4 h", "20 s".

@@ -7,7 +7,7 @@ use assay_contracts::evaluation::{
 };
 use assay_contracts::evaluations::ResultStatus;
 
-use super::words::words;
+use super::words::{capitalized, words};
 
 /// A filter whose values are a closed list.
 pub(crate) struct ClosedFilter {
@@ -25,6 +25,7 @@ pub(crate) fn closed_filters() -> Vec<ClosedFilter> {
     vec![
         closed_filter::<ChargeAssessment>("charge", "Charge"),
         closed_filter::<ChargeReason>("charge_reason", "Reason of the charge"),
+        // The band of the conversation; `axis_band` is that of the AXIS score alone.
         closed_filter::<AxisBand>("band", "Band"),
         closed_filter::<ResolutionStatus>("resolution", "Resolution"),
         closed_filter::<ResolvedBy>("resolved_by", "Resolved by"),
@@ -34,10 +35,10 @@ pub(crate) fn closed_filters() -> Vec<ClosedFilter> {
         closed_filter::<Flag>("flag", "Flags"),
         closed_filter::<ScorerKind>("scorer", "Scorer"),
         closed_filter::<ResultStatus>("status", "Status"),
-        closed_filter::<AxisBand>("axis_band", "AXIS, its own band"),
-        closed_filter::<AxisBand>("resolution_accuracy_band", "Resolution accuracy, band"),
-        closed_filter::<AxisBand>("interaction_effort_band", "Interaction effort, band"),
-        closed_filter::<AxisBand>("handoff_smoothness_band", "Handoff smoothness, band"),
+        closed_filter::<AxisBand>("axis_band", "Band of the AXIS score alone"),
+        closed_filter::<AxisBand>("resolution_accuracy_band", "Band of resolution accuracy"),
+        closed_filter::<AxisBand>("interaction_effort_band", "Band of interaction effort"),
+        closed_filter::<AxisBand>("handoff_smoothness_band", "Band of handoff smoothness"),
     ]
 }
 
@@ -96,16 +97,11 @@ pub(crate) fn value_label(name: &str, value: &str) -> String {
 /// The label of a value of the filter `ai_tool`.
 pub(crate) fn ai_tool_label(tool: &str) -> String {
     match tool {
+        // A value of the filter, not a tool.
         "none" => "no tool named".to_owned(),
         "helpScout" => "Help Scout".to_owned(),
         "hubspot" => "HubSpot".to_owned(),
-        other => {
-            let mut characters = other.chars();
-            characters
-                .next()
-                .map(|first| first.to_uppercase().chain(characters).collect())
-                .unwrap_or_default()
-        }
+        other => capitalized(other),
     }
 }
 

@@ -74,13 +74,13 @@ impl ListState {
         let mut query = QueryReader::new(api_pairs(pairs));
         let filters = EvaluationFilters::read(&mut query);
         let sort = query.parsed("sort", "is not an order of this list", Sort::parse).unwrap_or_default();
-        let columns = query.texts("column");
+        let chosen = query.texts("column");
         let cursor = query.single("cursor");
         let row = query.parsed("row", "must be the number of a row", |text| {
             text.parse().ok().filter(|row| (1..=MAX_ROW).contains(row))
         });
         let known = COLUMNS.iter().map(|column| column.name);
-        let columns = known.filter(|name| columns.iter().any(|chosen| chosen == name)).collect();
+        let columns = known.filter(|name| chosen.iter().any(|column| column == name)).collect();
         query.finish(Self { filters, sort, columns, cursor, row }).map_err(explain_days)
     }
 
@@ -121,11 +121,11 @@ impl ListState {
     /// The address with the list sorted by a key: in the other direction when it is sorted by that key already, otherwise
     /// ascending, but descending for time and charge.
     pub(crate) fn address_sorted(&self, key: &str) -> String {
-        let current = self.sort.to_string();
-        let descending = format!("-{key}");
-        let starts_descending = matches!(key, "started_at" | "charge");
-        let is_descending = if current == descending { false } else { current == key || starts_descending };
-        let sort = Sort::parse(if is_descending { &descending } else { key }).unwrap_or_default();
+        let is_current = self.sort.key.as_str() == key;
+        let is_descending =
+            if is_current { !self.sort.descending } else { matches!(key, "started_at" | "charge") };
+        let text = if is_descending { format!("-{key}") } else { key.to_owned() };
+        let sort = Sort::parse(&text).unwrap_or_default();
         Self { sort, ..self.clone() }.address()
     }
 
@@ -172,7 +172,7 @@ fn api_pairs(pairs: &[(String, String)]) -> Pairs {
     api_pairs
 }
 
-/// The API asks for milliseconds where the page asks for days.
+/// Rewrites faults of `from` and `to` that ask for milliseconds, as the API does: the page asks for days.
 fn explain_days(mut faults: Vec<FieldError>) -> Vec<FieldError> {
     for fault in &mut faults {
         let is_day = matches!(fault.pointer.as_str(), "from" | "to");
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_and_repeated_fields_of_forms_count_as_absent() {
+    fn empty_fields_of_forms_are_left_out_and_repeated_values_count_once() {
         let state = ListState::parse(&pairs("subject=&axis_min=+&charge=review&charge=review")).unwrap();
         assert_eq!(state.address(), "/console/conversations?charge=review");
     }

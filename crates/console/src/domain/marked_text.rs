@@ -175,14 +175,15 @@ fn kept_ranges(content: &str, marks: &[(Vec<usize>, Range<usize>)], max_bytes: u
     if content.len() <= max_bytes {
         return std::iter::once(0..content.len()).collect();
     }
+    // One half is for the beginning of the text, the other for the surroundings of its quotes in order, until it is used up.
     let beginning = 0..content.floor_char_boundary(max_bytes / 2);
     let mut wanted: Vec<Range<usize>> = std::iter::once(beginning).collect();
     let mut remaining = max_bytes / 2;
     for (_, mark) in marks {
-        let around = mark.start.saturating_sub(CONTEXT_BYTES)..mark.end.saturating_add(CONTEXT_BYTES);
-        let around = around.start..around.end.min(around.start + remaining);
-        remaining -= around.len().min(remaining);
-        wanted.push(whole_characters(content, &around));
+        let start = mark.start.saturating_sub(CONTEXT_BYTES);
+        let end = mark.end.saturating_add(CONTEXT_BYTES).min(start + remaining);
+        remaining -= end - start;
+        wanted.push(whole_characters(content, &(start..end)));
     }
     wanted.sort_by_key(|range| range.start);
     let mut kept: Vec<Range<usize>> = Vec::new();
@@ -214,7 +215,9 @@ pub(crate) fn windows(text: &str, max_bytes: usize) -> Vec<Range<usize>> {
     loop {
         let end = text.floor_char_boundary(start + max_bytes);
         windows.push(start..end);
-        if end == text.len() || end == start {
+        // No progress: the next character is longer than `max_bytes`.
+        let is_stuck = end == start;
+        if end == text.len() || is_stuck {
             return windows;
         }
         start = end;
@@ -230,7 +233,7 @@ pub(crate) fn shortened(text: &str, max_characters: usize) -> String {
 }
 
 /// The limit for each text, in bytes, with which all texts together stay within `budget`: short texts stay whole, long ones
-/// get equal shares.
+/// get equal shares. `usize::MAX` when all of them fit.
 pub(crate) fn max_bytes_per_text(lengths: &[usize], budget: usize) -> usize {
     let mut sorted = lengths.to_vec();
     sorted.sort_unstable();

@@ -1,6 +1,6 @@
 //! The period of the overview, read from its URL: a name, or days in UTC, both included.
 
-use assay_contracts::evaluations::{Comparison, MAX_POINTS};
+use assay_contracts::evaluations::{Comparison, DAY_MILLIS, MAX_POINTS};
 use assay_contracts::time::Timestamp;
 
 use super::dates::{parse_day, plus_days, start_of_day};
@@ -12,7 +12,7 @@ pub(crate) const PERIODS: [(&str, &str, i64); 4] =
 /// The name of the period of everything, from the first conversation to the last.
 pub(crate) const ALL: &str = "all";
 
-/// Days of the longest chosen period: its trend by weeks has at most as many points as a summary may have.
+/// Most days from the first to the last chosen day. A period includes both, so that its trend has up to [`MAX_POINTS`] weeks.
 const MAX_DAYS: i64 = (MAX_POINTS - 1) * 7;
 
 /// The period of the overview.
@@ -53,7 +53,7 @@ impl Period {
         if from > last {
             return Err(("from", "The first day lies after the last."));
         }
-        if last.millis_since(from) > MAX_DAYS * 86_400_000 {
+        if last.millis_since(from) > MAX_DAYS * DAY_MILLIS {
             return Err(("from", "A period has 15 years at most; All has everything."));
         }
         Ok(Self { name: None, days: Some((from, plus_days(last, 1))) })
@@ -61,11 +61,11 @@ impl Period {
 
     /// The length in days; `None`: everything.
     pub(crate) fn length_in_days(&self) -> Option<i64> {
-        self.days.map(|(from, to)| to.millis_since(from) / 86_400_000)
+        self.days.map(|(from, to)| to.millis_since(from) / DAY_MILLIS)
     }
 }
 
-/// The comparisons by their names in the URL (`beside`), the default first.
+/// Name in the URL (`beside`), label, and the comparison; the default first.
 pub(crate) const COMPARISONS: [(&str, &str, Option<Comparison>); 3] = [
     ("previous", "the period before", Some(Comparison::Previous)),
     ("year", "a year before", Some(Comparison::Year)),

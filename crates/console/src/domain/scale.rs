@@ -48,20 +48,21 @@ pub(crate) fn draw_trend(now: &[TrendPoint], then: &[TrendPoint], floor: f64) ->
         0 | 1 => (LEFT + RIGHT) / 2.0,
         _ => LEFT + at as f64 / (places - 1) as f64 * (RIGHT - LEFT),
     };
-    let borders = [floor, 2.5, 3.5, 4.5, 5.0];
-    let mut lines: Vec<f64> = borders.into_iter().filter(|border| *border >= floor).collect();
-    lines.dedup();
+    let mut borders = vec![floor, 2.5, 3.5, 4.5, 5.0];
+    borders.retain(|border| *border >= floor);
+    borders.dedup();
     let bands = [("excellent", 4.5, 5.0), ("good", 3.5, 4.5), ("mixed", 2.5, 3.5), ("poor", 1.0, 2.5)];
     let in_view = bands.into_iter().filter(|(_, from, _)| *from >= floor);
-    let line = |points: &[TrendPoint]| polylines(points, |at, value| (x(at), y(value)));
+    let drawn = |points: &[TrendPoint]| polylines(points, |at, value| (x(at), y(value)));
     let last = now.iter().rposition(|(_, value)| value.is_some());
     let dot = last.and_then(|at| now[at].1.map(|value| (coordinate(x(at)), coordinate(y(value)))));
     Trend {
-        lines: lines.into_iter().map(|border| (number(border), coordinate(y(border)))).collect(),
+        lines: borders.into_iter().map(|border| (number(border), coordinate(y(border)))).collect(),
+        // A text is placed by its baseline: 4 below the middle of its band.
         bands: in_view.map(|(name, from, to)| (name, coordinate(y((from + to) / 2.0) + 4.0))).collect(),
         days: days(now, x),
-        now: line(now),
-        then: line(then),
+        now: drawn(now),
+        then: drawn(then),
         dot,
     }
 }
@@ -69,12 +70,11 @@ pub(crate) fn draw_trend(now: &[TrendPoint], then: &[TrendPoint], floor: f64) ->
 /// At most four days under the axis.
 fn days(points: &[TrendPoint], x: impl Fn(usize) -> f64) -> Vec<(String, &'static str, String)> {
     let last = points.len().saturating_sub(1);
-    let mut places: Vec<usize> = match points.len() {
+    let places: Vec<usize> = match points.len() {
         0 => Vec::new(),
         1..=3 => (0..points.len()).collect(),
         _ => vec![0, last / 3, last * 2 / 3, last],
     };
-    places.dedup();
     let anchor = |at: usize| match at {
         0 if last > 0 => "start",
         _ => "middle",

@@ -10,8 +10,12 @@ pub(crate) fn words(code: &str) -> String {
 
 /// [`words`] with a capital at the beginning.
 pub(crate) fn sentence(code: &str) -> String {
-    let words = words(code);
-    let mut characters = words.chars();
+    capitalized(&words(code))
+}
+
+/// A text with a capital at the beginning.
+pub(crate) fn capitalized(text: &str) -> String {
+    let mut characters = text.chars();
     characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
 }
 

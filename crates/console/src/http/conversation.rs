@@ -67,7 +67,7 @@ pub(crate) async fn show(
 ) -> Result<HttpResponse, PageError> {
     let viewer = Viewer::of(&request, &console).await?;
     let id: TicketId = id.parse().map_err(|_| PageError::NotFound)?;
-    // Before the permit, because it may take long: no permit is held meanwhile.
+    // Looked up before the permit is acquired, because it may take long.
     let place = place(&request, &console, &viewer, id).await;
     let _permit = console.transcript_permits.acquire().await;
     let found = find(&console, &viewer, id).await?;
@@ -134,7 +134,7 @@ pub(crate) async fn json(
 }
 
 /// Transcript and evaluation. The evaluation of a deleted conversation is removed a moment later than the transcript, so the
-/// transcript decides.
+/// transcript decides whether there is such a conversation.
 async fn find(console: &Console, viewer: &Viewer, id: TicketId) -> Result<FoundConversation, PageError> {
     let (transcript, evaluation) = futures_util::future::try_join(
         find_transcript(&console.services, &viewer.claims, id),
@@ -157,19 +157,19 @@ async fn place(request: &HttpRequest, console: &Console, viewer: &Viewer, id: Ti
     };
     let mut query = state.filters.to_pairs();
     query.push(("sort", state.sort.to_string()));
-    let found = find_neighbours(&console.services, &viewer.claims, id, &query);
+    let neighbours = find_neighbours(&console.services, &viewer.claims, id, &query);
     let filters_by_agent = !state.filters.agent.is_empty();
     let agents = async {
         if filters_by_agent { list_agents(&console.services, &viewer.claims).await.ok() } else { None }
     };
-    let (found, agents) = futures_util::future::join(found, agents).await;
+    let (neighbours, agents) = futures_util::future::join(neighbours, agents).await;
     let address = |id: TicketId| with_query(&format!("/console/conversations/{id}"), &state.page_pairs());
     let mut place = Place {
         list: state.address(),
         filter: filter_line(&state, &agents.unwrap_or_default()),
         ..Place::default()
     };
-    match found {
+    match neighbours {
         Ok(found) => {
             place.position = position(&found, !place.filter.is_empty());
             place.previous = found.previous.map(address);
@@ -236,8 +236,9 @@ fn view(
         subject: runs(subject),
         external_id: runs(external_id),
         agents: agents(transcript, done),
-        time_range: transcript
-            .map(|of| (PageTime::long(of.started_at), PageTime::end(of.started_at, of.ended_at))),
+        time_range: transcript.map(|transcript| {
+            (PageTime::long(transcript.started_at), PageTime::end(transcript.started_at, transcript.ended_at))
+        }),
         language: done.map(|evaluation| language_label(&evaluation.language)).unwrap_or_default(),
         involvement: done.map(|evaluation| involvement(evaluation.ai_involvement)).unwrap_or_default(),
         items: items(messages, done, &quotes),

@@ -82,8 +82,12 @@ pub(crate) async fn create(
     let new = NewExport { kind, format: ExportFormat::Csv, filters: state.filters };
     match create_export(&console.services, &viewer.claims, &new).await {
         Ok(_) => Ok(redirect("/console/exports?done=created")),
-        Err(ClientError::Refused { status: 400, problem: Some(problem), .. }) => {
-            let faults = Faults::new(problem.errors);
+        // 429: the organization has too many open exports.
+        Err(ClientError::Refused { status: 400 | 429, problem: Some(problem), .. }) => {
+            let mut faults = Faults::new(problem.errors);
+            if faults.is_empty() {
+                faults.add("kind", problem.detail.unwrap_or(problem.title));
+            }
             show(&request, &console, &viewer, filters, kind.as_str(), Some(faults)).await
         }
         Err(error) => Err(error.into()),
@@ -124,15 +128,12 @@ async fn show(
         list_agents(&console.services, &viewer.claims),
     )
     .await?;
-    let (state, has_bad_filter, mut faults) = match (ListState::parse(&filters), faults) {
+    let (state, has_bad_filter, faults) = match (ListState::parse(&filters), faults) {
         (Ok(state), faults) => (state, false, faults.unwrap_or_default()),
         (Err(_), Some(faults)) => (ListState::default(), true, faults),
         (Err(errors), None) => (ListState::default(), true, Faults::new(errors)),
     };
     let shown = state.filter_pairs();
-    if faults.is_empty() && kind.is_empty() {
-        faults.add("kind", "Choose what is exported.");
-    }
     let status = if faults.is_empty() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
     let next = exports.page_info.next_cursor.as_ref();
     let next = next.map(|cursor| with_query("/console/exports", &[("cursor".to_owned(), cursor.clone())]));

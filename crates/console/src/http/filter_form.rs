@@ -14,7 +14,7 @@ pub(crate) struct Chip {
     pub(crate) without: String,
 }
 
-/// The chips of a list: one for each filter; the period is one.
+/// The chips of a list: one for the period, and one for each other filter.
 pub(crate) fn chips(state: &ListState, agents: &[Agent]) -> Vec<Chip> {
     let mut chips: Vec<Chip> = Vec::new();
     for text in filter_texts(state, agents) {

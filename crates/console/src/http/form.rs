@@ -63,6 +63,7 @@ pub(crate) async fn read_same_origin_form(
     if !is_same_origin(header("sec-fetch-site"), header("origin"), &host) {
         return Err(PageError::ForeignForm);
     }
+    // A budget of its own: the gateway bounds the memory of all forms together.
     let body = read_form(request, payload, LIMITS, &BodyBudget::new(LIMITS.max_bytes)).await?;
     let pairs = url::form_urlencoded::parse(&body);
     Ok(Fields(pairs.map(|(name, value)| (name.into_owned(), value.into_owned())).collect()))

@@ -5,7 +5,7 @@ use actix_web::http::StatusCode;
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use askama::Template;
-use assay_contracts::evaluations::{Dimension, EvaluationFilters, SummaryQuery};
+use assay_contracts::evaluations::{Dimension, SummaryQuery};
 
 use super::Console;
 use super::error::PageError;
@@ -32,10 +32,10 @@ struct ImportsPage {
 pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result<HttpResponse, PageError> {
     let viewer = Viewer::of(&request, &console).await?;
     let query = SummaryQuery { by: vec![Dimension::Source], ..SummaryQuery::default() };
-    let failed = [("status", "failed".to_owned()), ("limit", "10".to_owned())];
+    let failed_query = [("status", "failed".to_owned()), ("limit", "10".to_owned())];
     let (summary, failed) = futures_util::future::try_join(
         summarize(&console.services, &viewer.claims, &query),
-        list_evaluations(&console.services, &viewer.claims, &failed),
+        list_evaluations(&console.services, &viewer.claims, &failed_query),
     )
     .await?;
     let coverage = read_coverage(&console.services, &viewer.claims, &query.filters, &summary).await;
@@ -55,7 +55,7 @@ pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result
         let address = list_address(&[("source".to_owned(), value.clone())]);
         (value, format_count(group.measures.count), address)
     });
-    let state = ListState { filters: EvaluationFilters::default(), ..ListState::default() };
+    let state = ListState::default();
     let template = ImportsPage {
         counts: vec![
             (

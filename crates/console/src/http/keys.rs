@@ -170,7 +170,7 @@ async fn show(
         notice: None,
     };
     fill(&mut template);
-    // A form that was sent has a token.
+    // A form that was sent has the field `csrf`.
     let is_new_form = template.typed.get("csrf").is_empty();
     let default = Scopes::default_for_keys();
     let choices = Scope::ALL.into_iter().filter(|scope| *scope != Scope::Admin).map(|scope| ScopeChoice {

@@ -40,7 +40,7 @@ pub(crate) struct Console {
     pub(crate) services: Services,
     pub(crate) assets: Assets,
     pub(crate) failed_sign_ins: FailedSignIns,
-    /// A transcript has up to 4 MiB, and twice that while it is decoded.
+    /// For pages with a transcript, which has up to 4 MiB, and twice that while it is decoded.
     pub(crate) transcript_permits: Semaphore,
 }
 

@@ -4,15 +4,15 @@ use actix_web::http::StatusCode;
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use askama::Template;
-use assay_contracts::evaluations::{Coverage, Step, Summary};
+use assay_contracts::evaluations::{Coverage, DAY_MILLIS, Step, Summary};
 
 use super::Console;
 use super::error::PageError;
 use super::filter_form::FilterForm;
 use super::form::Faults;
-use super::overview_parts::{BandCell, band_cells, charge_bar};
 use super::overview_parts::{
-    Bar, ChargeRow, GroupRow, MeanChart, ReasonRow, bars, charge_rows, charts, groups, reasons,
+    BandCell, Bar, ChargeRow, GroupRow, MeanChart, ReasonRow, band_cells, bars, charge_bar, charge_rows,
+    charts, groups, reasons, rows_address,
 };
 use super::overview_selection::{BREAKDOWNS, DISTRIBUTIONS, MAX_DAILY_POINTS, Selection};
 use super::respond::page;
@@ -48,6 +48,7 @@ struct OverviewPage {
     /// "days" or "weeks": the parts of the trends.
     step_name: &'static str,
     charts: Vec<MeanChart>,
+    /// Label of the score whose distribution is shown.
     distribution_of: &'static str,
     scored: String,
     /// Address of the list of the scored conversations.
@@ -60,6 +61,7 @@ struct OverviewPage {
     charge_bar: Vec<(&'static str, String, String, String)>,
     charges: Vec<ChargeRow>,
     reasons: Vec<ReasonRow>,
+    /// Label of the breakdown.
     by: &'static str,
     groups: Vec<GroupRow>,
     all: Option<GroupRow>,
@@ -110,7 +112,7 @@ pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result
 
 /// Whether the period of the summary is short enough for points by days.
 fn fits_daily_points(summary: &Summary) -> bool {
-    let days = summary.period.to.millis_since(summary.period.from) / 86_400_000;
+    let days = summary.period.to.millis_since(summary.period.from) / DAY_MILLIS;
     summary.totals.count > 0 && days <= MAX_DAILY_POINTS
 }
 
@@ -121,19 +123,15 @@ fn has_no_imports(summary: &Summary) -> bool {
 /// The imports by status, each with the address of its rows.
 fn coverage_line(coverage: Coverage, base: &[(String, String)]) -> CoverageLine {
     let Coverage { imported, scored, not_applicable, failed, pending } = coverage;
-    let rows_address = |status: &str, number: u64| {
-        let mut pairs = base.to_vec();
-        pairs.push(("status".to_owned(), status.to_owned()));
-        (number > 0).then(|| list_address(&pairs))
-    };
+    let rows_of = |status: &str, number: u64| (number > 0).then(|| rows_address(base, &[("status", status)]));
     CoverageLine {
         imported: format_count(imported),
         all: (pending == 0 && imported > 0).then(|| list_address(base)),
         parts: vec![
-            (format_count(scored), "scored", rows_address("scored", scored)),
-            (format_count(not_applicable), "not applicable", rows_address("not_applicable", not_applicable)),
+            (format_count(scored), "scored", rows_of("scored", scored)),
+            (format_count(not_applicable), "not applicable", rows_of("not_applicable", not_applicable)),
             (format_count(pending), "pending", None),
-            (format_count(failed), "failed", rows_address("failed", failed)),
+            (format_count(failed), "failed", rows_of("failed", failed)),
         ],
     }
 }
@@ -147,7 +145,8 @@ fn view(
     coverage: Option<Coverage>,
 ) -> OverviewPage {
     let base = filter_pairs(&selection.filters());
-    let period = selection.period.days.unwrap_or((summary.period.from, summary.period.to));
+    let (from, to) = selection.period.days.unwrap_or((summary.period.from, summary.period.to));
+    // A refused form keeps what was typed.
     let typed = |name: &str, otherwise: String| {
         let found = query.iter().find(|pair| pair.0 == name).map(|pair| pair.1.clone());
         found.filter(|_| !faults.is_empty()).unwrap_or(otherwise)
@@ -167,10 +166,6 @@ fn view(
         let is_current = selection.period.name == Some(name);
         Link { label, address: with_query("/console", &pairs), is_current }
     };
-    let rows_address = |more: &[(&str, &str)]| {
-        let more = more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        list_address(&base.iter().cloned().chain(more).collect::<Pairs>())
-    };
     let mut groups = groups(summary, &base);
     let is_truncated = groups.len() > MAX_GROUP_ROWS
         || summary.breakdown.as_ref().is_some_and(|breakdown| breakdown.truncated);
@@ -183,7 +178,7 @@ fn view(
         title: if is_empty && selection.period.days.is_none() {
             "Overview".to_owned()
         } else {
-            day_text(period.0, period.1)
+            day_text(from, to)
         },
         compared_period: compared.map(|compared| day_text(compared.period.from, compared.period.to)),
         periods: PERIODS
@@ -207,8 +202,8 @@ fn view(
                 is_current: *name == selection.distribution.0,
             })
             .collect(),
-        from: typed("from", day_of(period.0)),
-        to: typed("to", day_of(period.1.plus_millis(-1))),
+        from: typed("from", day_of(from)),
+        to: typed("to", day_of(to.plus_millis(-1))),
         comparison_name: selection.comparison.0,
         kept: selection.kept_by_the_form(),
         pending: coverage.map(|coverage| coverage.pending).filter(|pending| *pending > 0).map(format_count),
@@ -218,12 +213,13 @@ fn view(
         charts: charts(summary, &base),
         distribution_of: selection.distribution.1,
         scored: format_count(summary.totals.scored),
-        scored_rows: (summary.totals.scored > 0).then(|| rows_address(&[("status", "scored")])),
+        scored_rows: (summary.totals.scored > 0).then(|| rows_address(&base, &[("status", "scored")])),
         bars: bars(summary, selection.distribution.0, &base),
         bands: band_cells(summary, &base),
         charge_total: format_count(charge_total),
-        charge_rows: (charge_total > 0)
-            .then(|| rows_address(&["supported", "review", "disputed"].map(|charge| ("charge", charge)))),
+        charge_rows: (charge_total > 0).then(|| {
+            rows_address(&base, &["supported", "review", "disputed"].map(|charge| ("charge", charge)))
+        }),
         charge_bar: charge_bar(charge_counts),
         charges: charge_rows(summary, &base),
         reasons: reasons(summary, &base),

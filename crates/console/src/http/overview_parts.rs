@@ -6,12 +6,12 @@ use assay_contracts::evaluations::{
 };
 
 use crate::domain::{
-    PageTime, Pairs, Trend, TrendPoint, axis_floor, draw_trend, filter_pairs, format_change, format_count,
-    format_share, format_signed, list_address, reason_meaning, score_percent, value_label,
+    PageTime, Pairs, Trend, TrendPoint, axis_floor, capitalized, draw_trend, filter_pairs, format_change,
+    format_count, format_share, format_signed, list_address, reason_meaning, score_percent, value_label,
 };
 
 /// The address of the list with more filters.
-fn rows_address(base: &[(String, String)], more: &[(&str, &str)]) -> String {
+pub(crate) fn rows_address(base: &[(String, String)], more: &[(&str, &str)]) -> String {
     let more = more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     list_address(&base.iter().cloned().chain(more).collect::<Pairs>())
 }
@@ -59,8 +59,8 @@ const MEANS: [Mean; 4] = [
     ("hs", "Handoff smoothness", "HS", |means| means.handoff_smoothness),
 ];
 
-fn points(series: &[SeriesPoint], of: fn(&Means) -> f64) -> Vec<TrendPoint> {
-    series.iter().map(|point| (point.period.from, point.measures.means.as_ref().map(of))).collect()
+fn points(series: &[SeriesPoint], value: fn(&Means) -> f64) -> Vec<TrendPoint> {
+    series.iter().map(|point| (point.period.from, point.measures.means.as_ref().map(value))).collect()
 }
 
 /// The four charts, all with the same axis.
@@ -68,18 +68,18 @@ pub(crate) fn charts(summary: &Summary, base: &[(String, String)]) -> Vec<MeanCh
     let Some(means) = &summary.totals.means else { return Vec::new() };
     let series = summary.series.as_deref().unwrap_or_default();
     let compared = summary.compared.as_ref();
-    let before = compared.and_then(|compared| compared.series.as_deref()).unwrap_or_default();
-    let all = MEANS.iter().flat_map(|(_, _, _, of)| {
-        let values = series.iter().chain(before).filter_map(|point| point.measures.means.as_ref());
-        values.map(of).collect::<Vec<_>>()
+    let compared_series = compared.and_then(|compared| compared.series.as_deref()).unwrap_or_default();
+    let all_values = MEANS.iter().flat_map(|(_, _, _, value)| {
+        let both = series.iter().chain(compared_series);
+        both.filter_map(|point| point.measures.means.as_ref()).map(value).collect::<Vec<_>>()
     });
-    let floor = axis_floor(all);
+    let floor = axis_floor(all_values);
     MEANS
         .iter()
-        .map(|(id, title, short, of)| {
-            let (now, then) = (points(series, *of), points(before, *of));
-            let mean = of(means);
-            let earlier = compared.and_then(|compared| compared.totals.means.as_ref()).map(of);
+        .map(|(id, title, short, value)| {
+            let (now, then) = (points(series, *value), points(compared_series, *value));
+            let mean = value(means);
+            let earlier = compared.and_then(|compared| compared.totals.means.as_ref()).map(value);
             MeanChart {
                 id,
                 title,
@@ -108,8 +108,8 @@ fn first_and_last(points: &[TrendPoint]) -> String {
 }
 
 fn table(series: &[SeriesPoint], now: &[TrendPoint], then: &[TrendPoint]) -> Vec<PointRow> {
-    let text = |value: Option<&TrendPoint>| {
-        value.and_then(|(_, value)| *value).map(|value| format!("{value:.2}")).unwrap_or_default()
+    let text = |point: Option<&TrendPoint>| {
+        point.and_then(|(_, value)| *value).map(|value| format!("{value:.2}")).unwrap_or_default()
     };
     series
         .iter()
@@ -141,17 +141,17 @@ pub(crate) struct Bar {
     pub(crate) address: Option<String>,
 }
 
-/// The distribution of one score, the best at the top.
-pub(crate) fn bars(summary: &Summary, of: &str, base: &[(String, String)]) -> Vec<Bar> {
+/// The distribution of a score, which is named by the prefix of its filters; the best at the top.
+pub(crate) fn bars(summary: &Summary, score: &str, base: &[(String, String)]) -> Vec<Bar> {
     let distributions = &summary.distributions;
-    let steps: &[DistributionStep] = match of {
+    let steps: &[DistributionStep] = match score {
         "resolution_accuracy" => &distributions.resolution_accuracy,
         "interaction_effort" => &distributions.interaction_effort,
         "handoff_smoothness" => &distributions.handoff_smoothness,
         _ => &distributions.axis,
     };
     let highest = steps.iter().map(|step| step.count).max().unwrap_or(0).max(1);
-    let (min, max) = (format!("{of}_min"), format!("{of}_max"));
+    let (min, max) = (format!("{score}_min"), format!("{score}_max"));
     steps
         .iter()
         .rev()
@@ -185,7 +185,8 @@ pub(crate) fn band_cells(summary: &Summary, base: &[(String, String)]) -> Vec<Ba
         [("excellent", bands.excellent), ("good", bands.good), ("mixed", bands.mixed), ("poor", bands.poor)]
     };
     let scored = summary.totals.scored;
-    let before = summary.compared.as_ref().map(|compared| (counts(&compared.totals), compared.totals.scored));
+    let compared =
+        summary.compared.as_ref().map(|compared| (counts(&compared.totals), compared.totals.scored));
     counts(&summary.totals)
         .into_iter()
         .enumerate()
@@ -194,7 +195,7 @@ pub(crate) fn band_cells(summary: &Summary, base: &[(String, String)]) -> Vec<Ba
             count: format_count(number),
             address: (number > 0).then(|| rows_address(base, &[("band", band)])),
             share: format_share(number, scored),
-            share_change: before
+            share_change: compared
                 .map(|(counts, scored_before)| format_change(number, scored, counts[at].1, scored_before)),
         })
         .collect()
@@ -305,8 +306,9 @@ pub(crate) struct GroupRow {
 impl GroupRow {
     fn new(name: String, measures: &Measures, base: &[(String, String)], is_inner: bool) -> Self {
         let means = measures.means.as_ref();
-        let mean =
-            |of: fn(&Means) -> f64| means.map_or_else(|| "–".to_owned(), |means| format!("{:.2}", of(means)));
+        let mean = |value: fn(&Means) -> f64| {
+            means.map_or_else(|| "–".to_owned(), |means| format!("{:.2}", value(means)))
+        };
         let charges = &measures.charges;
         let scored_address = rows_address(base, &[("status", "scored")]);
         Self {
@@ -314,7 +316,7 @@ impl GroupRow {
             is_inner,
             address: Some(list_address(base)),
             scored: cell(measures.scored, || scored_address.clone()),
-            means: MEANS.map(|(_, _, _, of)| mean(of)),
+            means: MEANS.map(|(_, _, _, value)| mean(value)),
             // The drawing is 88 wide.
             axis_width: format!("{:.1}", means.map_or(0.0, |means| score_percent(means.axis) * 0.88)),
             charges: [
@@ -341,15 +343,15 @@ pub(crate) fn groups(summary: &Summary, base: &[(String, String)]) -> Vec<GroupR
     let inner = breakdown.by.get(1);
     let mut found = Vec::new();
     for group in &breakdown.groups {
-        let of_group = narrowed(base, outer.as_str(), group);
-        let mut row = GroupRow::new(name_of(outer.as_str(), group), &group.measures, &of_group, false);
+        let group_base = narrowed(base, outer.as_str(), group);
+        let mut row = GroupRow::new(name_of(outer.as_str(), group), &group.measures, &group_base, false);
         // No filter selects evaluations without a value.
         row.address = row.address.filter(|_| group.value.is_some());
         found.push(row);
-        for part in inner.iter().flat_map(|inner| group.groups.iter().map(move |part| (inner, part))) {
-            let (inner, part) = part;
-            let of_part = narrowed(&of_group, inner.as_str(), part);
-            let mut row = GroupRow::new(name_of(inner.as_str(), part), &part.measures, &of_part, true);
+        let Some(inner) = inner else { continue };
+        for part in &group.groups {
+            let part_base = narrowed(&group_base, inner.as_str(), part);
+            let mut row = GroupRow::new(name_of(inner.as_str(), part), &part.measures, &part_base, true);
             row.address = row.address.filter(|_| group.value.is_some() && part.value.is_some());
             found.push(row);
         }
@@ -357,6 +359,7 @@ pub(crate) fn groups(summary: &Summary, base: &[(String, String)]) -> Vec<GroupR
     found
 }
 
+/// The filters `base` and that of a group.
 fn narrowed(base: &[(String, String)], dimension: &str, group: &Group) -> Pairs {
     let value = group.value.iter().map(|value| (dimension.to_owned(), value.clone()));
     base.iter().cloned().chain(value).collect()
@@ -366,14 +369,7 @@ fn name_of(dimension: &str, group: &Group) -> String {
     match (&group.label, &group.value) {
         (Some(label), _) => label.clone(),
         (None, Some(value)) if dimension == "agent" && value == "none" => "No agent named".to_owned(),
-        (None, Some(value)) => {
-            let text = value_label(dimension, value);
-            let mut characters = text.chars();
-            characters
-                .next()
-                .map(|first| first.to_uppercase().chain(characters).collect())
-                .unwrap_or_default()
-        }
+        (None, Some(value)) => capitalized(&value_label(dimension, value)),
         (None, None) => "Unknown".to_owned(),
     }
 }

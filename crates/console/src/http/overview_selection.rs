@@ -83,7 +83,7 @@ impl Selection {
         EvaluationFilters { from, to, ..EvaluationFilters::default() }
     }
 
-    /// The summary of the period.
+    /// The query of the summary.
     pub(crate) fn query(&self) -> SummaryQuery {
         SummaryQuery {
             filters: self.filters(),
@@ -141,7 +141,7 @@ fn choose<T>(
     }
 }
 
-pub(crate) fn step_of(period: &Period) -> Step {
+fn step_of(period: &Period) -> Step {
     if period.length_in_days().is_some_and(|days| days <= MAX_DAILY_POINTS) { Step::Day } else { Step::Week }
 }
 

@@ -25,6 +25,7 @@ use crate::metrics::{SignInResult, count_sign_in};
 
 /// The cookie from which the token of the form is derived, because there is no session yet.
 const FORM_COOKIE: &str = "assay-sign-in";
+/// Lifetime of that cookie.
 const FORM_SECONDS: i64 = 60 * 60;
 
 const LINK_REFUSED: &str = "This address was used before, or it is older than an hour. Make another one:";

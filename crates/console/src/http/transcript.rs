@@ -11,7 +11,7 @@ use crate::domain::{PageTime, Part, Quote, Run, max_bytes_per_text, parts, runs,
 /// Maximum size of all texts of a page, in bytes: with these a page stays below 100 kB even if nothing can be compressed.
 const MAX_TEXT_BYTES: usize = 60_000;
 
-/// Names of authors have up to 1,024 characters.
+/// Longer names of authors are shortened; they can have up to 1,024 characters.
 const MAX_NAME_CHARACTERS: usize = 100;
 
 /// One message.
@@ -42,6 +42,7 @@ impl Quotes {
         };
         let reasons = reasons(evaluation);
         let is_used = |index: &usize| reasons.iter().any(|reason| reason.evidence.contains(index));
+        // Index of the message, first byte, index in the evidence: sorted, they have the order of the text.
         let mut found: Vec<(usize, usize, usize)> = evaluation
             .evidence
             .iter()

@@ -17,7 +17,8 @@ pub(crate) struct Verdict {
     pub(crate) parts: Vec<ScorePart>,
     /// HTML, because it contains a `<time>`; it contains no text from outside and needs no escaping.
     pub(crate) handoff: String,
-    pub(crate) facts: Vec<(&'static str, String)>,
+    /// Name and text.
+    pub(crate) details: Vec<(&'static str, String)>,
     pub(crate) scorer: Fingerprinted,
     pub(crate) transcript: Fingerprinted,
 }
@@ -86,8 +87,8 @@ pub(crate) struct Reason {
 
 /// The three parts of AXIS: id on the page, short name, title, dimension.
 fn dimensions(axis: &Axis) -> [(&'static str, &'static str, &'static str, Dimension); 3] {
-    let of = &axis.dimensions;
-    let handoff = &of.handoff_smoothness;
+    let dimensions = &axis.dimensions;
+    let handoff = &dimensions.handoff_smoothness;
     let handoff = Dimension {
         score: handoff.score,
         confidence: handoff.confidence,
@@ -95,8 +96,8 @@ fn dimensions(axis: &Axis) -> [(&'static str, &'static str, &'static str, Dimens
         signals: handoff.signals.clone(),
     };
     [
-        ("r", "RA", "Resolution accuracy", of.resolution_accuracy.clone()),
-        ("i", "IE", "Interaction effort", of.interaction_effort.clone()),
+        ("r", "RA", "Resolution accuracy", dimensions.resolution_accuracy.clone()),
+        ("i", "IE", "Interaction effort", dimensions.interaction_effort.clone()),
         ("h", "HS", "Handoff smoothness", handoff),
     ]
 }
@@ -162,7 +163,7 @@ pub(crate) fn verdict(evaluation: &Evaluation, number_of: &dyn Fn(usize) -> Opti
         resolution: resolution(&evaluation.resolution, numbers(&evaluation.resolution.evidence)),
         parts: parts.collect(),
         handoff: handoff(evaluation),
-        facts: facts(evaluation),
+        details: details(evaluation),
         scorer: Fingerprinted { text: scorer(evaluation), sha256: evaluation.scorer.weights_sha256.clone() },
         transcript: Fingerprinted {
             text: "SHA-256".to_owned(),
@@ -194,7 +195,7 @@ fn resolution(resolution: &Resolution, quotes: Vec<usize>) -> ResolutionPart {
     }
 }
 
-fn facts(evaluation: &Evaluation) -> Vec<(&'static str, String)> {
+fn details(evaluation: &Evaluation) -> Vec<(&'static str, String)> {
     let timeline = &evaluation.timeline;
     let counts = &evaluation.counts;
     let counted = [

@@ -30,7 +30,7 @@ async fn markup_in_a_transcript_is_text() -> Result<()> {
     let text = conversation_page(attack, &[attack, attack], ("m-2", "<script>alert(1)</script>", 0)).await?;
     assert!(!text.contains("<script>") && !text.contains("<img") && !text.contains("alert(2)>"), "{text}");
     assert!(text.contains("<mark>&#60;script&#62;alert(1)&#60;/script&#62;</mark>"), "{text}");
-    assert!(!text.contains("Ann <i>"));
+    assert!(!text.contains("Ann <i>"), "the name of the author in `transcript`");
     Ok(())
 }
 
@@ -86,7 +86,7 @@ async fn fifty_messages_of_80_kb_fit_into_100_kb() -> Result<()> {
     assert!(bytes <= 100_000, "{bytes}");
     let text = app.get(&session, &format!("/console/conversations/{ID}")).await?.text;
     assert!(text.contains("<mark>") && text.contains("characters more"));
-    // The quote begins in the first part of the message and ends in the second.
+    // Each message has its own pages of up to 60,000 bytes. The quote begins on the first and ends on the second.
     let quote = &texts[1][59_990..60_010];
     let found = evaluation("m-2", quote, 59_990);
     app.services.answer(&format!("/internal/v1/tickets/{ID}/evaluation"), 200, found);

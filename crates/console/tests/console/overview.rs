@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::test_app::{TestApp, summary};
 
-/// A summary of an organization whose imports are all pending.
+/// A summary of an organization without evaluations. Export does not know pending imports: the console adds them.
 fn nothing_evaluated() -> Value {
     let mut summary = summary();
     summary["coverage"] =

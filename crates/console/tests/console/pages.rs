@@ -140,7 +140,7 @@ async fn refused_key_form_keeps_what_was_typed() -> Result<()> {
     let page = app.send(&session, "/console/keys", "/console/keys", &admin).await?;
     assert!(page.status == 400 && page.text.contains("id=\"scope-fault\""), "{}", page.text);
     let keys = assay_agent_registry::keys::list(&app.database, None).await?;
-    assert_eq!(keys.len(), 1, "no key was made");
+    assert_eq!(keys.len(), 1, "only the key of `TestApp::start`");
     Ok(())
 }
 

@@ -53,6 +53,7 @@ async fn answer(request: HttpRequest, body: web::Bytes, state: Data<StandIn>) ->
     let path = request.uri().path_and_query().map(|path| path.as_str().to_owned()).unwrap_or_default();
     state.requested_paths.lock().unwrap().push(path.clone());
     let answers = state.answers.lock().unwrap();
+    // Of several that match, the longest one is the last in the order of the map.
     let found = answers.iter().rev().find(|(start, _)| path.starts_with(start.as_str()));
     match found {
         Some((_, (status, body))) => {

@@ -78,7 +78,7 @@ impl TestApp {
             export_url: others.clone(),
             webhooks_url: Some(others),
         };
-        start(config, dependencies, &mut tasks)?;
+        start(&config, dependencies, &mut tasks)?;
         let redirects = reqwest::redirect::Policy::none();
         let http =
             Client::builder().no_proxy().redirect(redirects).timeout(Duration::from_secs(15)).build()?;
@@ -174,8 +174,8 @@ impl TestApp {
         Ok((form.cookie("assay-sign-in").context("no cookie")?, form.form_token()?))
     }
 
-    pub async fn get(&self, session: &str, path: &str) -> Result<Page> {
-        page(self.request(Method::GET, path)?.header("cookie", session).send().await?).await
+    pub async fn get(&self, cookie: &str, path: &str) -> Result<Page> {
+        page(self.request(Method::GET, path)?.header("cookie", cookie).send().await?).await
     }
 
     /// Sends a form with the session's token, which the page at `from` contains.
@@ -185,8 +185,9 @@ impl TestApp {
         self.send_raw(session, to, &fields).await
     }
 
-    pub async fn send_raw(&self, session: &str, to: &str, fields: &[(&str, &str)]) -> Result<Page> {
-        let request = with_form(self.request(Method::POST, to)?.header("cookie", session), fields);
+    /// Sends a form with exactly these fields.
+    pub async fn send_raw(&self, cookie: &str, to: &str, fields: &[(&str, &str)]) -> Result<Page> {
+        let request = with_form(self.request(Method::POST, to)?.header("cookie", cookie), fields);
         page(request.send().await?).await
     }
 }
@@ -217,7 +218,7 @@ fn start_registry(
     let bus = Bus::open(&BusSettings::new("local:".to_owned()))?;
     let dependencies =
         assay_agent_registry::Dependencies { listener, tokens: tokens.clone(), bus, bootstrap: None };
-    assay_agent_registry::start(config, dependencies, tasks)?;
+    assay_agent_registry::start(&config, dependencies, tasks)?;
     Ok(address)
 }
 

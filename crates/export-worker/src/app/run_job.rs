@@ -88,6 +88,7 @@ impl Worker {
     /// Renews the lease until it is lost or the worker stops.
     async fn renew_lease(&self, claim: &Claim, stop: &CancellationToken) -> Interruption {
         let lease = self.settings.lease;
+        // A renewal that fails at once is repeated before the lease ends.
         let interval = lease / 3;
         let mut lease_until = Instant::now() + lease;
         loop {

@@ -64,6 +64,7 @@ mod tests {
 
     #[test]
     fn organization_leaves_half_of_the_waiting_slots() {
+        // An organization may occupy 2 + 16 / 2 slots.
         let slot_usage = SlotUsage::new(2, 16);
         let (greedy, other) = (new_id(), new_id());
         let mut occupied: Vec<_> = (0..9).map(|_| slot_usage.occupy(greedy)).collect();

@@ -41,8 +41,8 @@ pub(crate) async fn sweep(store: &dyn WorkStore, objects: &Objects, grace_millis
     if let Err(error) = sweep_files(store, objects, before).await {
         tracing::warn!(cause = %error, "left-over export files are kept: the next run tries again");
     }
-    let before = before.min(now().plus_millis(-MIN_FOLDER_AGE_MILLIS));
-    if let Err(error) = objects.remove_empty_folders(file_key::PREFIX, before).await {
+    let folders_before = before.min(now().plus_millis(-MIN_FOLDER_AGE_MILLIS));
+    if let Err(error) = objects.remove_empty_folders(file_key::PREFIX, folders_before).await {
         tracing::warn!(cause = %error, "empty folders of export files are kept: the next run tries again");
     }
 }
@@ -67,10 +67,10 @@ async fn sweep_files(store: &dyn WorkStore, objects: &Objects, before: Timestamp
             continue;
         }
         let uses = store.file_uses(old.iter().map(|(key, _)| key.export_id).collect()).await?;
-        let known_organizations = known_organizations(store, &old, &uses).await?;
+        let known = known_organizations(store, &old, &uses).await?;
         for (key, object) in old {
             let file_use = uses.get(&key.export_id);
-            if file_use.is_none() && !known_organizations.contains(&key.organization_id) {
+            if file_use.is_none() && !known.contains(&key.organization_id) {
                 if !is_reported {
                     is_reported = true;
                     tracing::error!(
@@ -99,8 +99,9 @@ async fn known_organizations(
     files: &[(FileKey, ListedObject)],
     uses: &BTreeMap<ExportId, FileUse>,
 ) -> Result<BTreeSet<OrganizationId>, DatabaseError> {
-    let unknown = files.iter().filter(|(key, _)| !uses.contains_key(&key.export_id));
-    let organizations: BTreeSet<OrganizationId> = unknown.map(|(key, _)| key.organization_id).collect();
+    let of_unknown_exports = files.iter().filter(|(key, _)| !uses.contains_key(&key.export_id));
+    let organizations: BTreeSet<OrganizationId> =
+        of_unknown_exports.map(|(key, _)| key.organization_id).collect();
     if organizations.is_empty() {
         return Ok(BTreeSet::new());
     }

@@ -73,7 +73,7 @@ impl State {
         Some(waiter)
     }
 
-    fn give_back(&mut self, organization_id: OrganizationId) {
+    fn release(&mut self, organization_id: OrganizationId) {
         self.free += 1;
         if let Some(count) = self.writing.get_mut(&organization_id) {
             *count -= 1;
@@ -86,7 +86,7 @@ impl State {
 
 impl Drop for WritePermit {
     fn drop(&mut self) {
-        self.permits.lock().give_back(self.organization_id);
+        self.permits.lock().release(self.organization_id);
         self.permits.grant();
     }
 }

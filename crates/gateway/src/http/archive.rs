@@ -13,6 +13,20 @@ const ENTRY: &[u8] = b"PK\x01\x02";
 /// Fixed length of an entry, and of the local header before a file.
 const ENTRY_BYTES: usize = 46;
 const LOCAL_BYTES: usize = 30;
+/// Offsets of fields from the signature of the end.
+const END_ENTRY_COUNT: usize = 10;
+const END_FIRST_ENTRY: usize = 16;
+/// Offsets of fields from the signature of an entry.
+const ENTRY_METHOD: usize = 10;
+const ENTRY_PACKED_SIZE: usize = 20;
+const ENTRY_UNPACKED_SIZE: usize = 24;
+const ENTRY_NAME_LENGTH: usize = 28;
+const ENTRY_EXTRA_LENGTH: usize = 30;
+const ENTRY_COMMENT_LENGTH: usize = 32;
+const ENTRY_LOCAL_HEADER: usize = 42;
+/// Offsets of fields from the beginning of a local header.
+const LOCAL_NAME_LENGTH: usize = 26;
+const LOCAL_EXTRA_LENGTH: usize = 28;
 /// Compression methods.
 const STORED: usize = 0;
 const DEFLATED: usize = 8;
@@ -21,7 +35,7 @@ const DEFLATED: usize = 8;
 #[error("the archive of Swagger UI cannot be read: {0}")]
 pub(super) struct Unreadable(String);
 
-/// The contents of the files `names` in the folder `folder` of the archive's only top folder.
+/// The contents of the files `names` in `folder`, which lies in the only folder at the top of the archive.
 pub(super) fn read<'n>(
     archive: &[u8],
     folder: &str,
@@ -29,21 +43,23 @@ pub(super) fn read<'n>(
 ) -> Result<BTreeMap<&'n str, Vec<u8>>, Unreadable> {
     let end =
         archive.windows(END.len()).rposition(|bytes| bytes == END).ok_or_else(|| unreadable("no end"))?;
-    let count = number(archive, end + 10, 2)?;
-    let mut at = number(archive, end + 16, 4)?;
+    let count = number(archive, end + END_ENTRY_COUNT, 2)?;
+    let mut entry = number(archive, end + END_FIRST_ENTRY, 4)?;
     let mut files = BTreeMap::new();
     for _ in 0..count {
-        if slice(archive, at, ENTRY.len())? != ENTRY {
+        if slice(archive, entry, ENTRY.len())? != ENTRY {
             return Err(unreadable("an entry is missing"));
         }
-        let name_bytes = number(archive, at + 28, 2)?;
-        let path = String::from_utf8_lossy(slice(archive, at + ENTRY_BYTES, name_bytes)?);
+        let name_bytes = number(archive, entry + ENTRY_NAME_LENGTH, 2)?;
+        let path = String::from_utf8_lossy(slice(archive, entry + ENTRY_BYTES, name_bytes)?);
         let in_folder =
             path.split_once('/').and_then(|(_, path)| path.strip_prefix(folder)?.strip_prefix('/'));
         if let Some(name) = names.iter().find(|name| in_folder == Some(**name)) {
-            files.insert(*name, content(archive, at)?);
+            files.insert(*name, content(archive, entry)?);
         }
-        at += ENTRY_BYTES + name_bytes + number(archive, at + 30, 2)? + number(archive, at + 32, 2)?;
+        let extra_bytes = number(archive, entry + ENTRY_EXTRA_LENGTH, 2)?;
+        let comment_bytes = number(archive, entry + ENTRY_COMMENT_LENGTH, 2)?;
+        entry += ENTRY_BYTES + name_bytes + extra_bytes + comment_bytes;
     }
     match names.iter().find(|name| !files.contains_key(**name)) {
         Some(name) => Err(unreadable(&format!("it has no {name}"))),
@@ -53,12 +69,14 @@ pub(super) fn read<'n>(
 
 /// The file of the entry at `entry`.
 fn content(archive: &[u8], entry: usize) -> Result<Vec<u8>, Unreadable> {
-    let local = number(archive, entry + 42, 4)?;
-    let begin = local + LOCAL_BYTES + number(archive, local + 26, 2)? + number(archive, local + 28, 2)?;
-    let packed = slice(archive, begin, number(archive, entry + 20, 4)?)?;
-    let size = number(archive, entry + 24, 4)?;
+    let local = number(archive, entry + ENTRY_LOCAL_HEADER, 4)?;
+    let name_bytes = number(archive, local + LOCAL_NAME_LENGTH, 2)?;
+    let extra_bytes = number(archive, local + LOCAL_EXTRA_LENGTH, 2)?;
+    let packed_size = number(archive, entry + ENTRY_PACKED_SIZE, 4)?;
+    let packed = slice(archive, local + LOCAL_BYTES + name_bytes + extra_bytes, packed_size)?;
+    let size = number(archive, entry + ENTRY_UNPACKED_SIZE, 4)?;
     let mut unpacked = Vec::with_capacity(size);
-    match number(archive, entry + 10, 2)? {
+    match number(archive, entry + ENTRY_METHOD, 2)? {
         STORED => unpacked.extend_from_slice(packed),
         DEFLATED => {
             DeflateDecoder::new(packed)

@@ -22,9 +22,10 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use super::context::{Gateway, copy_headers};
 use crate::app::{Forward, forward_page as forward_to_console};
 
-/// The largest form has some names, an address and a filter.
+/// Enough for the largest form, which has some names, an address and a filter.
 const FORM_LIMITS: BodyLimits = BodyLimits { max_bytes: 64 * 1024, deadline: Duration::from_secs(10) };
 
+/// Request headers that are passed on.
 const PASSED_HEADERS: [&str; 11] = [
     "accept-encoding",
     "cookie",
@@ -58,7 +59,7 @@ pub(crate) async fn finish(
     Ok(response)
 }
 
-/// Without the style of the other pages, because its file may be unreachable, too.
+/// The page of a problem. It has no style: the file with the style of the other pages may be unreachable, too.
 fn problem_page(problem: &Problem) -> String {
     let escape = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;");
     let (title, detail) = (escape(&problem.title), escape(problem.detail.as_deref().unwrap_or_default()));

@@ -93,15 +93,15 @@ pub(crate) async fn summarize_evaluations(
         _ => return forward(get(&gateway.export, &caller.0, &path, &request)).await,
     };
     // Without `If-None-Match`: the summary's tag depends on the pending imports, too.
-    let (pending, summary) = tokio::join!(
+    let (pending, response) = tokio::join!(
         count_pending(&gateway.ingest, &gateway.export, &caller.0, &period),
         forward(Forward { headers: HeaderMap::new(), ..get(&gateway.export, &caller.0, &path, &request) })
     );
-    let summary = summary?;
-    if !summary.status().is_success() {
-        return Ok(summary);
+    let response = response?;
+    if !response.status().is_success() {
+        return Ok(response);
     }
-    let body = actix_web::body::to_bytes(summary.into_body())
+    let body = actix_web::body::to_bytes(response.into_body())
         .await
         .map_err(|error| WebError::unavailable(&error))?;
     let mut summary: Summary =

@@ -60,9 +60,9 @@ fn add(operation: &mut Operation, path: &str, mut examples: OperationExamples) {
             content.example = examples.responses.remove(status);
         }
         if let Some(RefOr::T(content)) = response.content.get_mut(PROBLEM) {
-            let operation = OperationShape { path, has_body };
+            let shape = OperationShape { path, has_body };
             let codes = ProblemCode::ALL.iter().filter(|code| status == &code.status().to_string());
-            let codes = codes.filter(|code| operation.may_answer(**code));
+            let codes = codes.filter(|code| shape.may_answer(**code));
             content.examples = codes.map(|code| (code.as_str().to_owned(), reference(*code))).collect();
         }
     }

@@ -152,10 +152,10 @@ pub(crate) async fn download_export(
         serde_json::from_slice(&body).map_err(|error| WebError::internal(&JsonFault::of(&error)))?;
     let accept: Vec<&str> =
         request.headers().get_all(ACCEPT).filter_map(|value| value.to_str().ok()).collect();
-    let accept = accept.join(",");
-    let mut answer = if prefers_json(&accept) { HttpResponse::Ok() } else { HttpResponse::Found() };
+    let is_json = prefers_json(&accept.join(","));
+    let mut answer = if is_json { HttpResponse::Ok() } else { HttpResponse::Found() };
     answer.insert_header((CACHE_CONTROL, "no-store")).insert_header((VARY, "accept"));
-    if prefers_json(&accept) {
+    if is_json {
         return Ok(answer.json(address));
     }
     Ok(answer.insert_header((LOCATION, address.download_url)).finish())

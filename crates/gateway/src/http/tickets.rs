@@ -37,7 +37,6 @@ use crate::app::{Forward, forward};
     security(("api_key" = []))
 )]
 pub(crate) async fn get_ticket(
-    _request: HttpRequest,
     id: Path<String>,
     gateway: Data<Gateway>,
     caller: Authenticated,

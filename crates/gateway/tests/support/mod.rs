@@ -74,7 +74,7 @@ impl Gateway {
             console_url: None,
         };
         let mut tasks = Tasks::new(Readiness::default());
-        start(config, dependencies, &mut tasks)?;
+        start(&config, dependencies, &mut tasks)?;
         Ok(Self { address, _tasks: tasks })
     }
 

@@ -46,6 +46,7 @@ pub trait BatchHandler: Send + Sync {
 impl<H: BatchHandler> Handler for H {
     async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
         let mut events = Vec::with_capacity(deliveries.len());
+        // For each delivery its rejection, or `None` when it was decoded: then its result decides.
         let mut rejections = Vec::with_capacity(deliveries.len());
         let mut last_attempts = Vec::with_capacity(deliveries.len());
         for delivery in deliveries {
@@ -139,9 +140,9 @@ mod tests {
 
     #[tokio::test]
     async fn last_attempt_is_repeated_while_an_outage_lasts() {
-        let event =
+        let accepted =
             ConversationAccepted { organization_id: new_id(), ticket_id: new_id(), accepted_at: now() };
-        let event = OutgoingEvent::new(new_id(), now(), &event).unwrap();
+        let event = OutgoingEvent::new(new_id(), now(), &accepted).unwrap();
         let mut deliveries =
             [1, 2].map(|attempt| Delivery::parse(event.payload().as_bytes(), attempt).unwrap());
         deliveries[1].is_last_attempt = true;

@@ -28,6 +28,7 @@ pub(crate) fn reason(cut_short: u32) -> String {
 /// Maximum number of events in a handler call that contains an event of this attempt and count: an event that fails its
 /// batch must not fail the other events in each attempt.
 pub(super) fn max_batch(attempt: u32, cut_short: u32) -> usize {
+    // An end counts like a failed attempt.
     match attempt.max(cut_short + 1) {
         0 | 1 => usize::MAX,
         2 => 8,

@@ -109,7 +109,7 @@ impl Delivery {
         self.context.clone()
     }
 
-    /// The event, to be stored (`is_returned: false`) or to be returned to the bus.
+    /// The event again: to be parked (`is_returned: false`), or to be returned to the bus after it was parked (`true`).
     pub(crate) fn to_outgoing(&self, is_returned: bool) -> Result<OutgoingEvent, EncodeError> {
         let repeated = RepeatedEvent {
             id: self.id,

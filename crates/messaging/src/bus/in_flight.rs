@@ -19,7 +19,7 @@ struct InFlightState {
     next_id: u64,
 }
 
-/// One batch in flight; dropping it ends the entry.
+/// One batch in flight, until the guard is dropped.
 pub(super) struct InFlightGuard {
     state: Arc<Mutex<InFlightState>>,
     key: (&'static str, u64),

@@ -30,8 +30,8 @@ pub(super) async fn invoke(
         delivery.is_last_attempt = delivery.attempt >= max_attempts;
         spans.push(delivery.begin_span(queue));
     }
-    let calls = parts(deliveries).into_iter().filter_map(|part| deliveries.get(part));
-    let calls = calls.map(|part| call(handler, part)).collect::<Vec<_>>();
+    let parts = part_ranges(deliveries).into_iter().filter_map(|range| deliveries.get(range));
+    let calls = parts.map(|part| call(handler, part)).collect::<Vec<_>>();
     let mut outcomes = stream::iter(calls).buffered(CONCURRENT_PARTS).concat().await;
     for ((span, outcome), delivery) in spans.into_iter().zip(&mut outcomes).zip(&*deliveries) {
         end_span(span, outcome);
@@ -66,7 +66,7 @@ async fn give_up(handler: &dyn Handler, delivery: &Delivery) -> Result<(), Strin
 }
 
 /// Ranges of deliveries that are handled together: without a limit in the first attempt, few in the second, then one.
-fn parts(deliveries: &[Delivery]) -> Vec<Range<usize>> {
+fn part_ranges(deliveries: &[Delivery]) -> Vec<Range<usize>> {
     let mut parts: Vec<Range<usize>> = Vec::new();
     let mut previous_limit = 0;
     for (index, delivery) in deliveries.iter().enumerate() {

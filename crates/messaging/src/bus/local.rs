@@ -24,7 +24,7 @@ type Queues = Arc<Mutex<QueuesByName>>;
 /// Queues in memory.
 pub(super) struct LocalBus {
     queues: Queues,
-    next_consumer: AtomicUsize,
+    next_consumer_id: AtomicUsize,
     max_attempts: u32,
     in_flight: InFlight,
 }
@@ -33,6 +33,7 @@ pub(super) struct LocalBus {
 /// events of its topics cannot be published.
 struct Queue {
     topics: Vec<&'static str>,
+    /// The id of each consumer, and the channel to it.
     consumers: Vec<(usize, mpsc::Sender<PendingDelivery>)>,
     /// Round-robin counter.
     turn: usize,
@@ -46,7 +47,7 @@ struct PendingDelivery {
 
 impl LocalBus {
     pub(super) fn new(max_attempts: u32, in_flight: InFlight) -> Self {
-        Self { queues: Arc::default(), next_consumer: AtomicUsize::new(0), max_attempts, in_flight }
+        Self { queues: Arc::default(), next_consumer_id: AtomicUsize::new(0), max_attempts, in_flight }
     }
 
     pub(super) async fn publish(&self, events: &[OutgoingEvent]) -> Vec<Result<(), PublishError>> {
@@ -63,7 +64,7 @@ impl LocalBus {
         outcomes.into_iter().try_for_each(|outcome| self.publish_result(outcome?, event.attempt))
     }
 
-    /// One consumer of each queue of the topic.
+    /// One consumer of each queue of the topic. Fails when one of these queues has none.
     fn consumers_of(&self, topic: &str) -> Result<Vec<mpsc::Sender<PendingDelivery>>, PublishError> {
         let mut queues = lock(&self.queues);
         let subscribed = queues.values_mut().filter(|queue| queue.topics.contains(&topic));
@@ -95,15 +96,15 @@ impl LocalBus {
         let mut in_flight = 0;
         loop {
             let room = subscription.max_batch.max(1).min(max_in_flight - in_flight);
-            let mut batch = Vec::new();
+            let mut received_deliveries = Vec::new();
             tokio::select! {
                 // In this order: after the stop nothing more is received, and finished batches go before new ones.
                 biased;
                 () = stop.cancelled() => break,
                 Some(handled) = running.next() => in_flight -= handled,
-                received = pending.recv_many(&mut batch, room), if room > 0 => {
+                received = pending.recv_many(&mut received_deliveries, room), if room > 0 => {
                     in_flight += received;
-                    for batch in split_by_bytes(batch) {
+                    for batch in split_by_bytes(received_deliveries) {
                         let guard = self.in_flight.begin(subscription.queue);
                         running.push(handle_batch(&*handler, batch, guard, self.max_attempts));
                     }
@@ -116,15 +117,15 @@ impl LocalBus {
     }
 
     fn register(&self, subscription: &Subscription, sender: mpsc::Sender<PendingDelivery>) -> Registration {
-        let consumer = self.next_consumer.fetch_add(1, Ordering::Relaxed);
+        let consumer_id = self.next_consumer_id.fetch_add(1, Ordering::Relaxed);
         let mut queues = lock(&self.queues);
         let queue = queues.entry(subscription.queue).or_insert_with(|| Queue {
             topics: subscription.topics.iter().map(|topic| topic.name).collect(),
             consumers: Vec::new(),
             turn: 0,
         });
-        queue.consumers.push((consumer, sender));
-        Registration { queues: self.queues.clone(), queue: subscription.queue, consumer }
+        queue.consumers.push((consumer_id, sender));
+        Registration { queues: self.queues.clone(), queue: subscription.queue, consumer_id }
     }
 }
 
@@ -140,14 +141,14 @@ impl Queue {
 struct Registration {
     queues: Queues,
     queue: &'static str,
-    consumer: usize,
+    consumer_id: usize,
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
         let mut queues = lock(&self.queues);
         let Some(queue) = queues.get_mut(self.queue) else { return };
-        queue.consumers.retain(|(consumer, _)| *consumer != self.consumer);
+        queue.consumers.retain(|(id, _)| *id != self.consumer_id);
     }
 }
 
@@ -202,7 +203,7 @@ async fn handle_batch(
     deliveries.len()
 }
 
-/// The map is only changed by single calls that do not panic.
 fn lock(queues: &Mutex<QueuesByName>) -> MutexGuard<'_, QueuesByName> {
+    // Nothing panics while the lock is held.
     queues.locked()
 }

@@ -112,19 +112,21 @@ impl Bus {
         }
     }
 
-    /// Calls a handler with events that came from the bus earlier, as deliveries of `queue`. Attempts are not counted, only
-    /// (in `cut_short`) how many earlier calls ended without a result.
+    /// Calls a handler with parked events, as deliveries of `queue`. `earlier_ends`: for each delivery, how many earlier calls
+    /// ended with their process.
     pub(crate) async fn call_handler(
         &self,
         queue: &'static str,
         handler: &dyn Handler,
         deliveries: &mut [Delivery],
-        cut_short: &[u32],
+        earlier_ends: &[u32],
     ) -> Vec<Outcome> {
-        for (delivery, cut_short) in deliveries.iter_mut().zip(cut_short) {
-            delivery.cut_short = *cut_short;
+        for (delivery, ends) in deliveries.iter_mut().zip(earlier_ends) {
+            delivery.cut_short = *ends;
         }
-        invoke::invoke(handler, deliveries, self.in_flight.begin(queue), u32::MAX).await
+        // No attempt is the last one: the caller returns failed events to the bus, which counts their attempts.
+        let max_attempts = u32::MAX;
+        invoke::invoke(handler, deliveries, self.in_flight.begin(queue), max_attempts).await
     }
 
     /// Whether the bus is connected; for readiness.
@@ -165,7 +167,7 @@ impl Bus {
     ) -> Result<DeadLetterReview, DeadLetterError> {
         match &*self.kind {
             Kind::Local(_) => {
-                // Without the feature `distributed` they are not used elsewhere.
+                // Without the feature `distributed` the parameters have no other use.
                 let _ = (queue, limit, &mut decide);
                 Err(DeadLetterError::LocalBus)
             }

@@ -39,10 +39,10 @@ impl super::Connection for PgConnection {
         now: Timestamp,
     ) -> Result<HashSet<EventId>, DatabaseError> {
         let mut new = HashSet::with_capacity(ids.len());
-        for ids in sorted(ids).chunks(IDS_PER_STATEMENT) {
+        for chunk in sorted(ids).chunks(IDS_PER_STATEMENT) {
             let recorded: Vec<InboxRow> = static_sql(RECORD)
                 .bind::<sql_types::Text, _>(consumer)
-                .bind::<sql_types::Array<sql_types::Uuid>, _>(ids)
+                .bind::<sql_types::Array<sql_types::Uuid>, _>(chunk)
                 .bind::<sql_types::BigInt, _>(now.as_millis())
                 .load(self)?;
             new.extend(recorded.into_iter().map(|row| EventId::from(row.event_id)));

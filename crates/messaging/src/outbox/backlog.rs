@@ -118,6 +118,7 @@ impl Backlog {
         Ok(())
     }
 
+    /// Whether the number of events is at its limit, or has been and is not below nine tenths of it yet. Updates `is_draining`.
     fn is_too_many(&self, events: u64) -> bool {
         let limit = self.limits.events;
         let is_draining = &self.snapshot.is_draining;
@@ -158,9 +159,12 @@ impl Backlog {
     async fn poll(&self, outbox: &Outbox) -> Result<(), DatabaseError> {
         let (oldest, events) = outbox.backlog(self.limits.events).await?;
         self.record(oldest, events);
-        let lower = self.drained_share();
-        let large =
-            if events >= lower { outbox.organizations_with_backlog(lower).await? } else { Vec::new() };
+        let drained_share = self.drained_share();
+        let large = if events >= drained_share {
+            outbox.organizations_with_backlog(drained_share).await?
+        } else {
+            Vec::new()
+        };
         self.record_organizations(&large);
         Ok(())
     }
@@ -171,6 +175,7 @@ impl Backlog {
         (share - share / 10).max(1)
     }
 
+    /// `large`: the organizations with at least [`Self::drained_share`] pending events, and how many each of them has.
     fn record_organizations(&self, large: &[(OrganizationId, u64)]) {
         let share = (self.limits.events / SHARES).max(1);
         let mut draining = self.draining_organizations();

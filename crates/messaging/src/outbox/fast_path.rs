@@ -91,16 +91,16 @@ impl FastPathQueue {
     /// Takes the oldest events within `limit`. Those whose lease is about to expire are dropped: the table has them.
     pub(super) fn take(&self, now: Timestamp, limit: BatchLimit) -> Vec<Claimed> {
         let min_claimed_until = now.plus_millis(MIN_LEASE_LEFT_MILLIS);
-        let (mut taken, mut total) = (Vec::new(), 0);
+        let (mut taken, mut taken_bytes) = (Vec::new(), 0);
         let mut queued = self.queued();
         while let Some(next) = queued.events.front()
-            && limit.has_room(taken.len(), total, next.row.event.payload.len())
+            && limit.has_room(taken.len(), taken_bytes, next.row.event.payload.len())
             && let Some(QueuedEvent { row, claimed_until }) = queued.events.pop_front()
         {
             let bytes = row.event.payload.len();
             queued.bytes -= bytes;
             if claimed_until >= min_claimed_until {
-                total += bytes;
+                taken_bytes += bytes;
                 taken.push(row);
             }
         }

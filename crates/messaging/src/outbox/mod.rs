@@ -33,7 +33,8 @@ use self::rows::{BatchLimit, Claimed, IsolatedClaim, LEASE_MILLIS, PublishResult
 pub use self::rows::{DeadEvent, OutboxStatus};
 use crate::envelope::OutgoingEvent;
 
-/// Runs a statement on the database of an outbox. A single statement needs no transaction on PostgreSQL.
+/// Runs a statement on the database of an outbox. `$access` is for SQLite only: on PostgreSQL no transaction is needed, except in
+/// `record_results`, which begins its own.
 macro_rules! on_database {
     ($outbox:ident, $access:ident, $statement:ident $(, $argument:expr)*) => {
         match &$outbox.database {

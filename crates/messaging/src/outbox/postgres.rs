@@ -38,6 +38,7 @@ const ENQUEUE_RETURNED: &str = "
 
 /// The longest due rows up to `$4` bytes of payload, at least one. `octet_length` does not read a payload that is stored
 /// outside its row. An array and not `IN (SELECT …)`, which the planner may evaluate more than once, with other rows each time.
+/// `$1`: the end of the lease. `$2`: now. `$3`: most rows. `total = bytes` is true of the first row only.
 macro_rules! claim {
     ($which:literal) => {
         concat!(
@@ -56,8 +57,8 @@ macro_rules! claim {
 const CLAIM: &str = claim!("cut_short < 2");
 const CLAIM_ISOLATED: &str = claim!("cut_short >= 2");
 
-/// Does not wait for the WAL flush: rows that a crash of the server restores are published again, and the inbox recognises
-/// them.
+/// Does not wait for the WAL flush, which `set_config` switches off for this transaction: rows that a crash of the server restores
+/// are published again, and the inbox recognises them.
 const DELETE_PUBLISHED: &str = "
     DELETE FROM outbox WHERE id = ANY ($1) AND (SELECT set_config('synchronous_commit', 'off', true)) = 'off'";
 
@@ -68,13 +69,13 @@ impl enqueue::Connection for Connection {
         claim: FastPathClaim,
     ) -> Result<(), DatabaseError> {
         let created_at = now().as_millis();
-        for events in events.chunks(ROWS_PER_STATEMENT) {
+        for chunk in events.chunks(ROWS_PER_STATEMENT) {
             static_sql(ENQUEUE)
-                .bind::<Array<sql_types::Uuid>, _>(column(events, |event| event.id.as_uuid()))
-                .bind::<Array<sql_types::Text>, _>(column(events, |event| event.topic.as_str()))
-                .bind::<Array<sql_types::Uuid>, _>(column(events, |event| event.organization_id.as_uuid()))
-                .bind::<Array<sql_types::Bool>, _>(column(events, |event| event.needs_consumer))
-                .bind::<Array<sql_types::Text>, _>(column(events, |event| event.payload.as_str()))
+                .bind::<Array<sql_types::Uuid>, _>(column(chunk, |event| event.id.as_uuid()))
+                .bind::<Array<sql_types::Text>, _>(column(chunk, |event| event.topic.as_str()))
+                .bind::<Array<sql_types::Uuid>, _>(column(chunk, |event| event.organization_id.as_uuid()))
+                .bind::<Array<sql_types::Bool>, _>(column(chunk, |event| event.needs_consumer))
+                .bind::<Array<sql_types::Text>, _>(column(chunk, |event| event.payload.as_str()))
                 .bind::<sql_types::BigInt, _>(created_at)
                 .bind::<sql_types::BigInt, _>(claim.claimed_until_millis())
                 .execute(self)?;
@@ -84,14 +85,14 @@ impl enqueue::Connection for Connection {
 
     fn enqueue_returned_events(&mut self, events: &[OutgoingEvent]) -> Result<(), DatabaseError> {
         let created_at = now().as_millis();
-        for events in events.chunks(ROWS_PER_STATEMENT) {
+        for chunk in events.chunks(ROWS_PER_STATEMENT) {
             static_sql(ENQUEUE_RETURNED)
-                .bind::<Array<sql_types::Uuid>, _>(column(events, |event| event.id.as_uuid()))
-                .bind::<Array<sql_types::Text>, _>(column(events, |event| event.topic.as_str()))
-                .bind::<Array<sql_types::Uuid>, _>(column(events, |event| event.organization_id.as_uuid()))
-                .bind::<Array<sql_types::Bool>, _>(column(events, |event| event.needs_consumer))
-                .bind::<Array<sql_types::Text>, _>(column(events, |event| event.payload.as_str()))
-                .bind::<Array<sql_types::Integer>, _>(column(events, OutgoingEvent::stored_cut_short))
+                .bind::<Array<sql_types::Uuid>, _>(column(chunk, |event| event.id.as_uuid()))
+                .bind::<Array<sql_types::Text>, _>(column(chunk, |event| event.topic.as_str()))
+                .bind::<Array<sql_types::Uuid>, _>(column(chunk, |event| event.organization_id.as_uuid()))
+                .bind::<Array<sql_types::Bool>, _>(column(chunk, |event| event.needs_consumer))
+                .bind::<Array<sql_types::Text>, _>(column(chunk, |event| event.payload.as_str()))
+                .bind::<Array<sql_types::Integer>, _>(column(chunk, OutgoingEvent::stored_cut_short))
                 .bind::<sql_types::BigInt, _>(created_at)
                 .execute(self)?;
         }
@@ -99,8 +100,8 @@ impl enqueue::Connection for Connection {
     }
 }
 
-fn column<'e, T>(events: &'e [OutgoingEvent], of: impl Fn(&'e OutgoingEvent) -> T) -> Vec<T> {
-    events.iter().map(of).collect()
+fn column<'e, T>(events: &'e [OutgoingEvent], value: impl Fn(&'e OutgoingEvent) -> T) -> Vec<T> {
+    events.iter().map(value).collect()
 }
 
 fn delete_published(connection: &mut Connection, ids: &[EventId]) -> Result<(), DatabaseError> {

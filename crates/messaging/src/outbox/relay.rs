@@ -60,13 +60,13 @@ async fn publish_all(outbox: Outbox, bus: Bus, stop: CancellationToken) {
         if outbox.take_has_returned() {
             isolated_due = Some(isolated_from);
         }
-        let has_isolated = isolated_due.is_some_and(|due| due <= Instant::now());
-        let is_limited = has_isolated || schedule.in_outage();
+        let is_isolated_due = isolated_due.is_some_and(|due| due <= Instant::now());
+        let is_limited = is_isolated_due || schedule.in_outage();
         let max_batches = if is_limited { 1 } else { MAX_CONCURRENT_BATCHES };
         outbox.fast_path.set_open(!is_limited);
         if publishing.len() < max_batches && schedule.is_due() {
-            let isolated_due = has_isolated.then_some(&mut isolated_due);
-            match claim(&outbox, &mut schedule, isolated_due).await {
+            let due_to_update = is_isolated_due.then_some(&mut isolated_due);
+            match claim(&outbox, &mut schedule, due_to_update).await {
                 Ok(claimed) if claimed.is_empty() => schedule.idle(),
                 Ok(claimed) => publishing.push(publish(&outbox, &bus, &stop, claimed)),
                 Err(error) => schedule.record_failure(&error.to_string()),
@@ -140,7 +140,8 @@ async fn flush(outbox: &Outbox, bus: &Bus, stop: &CancellationToken) {
     }
 }
 
-/// Claims rows to publish together, or one isolated row if one is due. Updates `isolated_due`: when the next one is due.
+/// Claims rows to publish together, or one isolated row. `isolated_due` is `Some` when an isolated row may be due; when none could
+/// be claimed, it gets the time at which to look again, or `None` when there is no isolated row.
 async fn claim(
     outbox: &Outbox,
     schedule: &mut PollSchedule,

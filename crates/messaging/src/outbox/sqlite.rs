@@ -30,6 +30,7 @@ const ENQUEUE_RETURNED: &str = "
     VALUES ($1, $2, $3, $4, $5, $6, $7, $7, 0) ON CONFLICT (id) DO NOTHING";
 
 /// The longest due rows up to `$4` bytes of payload, at least one. `octet_length` does not read the payload.
+/// `$1`: the end of the lease. `$2`: now. `$3`: most rows. `total = bytes` is true of the first row only.
 macro_rules! claim {
     ($which:literal) => {
         concat!(

@@ -41,7 +41,8 @@ diesel::table! {
     }
 }
 
-/// A row is isolated after the second end of the process. Only its own event can cause further ends: after each, it is delayed.
+/// A row is isolated after the second end of the process. Only its own event can cause further ends: it is delayed by 10 s after
+/// the third end, and by 10 s more after each further one. The expressions read `cut_short` as it was before the update.
 const RELEASE_ALL_CLAIMS: &str = "
     UPDATE outbox SET claimed_until = 0, cut_short = cut_short + 1,
         next_attempt_at = CASE WHEN cut_short < 2 THEN next_attempt_at ELSE $1 + 10000 * (cut_short - 1) END

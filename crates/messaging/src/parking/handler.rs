@@ -50,14 +50,16 @@ impl ParkingHandler {
         vec![outcome; deliveries.len()]
     }
 
-    /// Handles deliveries chunk by chunk, each as soon as there is room for it.
+    /// Handles deliveries chunk by chunk, each as soon as there is room for it; a chunk with an isolated event only when no
+    /// other event is in flight.
     async fn handle_unparked(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
         let shared = &self.parking.shared;
         let mut outcomes = Vec::with_capacity(deliveries.len());
         for chunk in deliveries.chunks(shared.chunk) {
             let is_isolated =
                 chunk.iter().any(|delivery| delivery.cut_short >= cut_short::ISOLATION_THRESHOLD);
-            let _in_flight = shared.acquire(if is_isolated { shared.limit() } else { chunk.len() }).await;
+            let permits = if is_isolated { shared.max_in_flight() } else { chunk.len() };
+            let _in_flight = shared.acquire(permits).await;
             outcomes.extend(self.handler.handle(chunk).await);
         }
         outcomes

@@ -47,7 +47,7 @@ struct Shared {
     /// Wakes a worker: events were parked, or a permit was released.
     changed: Notify,
     /// The organization that had the last turn.
-    last: Mutex<OrganizationId>,
+    last_turn: Mutex<OrganizationId>,
 }
 
 /// Permit to handle some events. On drop it is released, and a worker wakes.
@@ -66,7 +66,7 @@ impl Parking {
             room: Semaphore::new(WORKERS * chunk),
             may_hold_unclaimed: AtomicBool::new(false),
             changed: Notify::new(),
-            last: Mutex::new(Uuid::nil().into()),
+            last_turn: Mutex::new(Uuid::nil().into()),
         };
         Self { database, shared: Arc::new(shared) }
     }
@@ -81,7 +81,7 @@ impl Shared {
 
     /// A permit to handle `events` events, once there is room for them; in the order of the calls.
     async fn acquire(self: &Arc<Self>, events: usize) -> InFlightPermit {
-        let events = events.min(self.limit());
+        let events = events.min(self.max_in_flight());
         // The semaphore is never closed.
         if let Ok(taken) = self.room.acquire_many(permits(events)).await {
             taken.forget();
@@ -90,13 +90,13 @@ impl Shared {
     }
 
     /// Maximum number of events in flight. A permit for all of them excludes all other work.
-    fn limit(&self) -> usize {
+    fn max_in_flight(&self) -> usize {
         WORKERS * self.chunk
     }
 
-    fn last(&self) -> MutexGuard<'_, OrganizationId> {
+    fn last_turn(&self) -> MutexGuard<'_, OrganizationId> {
         // Nothing panics while the lock is held.
-        self.last.locked()
+        self.last_turn.locked()
     }
 }
 

@@ -23,6 +23,7 @@ const PARK: &str = "
     FROM unnest($1, $2, $3, $4) AS new (organization_id, event_id, topic, payload) ORDER BY organization_id, event_id
     ON CONFLICT DO NOTHING";
 
+/// `$2`: now. `$3`: a lease beyond this time was written by a clock that was ahead (`MAX_LEASE_MILLIS`).
 const CLAIMABLE: &str = "
     SELECT organization_id, event_id, topic, payload, claims FROM parked
     WHERE organization_id = $1 AND (claimed_until <= $2 OR claimed_until > $3)

@@ -26,7 +26,7 @@ pub(super) struct ParkedEvent {
 pub(super) struct Claim {
     pub(super) events: Vec<ParkedEvent>,
     /// The organization that had the last turn.
-    pub(super) last: Option<OrganizationId>,
+    pub(super) last_turn: Option<OrganizationId>,
 }
 
 /// The results of claimed events.

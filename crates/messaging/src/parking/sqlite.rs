@@ -19,6 +19,7 @@ type Id = sql_types::Text;
 const PARK: &str = "
     INSERT INTO parked (organization_id, event_id, topic, payload) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING";
 
+/// `$2`: now. `$3`: a lease beyond this time was written by a clock that was ahead (`MAX_LEASE_MILLIS`).
 const CLAIMABLE: &str = "
     SELECT organization_id, event_id, topic, payload, claims FROM parked
     WHERE organization_id = $1 AND (claimed_until <= $2 OR claimed_until > $3)

@@ -27,7 +27,7 @@ diesel::table! {
     }
 }
 
-/// The rows of these keys. Events of two organizations never share an id.
+/// The rows of these keys. Two separate filters are enough, because events of two organizations never share an id.
 macro_rules! rows_of {
     ($keys:expr) => {
         parked::table
@@ -95,7 +95,7 @@ pub(in crate::parking) fn claim(
     {
         *events = claimable(connection, *organization, now, share + unused)?;
     }
-    let (events, last) = take_turns(queues, limit);
+    let (events, last_turn) = take_turns(queues, limit);
     let keys: Vec<Key> = events.iter().map(ParkedEvent::key).collect();
     diesel::update(rows_of!(keys))
         .set((
@@ -103,7 +103,7 @@ pub(in crate::parking) fn claim(
             parked::claims.eq(parked::claims + 1),
         ))
         .execute(connection)?;
-    Ok(Claim { events, last })
+    Ok(Claim { events, last_turn })
 }
 
 fn claimable(

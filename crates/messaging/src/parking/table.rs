@@ -31,13 +31,13 @@ impl Parking {
         on_database!(self, write, park, &events)
     }
 
-    /// At most `limit` organizations with parked events, beginning after `last`.
+    /// At most `limit` organizations with parked events: those after `after`, then from the first one on.
     pub(super) async fn organizations(
         &self,
-        last: OrganizationId,
+        after: OrganizationId,
         limit: usize,
     ) -> Result<Vec<OrganizationId>, DatabaseError> {
-        on_database!(self, read, organizations, last, limit)
+        on_database!(self, read, organizations, after, limit)
     }
 
     /// Claims at most `limit` events of these organizations, which take turns in this order. No two claims get the same event

@@ -4,22 +4,22 @@
 /// that had the last turn: the next round begins after it.
 pub(super) fn take_turns<K: Copy, T>(queues: Vec<(K, Vec<T>)>, limit: usize) -> (Vec<T>, Option<K>) {
     let mut queues: Vec<_> = queues.into_iter().map(|(key, items)| (key, items.into_iter())).collect();
-    let (mut taken, mut last) = (Vec::new(), None);
+    let (mut taken, mut last_turn) = (Vec::new(), None);
     while taken.len() < limit {
-        let before = taken.len();
+        let taken_before = taken.len();
         for (key, items) in &mut queues {
             if taken.len() < limit
                 && let Some(item) = items.next()
             {
                 taken.push(item);
-                last = Some(*key);
+                last_turn = Some(*key);
             }
         }
-        if taken.len() == before {
+        if taken.len() == taken_before {
             break;
         }
     }
-    (taken, last)
+    (taken, last_turn)
 }
 
 #[cfg(test)]

@@ -41,7 +41,8 @@ pub struct ParkedWork {
     pub queue: &'static str,
     /// Handles them.
     pub handler: Arc<dyn Handler>,
-    /// Returns failed events to the bus. In the same database; not the outbox that published them, which may still hold them.
+    /// Returns failed events to the bus. In the database of the parked events; not the outbox that published them, which may
+    /// still hold them.
     pub outbox: Outbox,
     /// The bus that they came from.
     pub bus: Bus,
@@ -87,8 +88,9 @@ impl Parking {
     ) -> Result<bool, String> {
         let chunk = self.shared.chunk;
         for _ in 0..MAX_PAGES {
-            let last = *self.shared.last();
-            let organizations = self.organizations(last, chunk).await.map_err(|error| error.to_string())?;
+            let last_turn = *self.shared.last_turn();
+            let organizations =
+                self.organizations(last_turn, chunk).await.map_err(|error| error.to_string())?;
             let Some(last_listed) = organizations.last().copied() else {
                 self.shared.may_hold_unclaimed.store(false, Ordering::Relaxed);
                 return Ok(false);
@@ -98,7 +100,7 @@ impl Parking {
             let Some(mut in_flight) = self.shared.try_acquire(chunk) else { return Ok(false) };
             let claim = self.claim(organizations, now(), chunk).await.map_err(|error| error.to_string())?;
             in_flight.keep(claim.events.len());
-            *self.shared.last() = claim.last.unwrap_or(last_listed);
+            *self.shared.last_turn() = claim.last_turn.unwrap_or(last_listed);
             let may_hold_unclaimed = has_more_organizations || claim.events.len() >= chunk;
             self.shared.may_hold_unclaimed.store(may_hold_unclaimed, Ordering::Relaxed);
             if !claim.events.is_empty() {

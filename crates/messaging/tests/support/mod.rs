@@ -58,10 +58,10 @@ pub fn rabbit_bus() -> Result<Bus> {
 /// A bus whose connections can be cut.
 pub async fn behind_a_proxy() -> Result<(Proxy, Bus)> {
     let url = assay_testkit::services::rabbit()?;
-    let (before, rest) = url.split_once('@').context("an address with credentials")?;
-    let (server, after) = rest.split_once('/').context("an address with a virtual host")?;
+    let (credentials, rest) = url.split_once('@').context("an address with credentials")?;
+    let (server, virtual_host) = rest.split_once('/').context("an address with a virtual host")?;
     let proxy = Proxy::to(server.to_owned()).await?;
-    let bus = Bus::open(&rabbit_settings(format!("{before}@{}/{after}", proxy.address()))?)?;
+    let bus = Bus::open(&rabbit_settings(format!("{credentials}@{}/{virtual_host}", proxy.address()))?)?;
     Ok((proxy, bus))
 }
 

@@ -55,9 +55,9 @@ impl SigningKeys {
 
     /// Whether it was encrypted with the first key. A text of an older key must be re-encrypted before that key is removed.
     pub fn is_current(&self, encrypted: &str) -> bool {
-        // Only the id is used, which does not depend on the purpose.
-        let current = self.derive_key("", None);
-        matches!((encrypted.split_once('.'), current), (Some((id, _)), Some((first, _))) if id == first)
+        let Some((id, _)) = encrypted.split_once('.') else { return false };
+        // Only the id of the first key is used, which does not depend on the purpose.
+        self.derive_key("", None).is_some_and(|(first_id, _)| first_id == id)
     }
 }
 

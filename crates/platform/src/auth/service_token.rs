@@ -8,19 +8,19 @@ use std::str::FromStr;
 
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::tenant::{Scopes, Tenant};
+use assay_contracts::time::Timestamp;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-
-use assay_contracts::time::Timestamp;
 
 use super::claims::{Audience, ServiceClaims};
 use crate::runtime::now;
 
 /// Lifetime of a token, in seconds.
 const LIFETIME_SECONDS: i64 = 60;
-/// Tolerated clock skew of the issuer into the future, in seconds.
+/// How far in the future `iat` may be, in seconds. `jsonwebtoken` does not compare it with the clock; a generous limit is enough,
+/// because `exp` bounds the lifetime.
 const MAX_FUTURE_SECONDS: i64 = 60;
 const ISSUER: &str = "assay";
 /// RFC 7518, section 3.2 requires 256 bits for HS256.
@@ -59,7 +59,7 @@ struct Claims {
 #[derive(Clone)]
 pub struct ServiceTokens {
     encoding: EncodingKey,
-    /// The first one is the secret of `encoding`.
+    /// The first one signs, too (`encoding`); a second one only verifies.
     accepted: Vec<AcceptedSecret>,
 }
 
@@ -131,12 +131,13 @@ impl ServiceTokens {
         validation.set_issuer(&[ISSUER]);
         validation.set_required_spec_claims(&["exp", "aud", "iss"]);
         validation.validate_nbf = true;
-        // Clock skew between machines.
+        // Clock skew between machines, in seconds, for `exp` and `nbf`.
         validation.leeway = 5;
         let kid = jsonwebtoken::decode_header(token).map_err(|_| InvalidToken)?.kid;
-        let is_named = |secret: &&AcceptedSecret| kid.as_ref().is_none_or(|kid| *kid == secret.id);
+        // A token without `kid` is tried with every secret.
+        let may_have_signed = |secret: &&AcceptedSecret| kid.as_ref().is_none_or(|kid| *kid == secret.id);
         let decode = |secret: &AcceptedSecret| jsonwebtoken::decode(token, &secret.decoding, &validation);
-        let decoded = self.accepted.iter().filter(is_named).find_map(|secret| decode(secret).ok());
+        let decoded = self.accepted.iter().filter(may_have_signed).find_map(|secret| decode(secret).ok());
         let claims: Claims = decoded.ok_or(InvalidToken)?.claims;
         let is_from_the_future = claims.iat > now_seconds + MAX_FUTURE_SECONDS;
         if is_from_the_future || claims.exp.saturating_sub(claims.iat) > LIFETIME_SECONDS {

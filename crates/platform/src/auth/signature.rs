@@ -107,6 +107,7 @@ impl SigningKeys {
 pub(super) fn mac(secret: &SecretString, purpose: &str, content: &[u8]) -> Hmac<Sha256> {
     #[allow(clippy::expect_used, reason = "HMAC accepts every key length (RFC 2104, section 3)")]
     let mut mac = Hmac::<Sha256>::new_from_slice(secret.expose_secret().as_bytes()).expect("any key length");
+    // The length keeps `purpose` and `content` apart.
     mac.update(&(purpose.len() as u64).to_be_bytes());
     mac.update(purpose.as_bytes());
     mac.update(content);

@@ -14,12 +14,12 @@ pub(super) struct ConnectionLog {
     schema: &'static str,
     password: Password,
     /// Cause of the last failed attempt; `None` after a connection.
-    last: Arc<Mutex<Option<String>>>,
+    last_cause: Arc<Mutex<Option<String>>>,
 }
 
 impl ConnectionLog {
     pub(super) fn new(url: &str, schema: &'static str) -> Self {
-        Self { schema, password: Password::of(url), last: Arc::default() }
+        Self { schema, password: Password::of(url), last_cause: Arc::default() }
     }
 
     /// The text of an error of the pool, without the password.
@@ -27,15 +27,16 @@ impl ConnectionLog {
         self.password.remove_from(&error.to_string())
     }
 
-    fn replace_last(&self, cause: Option<String>) -> Option<String> {
-        std::mem::replace(&mut *self.last.locked(), cause)
+    /// Stores the outcome of an attempt; returns that of the attempt before.
+    fn replace_cause(&self, cause: Option<String>) -> Option<String> {
+        std::mem::replace(&mut *self.last_cause.locked(), cause)
     }
 }
 
 impl HandleError<Error> for ConnectionLog {
     fn handle_error(&self, error: Error) {
         let cause = self.text(&error);
-        if self.replace_last(Some(cause.clone())).as_ref() != Some(&cause) {
+        if self.replace_cause(Some(cause.clone())).as_ref() != Some(&cause) {
             tracing::error!(schema = self.schema, cause, "cannot connect to the database: trying again");
         } else {
             tracing::debug!(schema = self.schema, "still no connection to the database");
@@ -45,7 +46,7 @@ impl HandleError<Error> for ConnectionLog {
 
 impl HandleEvent for ConnectionLog {
     fn handle_acquire(&self, _: AcquireEvent) {
-        if self.replace_last(None).is_some() {
+        if self.replace_cause(None).is_some() {
             tracing::info!(schema = self.schema, "connected to the database again");
         }
     }
@@ -106,7 +107,7 @@ mod tests {
         let mut is_new = Vec::new();
         for cause in [Some("refused"), Some("refused"), Some("certificate"), None, Some("certificate")] {
             let cause = cause.map(str::to_owned);
-            is_new.push(log.replace_last(cause.clone()) != cause);
+            is_new.push(log.replace_cause(cause.clone()) != cause);
         }
         assert_eq!(is_new, [true, false, true, true, true]);
     }

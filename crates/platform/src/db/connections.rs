@@ -44,7 +44,7 @@ struct State {
     /// Last failed connection attempt; cleared by the next success.
     connect_failed_at: Option<Instant>,
     /// Last failed validation. Connections validated before it are suspect: a server restart breaks all of them at once.
-    last_failure: Option<Instant>,
+    validation_failed_at: Option<Instant>,
 }
 
 /// Time of the last successful validation, stored with the connection.
@@ -107,7 +107,7 @@ impl Connections {
             if !self.needs_validation(&connection) || self.validate(&mut connection) {
                 return Ok(connection);
             }
-            // The pool drops the broken connection; the next one is another, at last a new one.
+            // The pool drops the broken connection. It hands out another one, or opens a new one when none is left.
         }
     }
 
@@ -129,9 +129,9 @@ impl Connections {
     }
 
     fn needs_validation(&self, connection: &PooledConnection<Manager>) -> bool {
-        let Some(failure) = lock(&self.state).last_failure else { return false };
+        let Some(failed_at) = lock(&self.state).validation_failed_at else { return false };
         let validated = PooledConnection::extensions(connection).get::<LastValidated>();
-        validated.is_none_or(|validated| validated.0 <= failure)
+        validated.is_none_or(|validated| validated.0 <= failed_at)
     }
 
     /// Runs `SELECT 1`; a connection that fails it is dropped by the pool. Required after failed work: diesel does not
@@ -149,7 +149,7 @@ impl Connections {
             }
             Err(error) => {
                 tracing::debug!(%error, "database connection failed validation and is dropped");
-                lock(&self.state).last_failure = Some(now);
+                lock(&self.state).validation_failed_at = Some(now);
                 false
             }
         }

@@ -40,7 +40,7 @@ pub(super) fn apply_postgres(
     schema: &'static str,
     sets: &[Migrations],
 ) -> Result<Vec<String>, DatabaseError> {
-    // A session lock: released when the session ends, also after a crash.
+    // A session-level advisory lock: PostgreSQL releases it when the connection ends, also after a crash.
     let lock = format!("hashtextextended('assay migrations of {schema}', 0)");
     // Waits for another migrating process, but only briefly for a locked table: every request to the table would queue
     // behind this wait.
@@ -69,7 +69,7 @@ fn apply_postgres_locked(
             .sql(")"),
     )
     .get_result(connection)?;
-    // The database role may lack the right to create a schema; then an administrator has created it.
+    // The database user may lack the right to create a schema; then an administrator has created it.
     if !exists {
         connection.batch_execute(&format!("CREATE SCHEMA {schema}"))?;
     }

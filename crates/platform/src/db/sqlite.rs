@@ -46,8 +46,8 @@ impl Sqlite {
             .connection_customizer(Box::new(Customizer))
             .build_unchecked(Manager::new(path));
         // With several connections, one is reserved for the writer.
-        let readers = usize::try_from(size.saturating_sub(1).max(1)).unwrap_or(Semaphore::MAX_PERMITS);
-        let (readers, writers) = (Arc::new(Semaphore::new(readers)), Arc::new(Semaphore::new(1)));
+        let read_permits = usize::try_from(size.saturating_sub(1).max(1)).unwrap_or(Semaphore::MAX_PERMITS);
+        let (readers, writers) = (Arc::new(Semaphore::new(read_permits)), Arc::new(Semaphore::new(1)));
         Self { name, pool, readers, writers, metrics: PoolMetrics::new(name, size) }
     }
 

@@ -3,9 +3,9 @@
 //! diesel does not cache a [`diesel::sql_query`], because its text may differ each time. The text of a [`StaticSql`] is part
 //! of the executable, so it is prepared once per connection, like the statements of diesel's query builder.
 //!
-//! A prepared statement belongs to a session. A pooler that shares sessions between clients (pgbouncer in transaction mode
-//! before 1.21, or later with `max_prepared_statements = 0`) breaks it. It would also break `search_path` and the other
-//! session settings, so services need dedicated sessions anyway.
+//! A prepared statement belongs to a session of the database. A pooler that shares sessions between clients (pgbouncer in
+//! transaction mode before 1.21, or later with `max_prepared_statements = 0`) breaks it. It would also break `search_path` and
+//! the other settings of a session, so services need sessions of their own anyway.
 
 use diesel::backend::Backend;
 use diesel::prelude::*;

@@ -108,7 +108,8 @@ fn remove_empty_below(folder: &Path, before: Timestamp) -> std::io::Result<()> {
         }
         let path = entry.path();
         remove_empty_below(&path, before)?;
-        // The time before the call above, which may change it: so nested empty folders are removed in one run.
+        // Its time was read before the call above, which changes it by removing a folder: so nested empty folders are removed in
+        // one run.
         if timestamp(metadata.modified()?) < before {
             match std::fs::remove_dir(&path) {
                 Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {}

@@ -51,6 +51,7 @@ impl ObjectWriter {
     /// # Errors
     /// When the store refuses: nothing is published. When it does not respond in time: the file may still be published.
     pub async fn finish(&mut self) -> Result<WrittenObject, ObjectError> {
+        // An upload has at least one part, also that of an empty file.
         if !self.part.is_empty() || self.bytes == 0 {
             self.send_part().await?;
         }

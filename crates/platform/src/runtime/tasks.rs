@@ -161,7 +161,7 @@ impl Tasks {
         loop {
             match self.running.join_next_with_id().await {
                 Some(end) => {
-                    let (_, name, reason) = self.describe(end);
+                    let (name, reason) = self.remove_ended(end);
                     let reason = reason.unwrap_or_else(|| "it returned without an error".to_owned());
                     tracing::error!(task = name, reason, "task ended early: shutting down");
                     return TaskFailure::EndedEarly { name, reason };
@@ -177,7 +177,7 @@ impl Tasks {
         while self.names.values().any(|(task_phase, _)| *task_phase == phase) {
             match timeout_at(deadline, self.running.join_next_with_id()).await {
                 Ok(Some(end)) => {
-                    let (_, name, reason) = self.describe(end);
+                    let (name, reason) = self.remove_ended(end);
                     if let Some(reason) = reason {
                         tracing::error!(task = name, reason, "task failed while stopping");
                         failure = failure.or(Some(TaskFailure::FailedWhileStopping { name, reason }));
@@ -206,19 +206,15 @@ impl Tasks {
         names.into_iter().next().map(|name| TaskFailure::Stuck { name })
     }
 
-    fn describe(
-        &mut self,
-        end: Result<(Id, TaskResult), JoinError>,
-    ) -> (Option<Phase>, String, Option<String>) {
+    /// Removes a task that has ended; returns its name, and its error if it failed.
+    fn remove_ended(&mut self, end: Result<(Id, TaskResult), JoinError>) -> (String, Option<String>) {
         let (id, reason) = match end {
             Ok((id, Ok(()))) => (id, None),
             Ok((id, Err(error))) => (id, Some(error.to_string())),
             Err(error) => (error.id(), Some(error.to_string())),
         };
-        match self.names.remove(&id) {
-            Some((phase, name)) => (Some(phase), name, reason),
-            None => (None, "unnamed".to_owned(), reason),
-        }
+        let name = self.names.remove(&id).map_or_else(|| "unnamed".to_owned(), |(_, name)| name);
+        (name, reason)
     }
 }
 

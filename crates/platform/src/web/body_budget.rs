@@ -83,7 +83,7 @@ impl BodyBuffer {
         }
         let needed = self.bytes.len() + chunk.len();
         if needed > self.bytes.capacity() {
-            // Double the capacity, up to the declared length.
+            // Twice what is needed, but not more than the declared length; just what is needed without one.
             let grown = (2 * needed).min(self.expected.max(needed));
             self.bytes.reserve(grown - self.bytes.len());
         }

@@ -28,8 +28,10 @@ pub fn resource(
     > + use<>,
 > {
     let mut methods: Vec<&str> = routes.iter().map(|(method, _)| *method).collect();
-    let get = methods.iter().position(|method| *method == "GET").filter(|_| !methods.contains(&"HEAD"));
-    if let Some(get) = get {
+    let get_without_head =
+        methods.iter().position(|method| *method == "GET").filter(|_| !methods.contains(&"HEAD"));
+    let has_get_without_head = get_without_head.is_some();
+    if let Some(get) = get_without_head {
         methods.insert(get + 1, "HEAD");
     }
     let allow = methods.join(", ");
@@ -41,7 +43,7 @@ pub fn resource(
         .into_iter()
         .fold(web::resource(path.to_owned()), |resource, (_, route)| resource.route(route))
         .default_service(web::route().to(refuse))
-        .wrap(from_fn(move |request, next| answer_head_like_get(get.is_some(), request, next)))
+        .wrap(from_fn(move |request, next| answer_head_like_get(has_get_without_head, request, next)))
 }
 
 /// Answers HEAD with the head of the response to GET (RFC 9110, section 9.3.2), unless the resource has a route for it.

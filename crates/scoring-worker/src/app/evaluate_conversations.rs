@@ -84,17 +84,18 @@ impl EvaluateConversations {
     /// Evaluates the new conversations among `accepted`, each with its own result: a failure does not affect the others.
     /// Conversations that are evaluated already or deleted are skipped.
     pub(crate) async fn run(&self, accepted: &[Accepted]) -> EventResults {
+        // Stays the result of events whose transcript ingest does not return, unless `resolve_missing` finds that they are done.
         let mut results: EventResults =
             accepted.iter().map(|accepted| (accepted.event_id, Err(EvaluateError::Missing))).collect();
         let mut events: Events = HashMap::new();
         let mut unread: Vec<TicketReference> = Vec::with_capacity(accepted.len());
-        for accepted in accepted {
-            let events = events.entry(accepted.event.ticket_id).or_default();
+        for event in accepted {
+            let events_of_ticket = events.entry(event.event.ticket_id).or_default();
             // A batch may contain a ticket or an event twice: read and evaluate it once.
-            if events.is_empty() {
-                unread.push(accepted.reference());
+            if events_of_ticket.is_empty() {
+                unread.push(event.reference());
             }
-            events.push(accepted);
+            events_of_ticket.push(event);
         }
         // Page by page, to bound the memory of large transcripts.
         while !unread.is_empty() {
@@ -102,8 +103,8 @@ impl EvaluateConversations {
                 Ok(page) => page,
                 Err(error) => {
                     let error = EvaluateError::Transcripts(Arc::new(error));
-                    let unread = unread.iter().filter_map(|reference| events.get(&reference.ticket_id));
-                    results.extend(unread.flatten().map(|event| (event.event_id, Err(error.clone()))));
+                    let failed = unread.iter().filter_map(|reference| events.get(&reference.ticket_id));
+                    results.extend(failed.flatten().map(|event| (event.event_id, Err(error.clone()))));
                     return results;
                 }
             };
@@ -119,17 +120,17 @@ impl EvaluateConversations {
         let deleted = page.deleted.iter().filter_map(|ticket| events.get(&ticket.ticket_id));
         results.extend(deleted.flatten().map(|event| (event.event_id, Ok(()))));
         let scored = self.score_all(page.transcripts).await;
-        let scored = match &self.judging {
+        let judged = match &self.judging {
             Some(judging) => judging.run(scored).await,
             None => scored.into_iter().map(|(transcript, outcome)| (transcript, Some(outcome))).collect(),
         };
-        let scored = scored
+        let evaluated = judged
             .into_iter()
             .map(|(transcript, outcome)| (transcript.organization_id, transcript.ticket, outcome));
         let failed =
             page.unreadable.into_iter().filter_map(|unreadable| fail_on_last_attempt(unreadable, events));
         let mut evaluations = Vec::new();
-        for (organization_id, ticket, outcome) in scored.chain(failed) {
+        for (organization_id, ticket, outcome) in evaluated.chain(failed) {
             let Some([first, others @ ..]) = events.get(&ticket.id).map(Vec::as_slice) else {
                 continue;
             };
@@ -254,7 +255,8 @@ impl EvaluateConversations {
     }
 }
 
-/// An unreadable transcript may be repaired, or read by a later release: the evaluation fails only on the last attempt.
+/// The failed evaluation of an unreadable transcript, on the last attempt of one of its events. `None` before that: the transcript
+/// may be repaired, or read by a later release.
 fn fail_on_last_attempt(
     unreadable: UnreadableTranscript,
     events: &Events<'_>,

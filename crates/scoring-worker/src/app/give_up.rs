@@ -14,18 +14,18 @@ const FAILURE: &str =
     "the conversation could not be evaluated: every attempt failed; the operator of Assay can repeat it";
 
 impl EvaluateConversations {
-    /// Does nothing for a conversation that is evaluated already, deleted, or unknown to ingest.
+    /// Records the failed evaluation of one conversation. Does nothing for a conversation that is evaluated already, deleted, or unknown to ingest.
     pub(crate) async fn give_up(&self, accepted: Accepted) -> Result<(), EvaluateError> {
         let reference = accepted.reference();
-        let facts = self.ingest.read_ticket_facts(reference).await;
-        let facts = facts.map_err(|error| EvaluateError::Transcripts(Arc::new(error)))?;
-        let Some(facts) = facts else { return Ok(()) };
+        let found = self.ingest.read_ticket_facts(reference).await;
+        let found = found.map_err(|error| EvaluateError::Transcripts(Arc::new(error)))?;
+        let Some(known) = found else { return Ok(()) };
         let outcome = EvaluationOutcome::Failed { error_message: FAILURE.to_owned() };
         let failure = new_evaluation(
             accepted.event_id,
             accepted.context,
-            facts.organization_id,
-            facts.ticket,
+            known.organization_id,
+            known.ticket,
             outcome,
             &self.subscribers,
         );

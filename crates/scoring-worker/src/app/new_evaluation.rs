@@ -26,7 +26,7 @@ impl From<EncodeError> for UnwritableEvaluation {
     }
 }
 
-/// `event_id` and `context` identify the event and the request that led to the evaluation.
+/// The evaluation to be stored, with its events. `event_id` and `context` identify the event and the request that led to it.
 pub(super) fn new_evaluation(
     event_id: EventId,
     context: Option<RequestContext>,

@@ -28,15 +28,15 @@ pub(crate) async fn run_maintenance(
 ) -> Result<(), MaintenanceError> {
     store.maintain_partitions(now()).await?;
     while store.prune_inbox(now()).await? > 0 {}
-    let before = now().plus_millis(-TOMBSTONE_RETENTION_MILLIS);
-    while store.prune_tombstones(before, BATCH).await? == BATCH {}
-    let now = now();
+    let tombstones_before = now().plus_millis(-TOMBSTONE_RETENTION_MILLIS);
+    while store.prune_tombstones(tombstones_before, BATCH).await? == BATCH {}
+    let cutoff_at = now();
     for retention in registry.retention().await? {
-        let Some(kept_since) = retention.evaluations.cutoff(now) else { continue };
-        let (organization_id, before) = (retention.organization_id, TicketId::min_at(kept_since));
+        let Some(kept_since) = retention.evaluations.cutoff(cutoff_at) else { continue };
+        let (organization_id, first_kept) = (retention.organization_id, TicketId::min_at(kept_since));
         let mut count = 0;
         loop {
-            let removed = store.remove_older_than(organization_id, before, BATCH).await?;
+            let removed = store.remove_older_than(organization_id, first_kept, BATCH).await?;
             count += removed;
             if removed < BATCH {
                 break;

@@ -146,10 +146,10 @@ pub trait EvaluationStore: Send + Sync {
     async fn prune_inbox(&self, now: Timestamp) -> Result<usize, DatabaseError>;
 }
 
-pub fn open(database: Database) -> Arc<dyn EvaluationStore> {
+pub fn open(database: &Database) -> Arc<dyn EvaluationStore> {
     match database {
         #[cfg(feature = "distributed")]
-        Database::Postgres(postgres) => Arc::new(postgres::SqlStore::new(postgres)),
-        Database::Sqlite(sqlite) => Arc::new(sqlite::SqlStore::new(sqlite)),
+        Database::Postgres(postgres) => Arc::new(postgres::SqlStore::new(postgres.clone())),
+        Database::Sqlite(sqlite) => Arc::new(sqlite::SqlStore::new(sqlite.clone())),
     }
 }

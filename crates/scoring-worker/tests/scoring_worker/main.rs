@@ -144,6 +144,7 @@ async fn missing_transcript_is_retried_without_blocking_others(app: TestApp) -> 
 
 async fn transcripts_are_read_page_by_page(app: TestApp) -> Result<()> {
     app.accept(&by_ai()).await?;
+    // The stub of ingest returns at most two transcripts for each call.
     let accepted: Vec<_> = (0..5).map(|_| app.store(&by_ai())).collect::<Result<_>>()?;
     let events: Vec<_> = accepted
         .iter()

@@ -190,7 +190,7 @@ impl TestApp {
             registry_url: self.stub_url.parse()?,
             webhooks_url: self.has_webhooks.then(|| self.stub_url.parse()).transpose()?,
         };
-        start(config(&self.database, &self.judge_url)?, dependencies, &mut self.role)?;
+        start(&config(&self.database, &self.judge_url)?, dependencies, &mut self.role)?;
         Ok(())
     }
 
@@ -278,7 +278,7 @@ impl TestApp {
 
     /// The role's database.
     pub fn role_store(&self) -> Result<Arc<dyn EvaluationStore>> {
-        Ok(open_store(self.database.open(SCHEMA)?))
+        Ok(open_store(&self.database.open(SCHEMA)?))
     }
 
     /// Number of published deletions of this ticket.

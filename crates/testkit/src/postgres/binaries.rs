@@ -55,7 +55,7 @@ impl PostgresBinaries {
                 }
             }
         }
-        // For equal versions the first candidate: the last maximum of the reversed list.
+        // `max_by_key` returns the last of equal versions: reversed, that is the first candidate.
         Ok(found.into_iter().rev().max_by_key(|binaries| binaries.major))
     }
 }

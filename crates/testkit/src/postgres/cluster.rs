@@ -40,14 +40,14 @@ impl Cluster {
     pub(super) fn open_or_create(folder: &Path, log: &Path) -> Result<Self> {
         fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
         let folder = folder.canonicalize().with_context(|| format!("cannot resolve {}", folder.display()))?;
-        let password = folder.join("password");
+        let password_file = folder.join("password");
         let data = folder.join("data");
-        if data.join("PG_VERSION").exists() && password.exists() {
+        if data.join("PG_VERSION").exists() && password_file.exists() {
             let data = data.canonicalize()?;
             let binaries = PostgresBinaries::for_cluster(&data)?;
             let account = Account::owner_of(&data)?;
-            let password = fs::read_to_string(&password)
-                .with_context(|| format!("cannot read {}", password.display()))?;
+            let password = fs::read_to_string(&password_file)
+                .with_context(|| format!("cannot read {}", password_file.display()))?;
             return Ok(Self { binaries, data, account, password });
         }
         Self::create(&folder, log)
@@ -86,23 +86,24 @@ impl Cluster {
         if let Some(account) = &self.account {
             account.own(&unfinished)?;
         }
-        let password = self.data.with_extension("password");
-        write_private(&password, &self.password)?;
+        let password_file = self.data.with_extension("password");
+        write_private(&password_file, &self.password)?;
         if let Some(account) = &self.account {
-            account.own(&password)?;
+            account.own(&password_file)?;
         }
-        let outcome = self.run_initdb(&unfinished, &password, log);
-        fs::remove_file(&password).with_context(|| format!("cannot remove {}", password.display()))?;
+        let outcome = self.run_initdb(&unfinished, &password_file, log);
+        fs::remove_file(&password_file)
+            .with_context(|| format!("cannot remove {}", password_file.display()))?;
         outcome?;
         fs::rename(&unfinished, &self.data)
             .with_context(|| format!("cannot move {} to {}", unfinished.display(), self.data.display()))
     }
 
-    fn run_initdb(&self, data: &Path, password: &Path, log: &Path) -> Result<()> {
+    fn run_initdb(&self, data: &Path, password_file: &Path, log: &Path) -> Result<()> {
         let spec = self
             .process("initdb", log)
             .arguments([OsStr::new("-D"), data.as_os_str()])
-            .arguments([OsStr::new("--pwfile"), password.as_os_str()])
+            .arguments([OsStr::new("--pwfile"), password_file.as_os_str()])
             // The C locale exists everywhere and compares text byte for byte.
             .arguments(["--username", ADMINISTRATOR, "--encoding", "UTF8", "--locale", "C"])
             .arguments(["--auth", "scram-sha-256", "--no-sync", "--no-instructions"])
@@ -119,7 +120,7 @@ impl Cluster {
 }
 
 /// `folder/data`, or a folder elsewhere with a symbolic link to it when the server's account cannot reach `folder`:
-/// below `/root`, for example, nobody else can.
+/// below `/root`, for example, no other user can.
 fn data_location(folder: &Path, account: Option<&Account>) -> Result<PathBuf> {
     let data = folder.join("data");
     if fs::symlink_metadata(&data).is_ok() {

@@ -40,6 +40,7 @@ pub struct ProcessSpec {
     program: PathBuf,
     arguments: Vec<OsString>,
     inherits_environment: bool,
+    /// `None` removes an inherited variable.
     environment: BTreeMap<OsString, Option<OsString>>,
     folder: Option<PathBuf>,
     account: Option<Account>,
@@ -106,7 +107,7 @@ impl ProcessSpec {
         self
     }
 
-    /// Makes the kernel send this signal to the process when we die.
+    /// Makes the kernel send this signal to the process when the thread that started it ends (`PR_SET_PDEATHSIG`).
     #[must_use]
     pub fn on_parent_death(mut self, signal: Option<Signal>) -> Self {
         self.on_parent_death = signal;

@@ -1,4 +1,4 @@
-//! Preparing the database server: the database, one role and one schema per service.
+//! Preparing the database server: the database, one database user and one schema per service.
 
 use anyhow::{Context as _, Result};
 use diesel::{RunQueryDsl as _, connection::SimpleConnection as _, sql_query, sql_types::Text};
@@ -7,7 +7,7 @@ use super::{secrets::Secrets, variables::Variables};
 use crate::{
     database_url::DatabaseUrl,
     launcher,
-    roles::{self, ensure_role, ensure_schema, quote_name},
+    roles::{self, ensure_schema, ensure_user, quote_name},
 };
 
 /// Creates a database unless it exists.
@@ -22,11 +22,11 @@ pub(super) fn ensure_database(administrator: &DatabaseUrl, name: &str) -> Result
     Ok(())
 }
 
-/// Gives every service its role and schema in the administrator's database, and sets the roles' passwords.
+/// Gives every service its database user and schema in the database that `administrator` names, and sets the users' passwords.
 pub(super) fn ensure_services(administrator: &DatabaseUrl, secrets: &Secrets) -> Result<()> {
     let mut connection = roles::connect(administrator.as_str())?;
     for owner in launcher::owners() {
-        ensure_role(&mut connection, owner.role, secrets.password_of(owner.role))?;
+        ensure_user(&mut connection, owner.role, secrets.password_of(owner.role))?;
         ensure_schema(&mut connection, owner)?;
     }
     Ok(())
@@ -36,8 +36,8 @@ pub(super) fn ensure_services(administrator: &DatabaseUrl, secrets: &Secrets) ->
 pub(super) fn settings(administrator: &DatabaseUrl, secrets: &Secrets) -> Result<Variables> {
     let mut settings = Variables::new();
     for database in launcher::databases() {
-        let role = database.owner.role;
-        let url = administrator.with_user(role, secrets.password_of(role))?;
+        let user = database.owner.role;
+        let url = administrator.with_user(user, secrets.password_of(user))?;
         settings.insert(database.setting.to_owned(), url.as_str().to_owned());
     }
     Ok(settings)

@@ -1,4 +1,4 @@
-//! Generated secrets of a stack: passwords of the database roles and keys of the services.
+//! Generated secrets of a stack: passwords of the database users and keys of the services.
 
 use std::{collections::btree_map::Entry, path::Path};
 
@@ -44,9 +44,9 @@ impl Secrets {
         Ok(Self(secrets))
     }
 
-    /// The password of a database role.
-    pub(super) fn password_of(&self, role: &str) -> &str {
-        self.0.get(&password_name(role)).map_or("", String::as_str)
+    /// The password of a database user.
+    pub(super) fn password_of(&self, user: &str) -> &str {
+        self.0.get(&password_name(user)).map_or("", String::as_str)
     }
 
     /// Those that are settings of the executable.
@@ -57,8 +57,8 @@ impl Secrets {
     }
 }
 
-fn password_name(role: &str) -> String {
-    format!("{}_PASSWORD", role.to_uppercase())
+fn password_name(user: &str) -> String {
+    format!("{}_PASSWORD", user.to_uppercase())
 }
 
 #[cfg(test)]
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_have_32_bytes_and_every_role_has_a_password() {
+    fn keys_have_32_bytes_and_every_database_user_has_a_password() {
         let folder = tempfile::tempdir().unwrap();
         let secrets = Secrets::load_or_generate(&folder.path().join("secrets")).unwrap();
         let settings: Variables =

@@ -26,7 +26,7 @@ pub struct StackSettings {
     /// The folder of the stack.
     pub folder: PathBuf,
     /// An administrator's URL of the PostgreSQL server and database to use instead of a private server.
-    /// The stack sets the passwords of its roles there, so two stacks must not share a server.
+    /// The stack sets the passwords of its database users there, so two stacks must not share a server.
     pub postgres_url: Option<String>,
     /// The URL of the broker to use instead of a private one.
     pub amqp_url: Option<String>,

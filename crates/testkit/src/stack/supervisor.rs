@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Time limit for leftover processes to end.
-const CLEAN_UP_LIMIT: Duration = Duration::from_secs(10);
+const LEFTOVERS_LIMIT: Duration = Duration::from_secs(10);
 
 /// Poll interval for conditions.
 const TICK: Duration = Duration::from_millis(50);
@@ -55,7 +55,7 @@ pub(super) struct Supervisor {
     units: Vec<Unit>,
     pid_files: PidFiles,
     events: Receiver<Event>,
-    reporter: Sender<Event>,
+    event_sender: Sender<Event>,
     grace: Duration,
 }
 
@@ -64,10 +64,10 @@ impl Supervisor {
     pub(super) fn new(
         pid_files: PidFiles,
         events: Receiver<Event>,
-        reporter: Sender<Event>,
+        event_sender: Sender<Event>,
         grace: Duration,
     ) -> Self {
-        Self { units: Vec::new(), pid_files, events, reporter, grace }
+        Self { units: Vec::new(), pid_files, events, event_sender, grace }
     }
 
     /// Starts a process and restarts it whenever it ends.
@@ -80,7 +80,7 @@ impl Supervisor {
         self.try_start(position)
     }
 
-    /// Runs a process to its end. A stop signal stops it.
+    /// Runs a process to its end; it is not restarted. A stop signal stops it.
     pub(super) fn run_to_end(&mut self, spec: &ProcessSpec) -> Result<ExitStatus> {
         let process = Process::spawn(spec)?;
         self.pid_files.record(spec.name(), process.pid())?;
@@ -187,15 +187,16 @@ impl Supervisor {
 
     fn try_start(&mut self, position: usize) -> Result<()> {
         let unit = &mut self.units[position];
-        if !unit.clean_up()? {
+        // Processes of an earlier run are still ending: a later tick tries again.
+        if !unit.clear_leftovers()? {
             unit.recheck_soon();
             return Ok(());
         }
         let name = unit.name().to_owned();
-        let reporter = self.reporter.clone();
+        let event_sender = self.event_sender.clone();
         let report = move |exit| {
             // The receiver is gone when the supervisor is.
-            let _ = reporter.send(Event::Ended { name, exit });
+            let _ = event_sender.send(Event::Ended { name, exit });
         };
         let process = Process::spawn_observed(&unit.spec, report)?;
         let pid = process.pid();
@@ -227,8 +228,8 @@ impl Supervisor {
             }
             // Dropping a process kills and reaps it.
             unit.state = State::Stopped;
-            let cleared = || Ok(unit.clean_up()?.then_some(()));
-            if let Err(error) = wait_for("leftover processes to end", CLEAN_UP_LIMIT, cleared) {
+            let cleared = || Ok(unit.clear_leftovers()?.then_some(()));
+            if let Err(error) = wait_for("leftover processes to end", LEFTOVERS_LIMIT, cleared) {
                 tracing::warn!(process = unit.name(), error = %format!("{error:#}"), "processes stay behind");
             }
             if let Err(error) = self.pid_files.remove(unit.name()) {
@@ -259,16 +260,16 @@ mod tests {
     fn late_exit_of_a_predecessor_does_not_affect_the_successor() {
         let folder = tempfile::tempdir().unwrap();
         let pid_files = PidFiles::new(StackFolder::create(folder.path()).unwrap());
-        let (reporter, events) = mpsc::channel();
-        let mut supervisor = Supervisor::new(pid_files, events, reporter.clone(), Duration::ZERO);
+        let (event_sender, events) = mpsc::channel();
+        let mut supervisor = Supervisor::new(pid_files, events, event_sender.clone(), Duration::ZERO);
         let sleeper = ProcessSpec::new("ingest", "/bin/sleep", Output::File("/dev/null".into()));
         supervisor.start(Unit::new(sleeper.arguments(["600"]))).unwrap();
         let pid = supervisor.pid_of("ingest").unwrap();
 
         let earlier = Exit { pid: pid - 1, status: ExitStatus::from_raw(9) };
-        reporter.send(Event::Ended { name: "ingest".to_owned(), exit: earlier }).unwrap();
+        event_sender.send(Event::Ended { name: "ingest".to_owned(), exit: earlier }).unwrap();
         let interruption = Interruption { signal: Signal::SIGTERM, from_terminal: false };
-        reporter.send(Event::Interrupted(interruption)).unwrap();
+        event_sender.send(Event::Interrupted(interruption)).unwrap();
         supervisor.supervise().unwrap();
         assert_eq!(supervisor.pid_of("ingest"), Some(pid));
 

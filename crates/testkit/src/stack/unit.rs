@@ -63,7 +63,7 @@ type Cleanup = Box<dyn Fn() -> Result<bool>>;
 pub(super) struct Unit {
     pub(super) spec: ProcessSpec,
     pub(super) state: State,
-    clean_up: Cleanup,
+    clear_leftovers: Cleanup,
     delays: ExponentialBackoff,
 }
 
@@ -87,9 +87,12 @@ impl Unit {
     }
 
     /// A unit that may leave processes behind when it is killed, and must not start again before they are gone.
-    pub(super) fn with_cleanup(spec: ProcessSpec, clean_up: impl Fn() -> Result<bool> + 'static) -> Self {
+    pub(super) fn with_cleanup(
+        spec: ProcessSpec,
+        clear_leftovers: impl Fn() -> Result<bool> + 'static,
+    ) -> Self {
         let state = State::Waiting { until: Instant::now() };
-        Self { spec, state, clean_up: Box::new(clean_up), delays: RESTART.build() }
+        Self { spec, state, clear_leftovers: Box::new(clear_leftovers), delays: RESTART.build() }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -97,8 +100,8 @@ impl Unit {
     }
 
     /// Signals left-over processes; true when none is left. Call it only while the process does not run.
-    pub(super) fn clean_up(&self) -> Result<bool> {
-        (self.clean_up)()
+    pub(super) fn clear_leftovers(&self) -> Result<bool> {
+        (self.clear_leftovers)()
     }
 
     pub(super) fn process(&self) -> Option<&Process> {

@@ -50,8 +50,8 @@ pub struct UpOptions {
 /// When a stack already runs in the folder, when the gateway's address is taken, or when a step fails; everything
 /// that was started is then stopped again.
 pub fn up(settings: &StackSettings, options: &UpOptions) -> Result<()> {
-    let (reporter, events) = mpsc::channel();
-    let interruptions = reporter.clone();
+    let (event_sender, events) = mpsc::channel();
+    let interruptions = event_sender.clone();
     // The receiver is gone when the supervisor is.
     signals::listen(move |interruption| drop(interruptions.send(Event::Interrupted(interruption))))?;
 
@@ -70,7 +70,7 @@ pub fn up(settings: &StackSettings, options: &UpOptions) -> Result<()> {
     // `key` must not use the addresses of the last run.
     variables::remove(&folder.environment())?;
 
-    let mut supervisor = Supervisor::new(pid_files.clone(), events, reporter, options.grace);
+    let mut supervisor = Supervisor::new(pid_files.clone(), events, event_sender, options.grace);
     let stack = Stack { assay, folder, settings, gateway, ready_within: options.ready_within };
     let outcome = stack.start(&mut supervisor).and_then(|()| supervisor.supervise());
     supervisor.stop();

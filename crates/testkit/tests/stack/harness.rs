@@ -63,8 +63,8 @@ impl TestStack {
 
     /// A stack on external servers, with an administrator without superuser rights, as on hosted servers.
     ///
-    /// Not on the server that tests share: a stack sets the passwords of roles that other tests log in with. The stub
-    /// never connects to the broker.
+    /// Not on the server that tests share: a stack sets the passwords of database users that other tests log in as. The
+    /// stub never connects to the broker.
     pub fn on_external_servers() -> Result<Self> {
         let postgres = PrivatePostgres::start(&PostgresOptions::for_tests())?;
         PgConnection::establish(&postgres.url())?

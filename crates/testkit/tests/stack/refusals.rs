@@ -47,6 +47,7 @@ fn failed_migration_is_shown_and_stops_everything() -> Result<()> {
 
 #[test]
 fn unready_service_is_named_with_its_log() -> Result<()> {
+    // A process that fails is started again and again: it "does not answer" or "does not stay alive".
     for (variable, reason) in
         [("STAND_IN_NOT_READY", "answers /readyz with 503"), ("STAND_IN_FAILS", "does not")]
     {

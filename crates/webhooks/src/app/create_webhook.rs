@@ -52,7 +52,7 @@ pub(crate) async fn create_webhook(
         updated_at: now,
     };
     // Without the secret: the recorded response stays in the database unencrypted for a day.
-    let stored = RecordedResponse {
+    let without_secret = RecordedResponse {
         status: CREATED,
         location: Some(format!("/v1/webhooks/{id}")),
         body: serde_json::to_string(&Webhook::from(endpoint.clone()))?,
@@ -61,10 +61,10 @@ pub(crate) async fn create_webhook(
         organization_id,
         key,
         fingerprint,
-        response: stored.clone(),
+        response: without_secret.clone(),
     });
     match store.create(Creation { endpoint, record, limit }).await? {
-        CreateOutcome::Created => with_secret(stored, &secret),
+        CreateOutcome::Created => with_secret(without_secret, &secret),
         CreateOutcome::IdempotencyKeyReused(KeyReuse::Replay(first)) => {
             replay_response(store, keys, organization_id, first).await
         }

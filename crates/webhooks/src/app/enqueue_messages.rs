@@ -46,6 +46,7 @@ pub(crate) fn decode(delivery: &Delivery) -> Result<ReceivedEvent, DecodeError> 
         topic if topic == ExportFinished::TOPIC.name => {
             Ok(ReceivedEvent::Notification(delivery.id, Notification::Export(delivery.decode()?)))
         }
+        // `decode` refuses any other topic.
         _ => {
             let announced: EvaluationAnnounced = delivery.decode()?;
             Ok(ReceivedEvent::Notification(delivery.id, Notification::Evaluation(announced)))

@@ -73,7 +73,7 @@ impl WebhookClient {
                 timeout(DRAIN_DEADLINE, drain_body(response)).await;
                 attempt
             }
-            Err(error) => Attempt::failed(attempted_at, duration_ms, Some(error)),
+            Err(error) => Attempt::failed(attempted_at, duration_ms, error),
         }
     }
 
@@ -216,6 +216,7 @@ mod tests {
 
     #[test]
     fn retry_after_is_read_as_seconds_or_date() {
+        // Sun, 06 Nov 1994 08:49:37 GMT.
         let now = Timestamp::saturating_from_millis(784_111_777_000);
         let after = |text: &str| {
             let headers = HeaderMap::from_iter([(RETRY_AFTER, text.parse().unwrap())]);

@@ -52,7 +52,9 @@ pub struct Attempt {
     /// Start of the attempt.
     pub attempted_at: Timestamp,
     pub duration_ms: u64,
+    /// `None` without a response.
     pub status_code: Option<u16>,
+    /// `None` when the message was delivered.
     pub error: Option<AttemptError>,
     /// `Retry-After` of the response.
     pub retry_after_seconds: Option<i64>,
@@ -60,8 +62,8 @@ pub struct Attempt {
 
 impl Attempt {
     /// An attempt without a response.
-    pub fn failed(attempted_at: Timestamp, duration_ms: u64, error: Option<AttemptError>) -> Self {
-        Self { attempted_at, duration_ms, status_code: None, error, retry_after_seconds: None }
+    pub fn failed(attempted_at: Timestamp, duration_ms: u64, error: AttemptError) -> Self {
+        Self { attempted_at, duration_ms, status_code: None, error: Some(error), retry_after_seconds: None }
     }
 
     /// An attempt with a response.

@@ -87,9 +87,9 @@ impl Notification {
         let payload = match self {
             Self::Evaluation(announced) => {
                 let threshold = (event == WebhookEvent::AxisLowScore).then_some(low_score_below);
-                payload(event, announced.evaluated_at, EvaluationData::of(announced, threshold))?
+                encode(event, announced.evaluated_at, EvaluationData::of(announced, threshold))?
             }
-            Self::Export(finished) => payload(event, finished.finished_at, ExportData::of(finished))?,
+            Self::Export(finished) => encode(event, finished.finished_at, ExportData::of(finished))?,
         };
         Ok(Message { event, ticket_id: self.ticket_id(), payload })
     }
@@ -101,11 +101,11 @@ impl Notification {
 /// When it cannot be serialized, which is a bug.
 pub fn test_message(endpoint_id: WebhookId, now: Timestamp) -> Result<Message, serde_json::Error> {
     let event = WebhookEvent::Test;
-    let payload = payload(event, now, TestData { webhook_id: endpoint_id })?;
+    let payload = encode(event, now, TestData { webhook_id: endpoint_id })?;
     Ok(Message { event, ticket_id: None, payload })
 }
 
-fn payload(
+fn encode(
     event: WebhookEvent,
     timestamp: Timestamp,
     data: impl Serialize,

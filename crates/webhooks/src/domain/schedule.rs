@@ -82,6 +82,7 @@ impl Schedule {
             Some(GONE) => return RetryDecision::Gone,
             _ => {}
         }
+        // The first pause is that before attempt 1, so index `number` has the pause after this attempt.
         let next_pause = usize::try_from(number).ok().and_then(|number| self.pauses_seconds.get(number));
         let Some(pause_seconds) = next_pause else { return RetryDecision::GivenUp };
         let retry_after = attempt.retry_after_seconds.unwrap_or(0).clamp(0, MAX_RETRY_AFTER);
@@ -102,9 +103,7 @@ mod tests {
     }
 
     fn answered(status_code: u16, retry_after_seconds: Option<i64>) -> Attempt {
-        let mut attempt = Attempt::failed(Timestamp::MIN, 1, None);
-        (attempt.status_code, attempt.retry_after_seconds) = (Some(status_code), retry_after_seconds);
-        attempt
+        Attempt { retry_after_seconds, ..Attempt::answered(Timestamp::MIN, 1, status_code) }
     }
 
     #[test]

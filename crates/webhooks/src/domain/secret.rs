@@ -44,7 +44,7 @@ impl Secret {
         Ok(SealedSecret(keys.encrypt(PURPOSE, endpoint.as_uuid().as_bytes(), &self.0)?))
     }
 
-    /// The signature of a message: `v1,` and base64.
+    /// The signature of a message: `v1,` and base64. `seconds`: the time of the attempt, epoch seconds.
     pub fn sign(&self, id: WebhookDeliveryId, seconds: i64, payload: &str) -> String {
         // HMAC takes keys of any length, so this constructor has no failing case.
         #[allow(clippy::expect_used, reason = "HMAC accepts every key length (RFC 2104, section 3)")]

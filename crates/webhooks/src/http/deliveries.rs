@@ -23,8 +23,8 @@ pub(super) async fn list(
     let mut query = query_pairs(&request, &["cursor", "limit", "status"])?;
     let status = parameters::status(&query)?;
     let (cursor, limit) = page_parameters(&mut query)?;
-    let request = ListDeliveries { organization_id, endpoint_id, status, cursor, limit };
-    Ok(Json(list_deliveries(services.store.as_ref(), &services.keys, request).await?))
+    let list_request = ListDeliveries { organization_id, endpoint_id, status, cursor, limit };
+    Ok(Json(list_deliveries(services.store.as_ref(), &services.keys, list_request).await?))
 }
 
 /// One message with its attempts.

@@ -32,14 +32,14 @@ pub(super) async fn create(
     payload: Payload,
 ) -> Result<HttpResponse, WebError> {
     let organization_id = caller.tenant(Scope::Webhooks)?.organization_id;
-    let keys = request.headers().get_all(idempotency::HEADER).map(|value| value.as_bytes());
-    let key = IdempotencyKey::from_headers(keys).map_err(Problem::from)?;
+    let key_headers = request.headers().get_all(idempotency::HEADER).map(|value| value.as_bytes());
+    let key = IdempotencyKey::from_headers(key_headers).map_err(Problem::from)?;
     let body = read_body(&request, payload, BODY_LIMITS).await?;
     let webhook = NewWebhook::parse(&body).map_err(body_error)?;
     let idempotency = key.map(|key| (key, Fingerprint::of(&body)));
     let limit = services.endpoints_per_organization;
-    let request = CreateWebhook { organization_id, webhook, idempotency, limit };
-    let created = create_webhook(services.store.as_ref(), &services.keys, &services.rules, request);
+    let create_request = CreateWebhook { organization_id, webhook, idempotency, limit };
+    let created = create_webhook(services.store.as_ref(), &services.keys, &services.rules, create_request);
     respond_with(created.await?)
 }
 
@@ -50,8 +50,8 @@ pub(super) async fn list(
 ) -> Result<Json<Page<Webhook>>, WebError> {
     let organization_id = caller.tenant(Scope::Webhooks)?.organization_id;
     let (cursor, limit) = page_parameters(&mut query_pairs(&request, &["cursor", "limit"])?)?;
-    let request = ListWebhooks { organization_id, cursor, limit };
-    Ok(Json(list_webhooks(services.store.as_ref(), &services.keys, request).await?))
+    let list_request = ListWebhooks { organization_id, cursor, limit };
+    Ok(Json(list_webhooks(services.store.as_ref(), &services.keys, list_request).await?))
 }
 
 pub(super) async fn read(

@@ -133,6 +133,7 @@ impl Fixture {
         Ok(self.store.enqueue(received, NOW, NOW).await?)
     }
 
+    /// At most `limit` messages, `per_endpoint` of them to one endpoint, leased for 30 seconds.
     pub fn terms(&self, now: Timestamp, limit: usize, per_endpoint: usize) -> ClaimTerms {
         let lease_until = now.plus_millis(30_000);
         ClaimTerms {
@@ -152,7 +153,7 @@ impl Fixture {
         claims.pop().context("nothing is due")
     }
 
-    /// Records an attempt that was answered with this status code.
+    /// Records an attempt that was answered with this status code. Endpoints that fail for five days may be disabled.
     pub async fn record_attempt(
         &self,
         claim: Claim,

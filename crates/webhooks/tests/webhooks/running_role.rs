@@ -16,6 +16,7 @@ use crate::fixture::Fixture;
 
 /// Low: the quota gains a message only every 15 seconds.
 pub const REQUESTED_MESSAGES_PER_MINUTE: u32 = 4;
+pub const CONCURRENCY_PER_ORGANIZATION: usize = 16;
 
 pub struct RunningRole {
     pub fixture: Fixture,
@@ -70,7 +71,7 @@ fn config(fixture: &Fixture) -> Result<Config> {
         attempt_deadline_milliseconds: 20_000,
         concurrency: 64,
         concurrency_per_endpoint: 8,
-        concurrency_per_organization: 16,
+        concurrency_per_organization: CONCURRENCY_PER_ORGANIZATION,
         requested_messages_per_minute: REQUESTED_MESSAGES_PER_MINUTE,
         poll_interval_milliseconds: 200,
         previous_secret_seconds: 60,

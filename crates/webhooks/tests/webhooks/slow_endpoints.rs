@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use crate::fixture::Fixture;
-use crate::running_role::RunningRole;
+use crate::running_role::{CONCURRENCY_PER_ORGANIZATION, RunningRole};
 
 on_both_databases! { RunningRole {
     silent_endpoints_do_not_delay_other_organizations,
@@ -37,7 +37,8 @@ async fn silent_endpoints_do_not_delay_other_organizations(mut role: RunningRole
         }
         enqueue(&role.fixture, 40).await?;
         let in_flight = || attempts.load(Ordering::SeqCst);
-        eventually("the attempts of the first organization", || async { Ok(in_flight() >= 16) }).await?;
+        let is_at_limit = || async { Ok(in_flight() >= CONCURRENCY_PER_ORGANIZATION) };
+        eventually("the attempts of the first organization", is_at_limit).await?;
         role.fixture.organization_id = new_id();
         create(&role.fixture, &answering_url).await?;
         let started = Instant::now();
@@ -54,7 +55,7 @@ async fn silent_endpoints_do_not_delay_other_organizations(mut role: RunningRole
             "nothing was received in 10 seconds"
         );
         assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
-        assert_eq!(in_flight(), 16, "the limit of one organization");
+        assert_eq!(in_flight(), CONCURRENCY_PER_ORGANIZATION, "the limit of one organization");
         Ok(())
     };
     tokio::select! {

@@ -131,8 +131,8 @@ async fn concurrent_change_does_not_undo_deletion(fixture: Fixture) -> Result<()
         )
         .await;
         assert!(deleted? && changed.is_ok());
-        let re_enabled = "UPDATE endpoints SET enabled = FALSE WHERE enabled";
-        assert_eq!(fixture.execute(re_enabled).await?, 0);
+        let disable_enabled = "UPDATE endpoints SET enabled = FALSE WHERE enabled";
+        assert_eq!(fixture.execute(disable_enabled).await?, 0);
     }
     Ok(())
 }
@@ -285,8 +285,8 @@ async fn rotation_keeps_previous_secret_until_expiry(fixture: Fixture) -> Result
     let new = Secret::from([8; SECRET_BYTES]).seal(&fixture.keys, endpoint.id)?;
     assert!(fixture.store.rotate(fixture.organization_id, endpoint.id, new.clone(), later(60)).await?);
     let secrets = fixture.find(endpoint.id).await?.secrets;
-    let before = Some((endpoint.secrets.current.clone(), later(60)));
-    assert_eq!(secrets, SealedSecrets { current: new.clone(), previous: before });
+    let previous = Some((endpoint.secrets.current.clone(), later(60)));
+    assert_eq!(secrets, SealedSecrets { current: new.clone(), previous });
     fixture.store.prune(later(-DAY), later(59)).await?;
     assert!(fixture.find(endpoint.id).await?.secrets.previous.is_some());
     fixture.store.prune(later(-DAY), later(60)).await?;

@@ -65,6 +65,7 @@ fn expect_agreement(chart: &Chart) -> Result<()> {
     ensure!(chart.label.contains("the table below has every value"), "the label does not lead to the table");
     for (at, value) in chart.values.iter().enumerate() {
         for (other_at, other) in chart.values.iter().enumerate() {
+            // By more than half a pixel: positions are rounded.
             let is_higher = chart.heights[at] < chart.heights[other_at] - 0.5;
             ensure!(!is_higher || value > other, "{value} is drawn above {other}");
         }

@@ -114,6 +114,7 @@ pub async fn large(visit: &mut Visit) -> Result<()> {
         ensure!(visit.needed_width().await? <= width, "it needs {} px", visit.needed_width().await?);
         let browser = &mut visit.browser;
         browser.follow(".transcript li:nth-child(2) .cut").await?;
+        // A part has at most 60,000 bytes of text. White space around the parts is not counted, so 79,000 of 80,000 are enough.
         let mut characters = 0;
         loop {
             let browser = &mut visit.browser;

@@ -42,7 +42,7 @@ async fn walk(visit: &mut Visit, list: &str, ids: &[String], from: usize) -> Res
     browser.follow(&format!("#row-{} .subject a", ids[from])).await?;
     let last = (from + MAX_STEPS).min(ids.len() - 1);
     for at in from..=last {
-        expect(visit, at, ids).await?;
+        expect_position(visit, at, ids).await?;
         if at < last {
             visit.browser.follow("#next").await?;
         }
@@ -56,7 +56,7 @@ async fn walk(visit: &mut Visit, list: &str, ids: &[String], from: usize) -> Res
     );
     for at in (from..last).rev() {
         visit.browser.follow("#previous").await?;
-        expect(visit, at, ids).await?;
+        expect_position(visit, at, ids).await?;
     }
     let has_previous = visit.browser.has("#previous").await?;
     ensure!(has_previous == (from > 0), "number {} has a previous one: {has_previous}", from + 1);
@@ -66,12 +66,14 @@ async fn walk(visit: &mut Visit, list: &str, ids: &[String], from: usize) -> Res
     Ok(())
 }
 
-async fn expect(visit: &mut Visit, at: usize, ids: &[String]) -> Result<()> {
-    let (id, of) = (&ids[at], ids.len());
+/// The page is that of the conversation at this index, and says which number it is.
+async fn expect_position(visit: &mut Visit, at: usize, ids: &[String]) -> Result<()> {
+    let (id, count) = (&ids[at], ids.len());
     let address = visit.browser.address().await?;
     ensure!(address.contains(id.as_str()), "number {} is {address}, not {id}", at + 1);
     let position = visit.browser.text("#position").await?;
-    ensure!(position.starts_with(&format!("{} of {of}", at + 1)), "{position} instead of {} of {of}", at + 1);
+    let expected = format!("{} of {count}", at + 1);
+    ensure!(position.starts_with(&expected), "{position} instead of {expected}");
     Ok(())
 }
 

@@ -29,7 +29,8 @@ const NUMBERS: &str = r"{
   place: `${it.closest('section')?.querySelector('h2')?.textContent ?? 'coverage'}, ${it.closest('tr')?.textContent ?? ''}`,
 }";
 
-/// The rows of a page, or of all pages of a list: their ids and scores.
+/// The rows of a page, or of all pages of a list: their ids and scores, of AXIS and of its dimensions resolution accuracy (`ra`),
+/// interaction effort (`ie`) and handoff smoothness (`hs`).
 #[derive(Debug, Deserialize)]
 struct Rows {
     summary: String,

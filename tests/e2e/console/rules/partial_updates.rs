@@ -40,8 +40,8 @@ async fn columns(visit: &mut Visit) -> Result<()> {
     browser.click("#columns-apply").await?;
     expect_status(visit, "rows 1 to 25").await?;
     let browser = &mut visit.browser;
-    let now: String = browser.evaluate(FOCUSED).await?;
-    ensure!(now == "columns-button", "the focus is on #{now}");
+    let focus: String = browser.evaluate(FOCUSED).await?;
+    ensure!(focus == "columns-button", "the focus is on #{focus}");
     ensure!(browser.address().await?.contains("column=language"), "{}", browser.address().await?);
     Ok(())
 }
@@ -49,7 +49,7 @@ async fn columns(visit: &mut Visit) -> Result<()> {
 async fn update(visit: &mut Visit, selector: &str, status: &str, focused: Option<&str>) -> Result<()> {
     let browser = &mut visit.browser;
     let selector_text = serde_json::to_string(selector)?;
-    let before = browser.address().await?;
+    let address_before = browser.address().await?;
     browser
         .evaluate::<serde_json::Value>(&format!(
             "document.querySelector('#status').textContent = ''; document.querySelector({selector_text}).focus()"
@@ -58,14 +58,14 @@ async fn update(visit: &mut Visit, selector: &str, status: &str, focused: Option
     browser.press("Enter").await?;
     expect_status(visit, status).await?;
     let browser = &mut visit.browser;
-    ensure!(browser.address().await? != before, "the address is still {before}");
-    let now: String = browser.evaluate(FOCUSED).await?;
+    ensure!(browser.address().await? != address_before, "the address is still {address_before}");
+    let focus: String = browser.evaluate(FOCUSED).await?;
     match focused {
-        Some(id) => ensure!(now == id, "the focus is on #{now}"),
-        None => ensure!(!now.is_empty(), "the focus is lost: it is on the page"),
+        Some(id) => ensure!(focus == id, "the focus is on #{focus}"),
+        None => ensure!(!focus.is_empty(), "the focus is lost: it is on the page"),
     }
     let is_seen: bool = browser.evaluate("document.activeElement.checkVisibility()").await?;
-    ensure!(is_seen, "the focus is on something invisible: #{now}");
+    ensure!(is_seen, "the focus is on something invisible: #{focus}");
     Ok(())
 }
 

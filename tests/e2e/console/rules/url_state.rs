@@ -43,20 +43,21 @@ async fn list_changes(visit: &mut Visit) -> Result<()> {
         ("#next-page", "cursor="),
     ];
     for (selector, part) in steps {
-        let last = seen.last().context("no page")?.0.clone();
+        let previous = seen.last().context("no page")?.0.clone();
         browser.click(selector).await?;
-        let last_text = serde_json::to_string(&last)?;
-        browser.wait_for(&format!("location.pathname + location.search !== {last_text} && !document.querySelector('.htmx-request, .htmx-swapping, .htmx-settling')")).await?;
+        let previous_text = serde_json::to_string(&previous)?;
+        browser.wait_for(&format!("location.pathname + location.search !== {previous_text} && !document.querySelector('.htmx-request, .htmx-swapping, .htmx-settling')")).await?;
         let address = browser.address().await?;
         ensure!(
-            address.contains(part) && address != last,
-            "a click on {selector} led from {last} to {address}"
+            address.contains(part) && address != previous,
+            "a click on {selector} led from {previous} to {address}"
         );
         let shown: String = browser.evaluate(MAIN).await?;
         browser.reload().await?;
         ensure!(browser.evaluate::<String>(MAIN).await? == shown, "{address} differs after a reload");
         seen.push((address, shown));
     }
+    // The last one is shown now.
     seen.pop();
     for (address, shown) in seen.into_iter().rev() {
         browser.back().await?;

@@ -50,7 +50,8 @@ pub async fn by_keyboard(visit: &mut Visit) -> Result<()> {
     Ok(())
 }
 
-/// The same with the mouse and without scripts, and other forms of the console: the rules of webhooks and sessions have the rest.
+/// The same with the mouse and without scripts; then the forms for keys, for a webhook and for signing out. The rules `webhooks` and
+/// `sessions` check the other forms.
 pub async fn without_scripts(visit: &mut Visit) -> Result<()> {
     let link = visit.sign_in_link().await?;
     let viewer = Viewer { scripts: false, ..Viewer::default() };

@@ -18,7 +18,7 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
     turn_off_and_on(visit).await.context("turn off and on")?;
     rotate(visit, &page, &secret).await.context("another secret")?;
     send_and_replay(visit, &page).await.context("test message")?;
-    // Later rules have no webhook that gets all events. The walk without scripts deletes one by its form.
+    // Deleted, so that later rules have no webhook that gets all events. The form for it is checked by `walks::without_scripts`.
     visit.api.delete(&page.replace("/console", "/v1")).await?.expect_status(204)
 }
 

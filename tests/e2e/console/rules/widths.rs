@@ -26,6 +26,7 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
             wide.push(format!("{} needs {width} px: {widest:?}", page.name));
         }
     }
+    // The browser reports pages with a 4xx status as errors; they are no failures of this rule.
     visit.browser.page_errors().await?;
     ensure!(wide.is_empty(), "{}", wide.join("\n"));
     for (page, buttons) in [
@@ -45,10 +46,10 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
 /// On a wide screen the title of the overview is one line; a long subject is shown whole on the page of its conversation.
 async fn titles(visit: &mut Visit) -> Result<()> {
     visit.reset(&Viewer::default()).await?;
-    let lines = "(() => { const all = document.createRange(); all.selectNodeContents(document.querySelector('#period')); return new Set([...all.getClientRects()].map((it) => it.top)).size })()";
+    let count_lines = "(() => { const all = document.createRange(); all.selectNodeContents(document.querySelector('#period')); return new Set([...all.getClientRects()].map((it) => it.top)).size })()";
     for query in ["", "?from=2025-10-26&to=2025-11-22", "?from=2025-09-21&to=2026-11-22"] {
         visit.browser.open(&format!("/console{query}")).await?;
-        let lines: u32 = visit.browser.evaluate(lines).await?;
+        let lines: u32 = visit.browser.evaluate(count_lines).await?;
         ensure!(lines == 1, "{query}: the title has {lines} lines");
     }
     let subject = format!("Order {} is late", "58213-".repeat(80));

@@ -164,11 +164,12 @@ impl Rng {
         request
     }
 
-    /// A head with some bytes changed; its end is kept, so the server does not wait for more.
+    /// A head, with one to four bytes changed if `change` says so; its end is kept, so the server does not wait for more.
     pub fn mutated(&mut self, head: &[u8], change: bool) -> Vec<u8> {
         let mut head = head.to_vec();
         let end = head.windows(4).position(|window| window == b"\r\n\r\n").unwrap_or(head.len());
-        for _ in 0..if change { 1 + self.below(4) } else { 0 } {
+        let changes = if change { 1 + self.below(4) } else { 0 };
+        for _ in 0..changes {
             let (at, byte) = (self.below(end), u8::try_from(self.below(256)).unwrap_or_default());
             head[at] = byte;
         }

@@ -84,6 +84,7 @@ async fn rotation(hook: &Hook, receiver: &Receiver) -> Result<()> {
     Ok(())
 }
 
+/// The log has two messages so far: that of `failing`, which is `first`, and that of `rotation`.
 async fn log(hook: &Hook, first: &str) -> Result<()> {
     let page = async |query: &str| hook.api.get(&hook.path(&format!("/deliveries{query}"))).await;
     hook.await_idle().await?;
@@ -160,10 +161,10 @@ pub async fn receiver_outage(stack: &mut PrivateStack) -> Result<()> {
     drop(receiver);
     let ticket = api.import(&resolved_conversation("T-away")).await?;
     api.evaluation(&ticket).await?;
-    let of_ticket = |entry: &Value| entry["status"] == "pending" && entry["attempts"] != 0;
+    let was_tried = |entry: &Value| entry["status"] == "pending" && entry["attempts"] != 0;
     crate::harness::until("an attempt that fails", async || {
         let log = api.get(&hook.path("/deliveries?status=pending")).await?.expect(200)?;
-        Ok(log["data"].as_array().is_some_and(|log| log.iter().any(of_ticket)).then_some(()))
+        Ok(log["data"].as_array().is_some_and(|log| log.iter().any(was_tried)).then_some(()))
     })
     .await?;
     ensure!(hook.read().await?["failing_since"].is_i64(), "the endpoint does not say that it fails");

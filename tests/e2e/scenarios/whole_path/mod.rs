@@ -81,7 +81,8 @@ async fn evaluated(api: &Api, body: Value) -> Result<Import> {
     Ok(Import { ticket_id, body, ticket, evaluation })
 }
 
-/// The table of a new export. An evaluation is in the next export at most moments after it can be read.
+/// The table of an export that has all evaluations. Exports are repeated until then: an evaluation may be readable moments before
+/// the read model has it.
 async fn exported(api: &Api, request: Value, columns: &[&str]) -> Result<Table> {
     let count = input::expected_rows()?;
     crate::harness::until("an export of all evaluations", async || {

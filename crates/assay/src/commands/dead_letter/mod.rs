@@ -12,20 +12,20 @@ use self::source::{DeadLetterAction, DeadLetterSource, Selection, Summary};
 use crate::cli::{DeadLetterCommand, DeadLetterSelection};
 use crate::terminal::{age, one_line};
 
-/// Upper limit of dead letters listed of one source.
+/// Maximum number of dead letters that are listed of each source.
 const MAX_LISTED: u32 = 1_000;
 
 pub async fn run(command: DeadLetterCommand) -> Result<()> {
     match command {
-        DeadLetterCommand::List { location } => list(&DeadLetterSource::open(&location).await?).await,
+        DeadLetterCommand::List { location } => list(&DeadLetterSource::open_all(&location).await?).await,
         DeadLetterCommand::Show { id, location } => {
-            show(&DeadLetterSource::open(&location).await?, &id).await
+            show(&DeadLetterSource::open_all(&location).await?, &id).await
         }
         DeadLetterCommand::Retry { selection, location } => {
-            apply(&DeadLetterSource::open(&location).await?, selection, DeadLetterAction::Retry).await
+            apply(&DeadLetterSource::open_all(&location).await?, selection, DeadLetterAction::Retry).await
         }
         DeadLetterCommand::Drop { selection, location } => {
-            apply(&DeadLetterSource::open(&location).await?, selection, DeadLetterAction::Drop).await
+            apply(&DeadLetterSource::open_all(&location).await?, selection, DeadLetterAction::Drop).await
         }
     }
 }

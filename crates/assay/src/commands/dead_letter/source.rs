@@ -65,13 +65,13 @@ pub enum DeadLetterAction {
 
 impl DeadLetterSource {
     /// All sources, or the named one.
-    pub async fn open(location: &DeadLetterLocation) -> Result<Vec<Self>> {
+    pub async fn open_all(location: &DeadLetterLocation) -> Result<Vec<Self>> {
         let settings = installation::settings_of(&location.services)?;
         if settings.bus.url.expose_secret() == "local:" {
             let outboxes = installation::open_outboxes(&settings).await?;
             return outbox_sources(outboxes, location.queue.as_deref());
         }
-        // A service, not a queue: its outbox has the events that the broker refused because of the event itself.
+        // A name without a dot is that of a service: its outbox has the events that the broker refused because of the event itself.
         if let Some(service) = location.queue.as_deref().filter(|queue| !queue.contains('.')) {
             let outboxes = installation::open_outboxes(&settings).await?;
             return outbox_sources(outboxes, Some(service));
@@ -155,7 +155,7 @@ impl DeadLetterSource {
                 apply_to_all(outbox, action).await
             }
             (Self::Outbox(ServiceOutbox { outbox, .. }), Selection::Ids(ids)) => {
-                // Outboxes hold event ids only.
+                // Dead events are found by their event ids: any other id is not in an outbox.
                 let ids = ids.iter().filter_map(|id| id.parse().ok()).collect();
                 apply_to_events(outbox, ids, action).await
             }

@@ -54,7 +54,7 @@ pub async fn download(api: &Api, export: &Export, mut sink: Sink) -> Result<(Wri
     let mut etag = None;
     let mut delays = backoff(ATTEMPTS);
     let headers = loop {
-        let before = sink.bytes();
+        let bytes_before = sink.bytes();
         let problem = match fetch(&client, &address, &mut etag, &mut sink, &bar).await {
             Ok(headers) => break headers,
             Err(FetchError::Permanent(error)) => return Err(error),
@@ -64,7 +64,8 @@ pub async fn download(api: &Api, export: &Export, mut sink: Sink) -> Result<(Wri
                 anyhow!("the download address is refused, a fresh one, too: is the service's clock right?")
             }
         };
-        if sink.bytes() > before {
+        if sink.bytes() > bytes_before {
+            // Progress: the attempts start anew.
             delays = backoff(ATTEMPTS);
         }
         let delay = delays.next().ok_or(problem).context("the file cannot be fetched: try again later")?;

@@ -17,7 +17,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// Polls until the export is complete; `None` after `limit`.
 pub async fn wait(api: &Api, id: &str, limit: Duration) -> Result<Option<Export>> {
     let end = Instant::now() + limit;
-    let line = progress_line();
+    let progress = progress_line();
     let mut pause = FIRST_PAUSE;
     loop {
         let export = read(api, id).await?;
@@ -28,7 +28,7 @@ pub async fn wait(api: &Api, id: &str, limit: Duration) -> Result<Option<Export>
             }
             ExportStatus::Pending | ExportStatus::Running => {}
         }
-        line.set_message(format!("export {id} is {}", export.status.as_str()));
+        progress.set_message(format!("export {id} is {}", export.status.as_str()));
         let now = Instant::now();
         if now >= end {
             return Ok(None);
@@ -40,7 +40,7 @@ pub async fn wait(api: &Api, id: &str, limit: Duration) -> Result<Option<Export>
 
 /// The current state of the export, with a fresh download URL.
 pub async fn read(api: &Api, id: &str) -> Result<Export> {
-    // The id is user input.
+    // The id is user input: it must not change the path.
     let id: String = url::form_urlencoded::byte_serialize(id.as_bytes()).collect();
     api.json(&Call::get(&format!("{EXPORTS}/{id}"))).await
 }

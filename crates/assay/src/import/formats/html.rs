@@ -67,9 +67,10 @@ const MAX_REFERENCE_LENGTH: usize = 12;
 /// The text as a browser would show it.
 pub fn text_of(html: &str) -> String {
     let mut text = Text::default();
-    // A link ends where the next one begins.
+    // The open link: its address, and where its text begins in `text.written`. It ends where the next link begins.
     let mut link: Option<(String, usize)> = None;
-    // Until the first tag whose quotes do not close: looking for the end of each of them would take quadratic time.
+    // False from the first tag on whose quotes do not close: looking for the closing quotes of every such tag would take quadratic
+    // time.
     let mut quotes_close = true;
     let mut rest = html;
     // A `<` after the last `>` begins no tag: without this check every one of them would be searched to the end of the text.
@@ -81,7 +82,8 @@ pub fn text_of(html: &str) -> String {
             rest = comment.split_once("-->").map_or("", |(_, after)| after);
             continue;
         }
-        let may_be_tag = last_end > Some(html.len() - rest.len());
+        let position = html.len() - rest.len();
+        let may_be_tag = last_end.is_some_and(|last_end| last_end > position);
         let Some(tag) = may_be_tag.then(|| Tag::parse(rest, &mut quotes_close)).flatten() else {
             // A lone bracket, as in "a < b".
             text.add("<");
@@ -202,9 +204,9 @@ impl<'a> Tag<'a> {
         if !named.starts_with(|first: char| first.is_ascii_alphabetic() || first == '!' || first == '?') {
             return None;
         }
-        let in_quotes = quotes_close.then(|| end_of_tag(html)).flatten();
-        *quotes_close &= in_quotes.is_some();
-        let length = in_quotes.or_else(|| html.find('>').map(|at| at + 1))?;
+        let length_by_quotes = quotes_close.then(|| end_of_tag(html)).flatten();
+        *quotes_close &= length_by_quotes.is_some();
+        let length = length_by_quotes.or_else(|| html.find('>').map(|at| at + 1))?;
         let content = &html[..length - 1][1 + usize::from(is_end)..];
         let name_length = content.find(|c: char| c.is_whitespace() || c == '/').unwrap_or(content.len());
         let (name, attributes) = content.split_at(name_length);

@@ -149,7 +149,7 @@ async fn known_grant_is_used_while_the_registry_is_slow() {
     assert_eq!(began.elapsed(), RENEWAL_DEADLINE);
     assert_eq!(keys.get_or_resolve(hash(1), pending()).await.unwrap(), Some(known));
     assert_eq!(began.elapsed(), RENEWAL_DEADLINE, "no second wait");
-    // Never longer than the grace period, however a look-up ends.
+    // Never longer than the grace period, however a look-up ends: the next one ends a `RENEWAL_PAUSE` before its end.
     advance(GRACE_PERIOD - 2 * RENEWAL_DEADLINE - RENEWAL_PAUSE).await;
     assert!(keys.get_or_resolve(hash(1), pending()).await.is_ok());
     advance(RENEWAL_PAUSE).await;

@@ -40,9 +40,10 @@ pub(super) fn pack<'e>(
     exchange: &ShortString,
 ) -> Vec<(Message<'e>, Vec<usize>)> {
     let mut groups = Vec::new();
+    // By topic and `needs_consumer`: the routing key and the flag `mandatory` of the message.
     let mut open: BTreeMap<(&str, bool), Group<'e>> = BTreeMap::new();
     for (position, event) in events.iter().enumerate() {
-        // The header with the count applies to a whole message.
+        // In its own message: the header with the count applies to all events of a message.
         if event.cut_short > 0 {
             groups.push(Group::of(event, position));
             continue;
@@ -105,17 +106,18 @@ pub(super) fn unpack(properties: &BasicProperties, data: Vec<u8>) -> Vec<Unpacke
     let attempt = message::attempt(properties);
     let cut_short_before = message::cut_short_before(properties);
     let cut_short = cut_short_before.saturating_add(message::delivery_count(properties));
-    let mut unpacked = unpack_message(properties, data, attempt);
-    for unpacked in &mut unpacked {
-        unpacked.original.cut_short = cut_short;
-        unpacked.original.cut_short_before = cut_short_before;
-        if let Ok(delivery) = &mut unpacked.event {
+    let mut events = unpack_message(properties, data, attempt);
+    for UnpackedEvent { event, original } in &mut events {
+        original.cut_short = cut_short;
+        original.cut_short_before = cut_short_before;
+        if let Ok(delivery) = event {
             delivery.cut_short = cut_short;
         }
     }
-    unpacked
+    events
 }
 
+/// The events of a message, without their counts of `cut_short`.
 fn unpack_message(properties: &BasicProperties, data: Vec<u8>, attempt: u32) -> Vec<UnpackedEvent> {
     let is_batch =
         properties.content_type().as_ref().is_some_and(|kind| kind.as_str() == message::BATCH_CONTENT_TYPE);

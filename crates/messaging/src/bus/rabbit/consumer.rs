@@ -45,6 +45,7 @@ struct IsolationQueue {
     may_have_events: bool,
     /// When an empty queue is checked again: another process may have filled it.
     check_at: Instant,
+    /// When its events may be handled, see [`cut_short::ISOLATION_START_DELAY`].
     served_from: Instant,
 }
 
@@ -140,6 +141,7 @@ impl Consumer {
                 None => break SessionEnd::Stopped,
             }
             self.dispatch(&mut buffer, stop);
+            // A resize that was due was made above.
             let resize_at = resize_due_at.filter(|due_at| *due_at > now);
             let wake_at = resize_at.into_iter().chain(self.isolation.wake_at()).min();
             tokio::select! {

@@ -84,7 +84,7 @@ impl Broker {
                 next = fetch(&channel, &dead_letters).await?;
             }
             let Delivery { properties, data, acker, .. } = delivery;
-            let letters = letters(&properties, data);
+            let letters = unpack_letters(&properties, data);
             review.total += letters.len() as u64 - 1;
             let decisions = review.decide(&letters, limit, decide);
             if decisions.iter().all(|decision| *decision == DeadLetterDecision::Keep) {
@@ -180,12 +180,13 @@ impl Letter {
 }
 
 /// The events of a message, at least one; several when the broker dead-lettered a batch.
-fn letters(properties: &BasicProperties, data: Vec<u8>) -> Vec<Letter> {
+fn unpack_letters(properties: &BasicProperties, data: Vec<u8>) -> Vec<Letter> {
     let failed_at = message::integer_header(properties, message::FAILED_AT_HEADER);
     let events = unpack(properties, data);
+    let reason = message_reason(properties);
     let reason = match events.len() {
-        1 => reason(properties),
-        events => format!("{} (one of {events} events in one message)", reason(properties)),
+        1 => reason,
+        count => format!("{reason} (one of {count} events in one message)"),
     };
     let letter = |UnpackedEvent { original, .. }: UnpackedEvent| Letter {
         described: DeadLetter {
@@ -242,8 +243,8 @@ fn unavailable(error: lapin::Error) -> DeadLetterError {
     DeadLetterError::Unavailable(error.to_string())
 }
 
-/// Messages dead-lettered by a consumer carry our reason header and no history of the broker.
-fn reason(properties: &BasicProperties) -> String {
+/// Why a message was dead-lettered. By the broker: it has a history. By a consumer: it has our reason header and no history.
+fn message_reason(properties: &BasicProperties) -> String {
     match broker_reason(properties).as_deref() {
         Some("delivery_limit") => {
             "its consumers ended or lost their connection each time they had it".to_owned()
@@ -254,13 +255,13 @@ fn reason(properties: &BasicProperties) -> String {
     }
 }
 
-/// The most recent entry of the history is the first.
+/// The reason in the most recent entry of the broker's history, which is its first one.
 fn broker_reason(properties: &BasicProperties) -> Option<String> {
     let AMQPValue::FieldArray(deaths) = properties.headers().as_ref()?.inner().get(HISTORY_HEADER)? else {
         return None;
     };
-    let AMQPValue::FieldTable(last) = deaths.as_slice().first()? else { return None };
-    text_header(Some(last), "reason")
+    let AMQPValue::FieldTable(latest) = deaths.as_slice().first()? else { return None };
+    text_header(Some(latest), "reason")
 }
 
 fn text_header(table: Option<&FieldTable>, name: &str) -> Option<String> {

@@ -35,7 +35,7 @@ pub(super) struct DeliveryBuffer {
 /// A delivery from the isolation queue.
 pub(super) enum IsolatedDelivery {
     None,
-    /// To be handled now.
+    /// To be handled now, or given up by the handler call.
     Event(Vec<BufferedEvent>),
     /// Its previous delivery from the isolation queue ended with the process or the connection: to be handled later.
     CutShort(Vec<UnsettledEvent>),
@@ -108,6 +108,7 @@ impl DeliveryBuffer {
         let Some(delivery) = self.session.get_isolated().await? else { return Ok(IsolatedDelivery::None) };
         let was_delivered_before = message::delivery_count(&delivery.properties) > 0;
         let events = self.unpack(delivery, Source::IsolationQueue);
+        // An event that reached the limit goes to a handler call, which gives it up.
         let is_below_limit = |event: &BufferedEvent| event.original.cut_short < cut_short::GIVE_UP_THRESHOLD;
         if was_delivered_before && events.iter().all(is_below_limit) {
             return Ok(IsolatedDelivery::CutShort(with_result(events, || DeliveryResult::HandleLater)));

@@ -19,7 +19,8 @@ pub(super) struct UnsettledEvent {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum DeliveryResult {
     Handled(Outcome),
-    /// Not handled, because two deliveries ended with the process or the connection: goes to the isolation queue.
+    /// Not handled, because at least [`cut_short::ISOLATION_THRESHOLD`] of its deliveries ended with the process or the connection:
+    /// goes to the isolation queue.
     Isolate,
     /// Not handled, because a delivery from the isolation queue ended in that way, too: goes to a retry queue.
     HandleLater,
@@ -47,16 +48,16 @@ struct Destination {
 pub(super) async fn store_failures(
     broker: &Broker,
     queue: &str,
-    handled: Vec<UnsettledEvent>,
+    events: Vec<UnsettledEvent>,
     now: Timestamp,
 ) -> SettledEvents {
     let messages: Vec<Message<'_>> =
-        handled.iter().filter_map(|event| broker.message_for(queue, event, now)).collect();
+        events.iter().filter_map(|event| broker.message_for(queue, event, now)).collect();
     let mut sent = broker.publisher.send(&messages).await.into_iter();
     drop(messages);
     let mut stored =
-        SettledEvents { settled: Vec::with_capacity(handled.len()), not_stored: Vec::new(), error: None };
-    for event in handled {
+        SettledEvents { settled: Vec::with_capacity(events.len()), not_stored: Vec::new(), error: None };
+    for event in events {
         let is_done = event.result == DeliveryResult::Handled(Outcome::Done);
         let result = if is_done { Some(Ok(())) } else { sent.next() };
         match result {
@@ -94,15 +95,11 @@ impl Broker {
 
     /// `None` when the event is done.
     fn destination(&self, queue: &str, event: &UnsettledEvent) -> Option<Destination> {
-        let &Original { attempt, cut_short, .. } = &event.original;
+        let &Original { attempt, cut_short: times_cut_short, .. } = &event.original;
         let max_attempts = self.retries.max_attempts;
         let dead = |reason: String| {
             let queue = self.names.dead_letter_queue(queue);
             Some(Destination { queue, attempt, cut_short: 0, reason, is_dead: true })
-        };
-        let retry = |failures: u32, attempt: u32, cut_short: u32, reason: String| {
-            let queue = self.retry_queue(queue, failures);
-            Some(Destination { queue, attempt, cut_short, reason, is_dead: false })
         };
         match &event.result {
             DeliveryResult::Handled(Outcome::Done) => None,
@@ -111,23 +108,33 @@ impl Broker {
                 dead(format!("attempt {attempt} of {max_attempts}: {reason}"))
             }
             DeliveryResult::Handled(Outcome::Retry { reason }) => {
-                retry(attempt, attempt + 1, 0, reason.clone())
+                let queue = self.retry_queue(queue, attempt);
+                let reason = reason.clone();
+                Some(Destination { queue, attempt: attempt + 1, cut_short: 0, reason, is_dead: false })
             }
             DeliveryResult::Handled(Outcome::Postpone { reason }) => {
-                retry(attempt, attempt, cut_short, reason.clone())
+                let queue = self.retry_queue(queue, attempt);
+                let reason = reason.clone();
+                Some(Destination { queue, attempt, cut_short: times_cut_short, reason, is_dead: false })
             }
-            DeliveryResult::HandleLater => retry(
-                cut_short.saturating_sub(cut_short::ISOLATION_THRESHOLD),
-                attempt,
-                cut_short,
-                cut_short::reason(cut_short),
-            ),
+            DeliveryResult::HandleLater => {
+                // The first end in isolation gets the first delay, the second one the next.
+                let ends_in_isolation = times_cut_short.saturating_sub(cut_short::ISOLATION_THRESHOLD);
+                Some(Destination {
+                    queue: self.retry_queue(queue, ends_in_isolation),
+                    attempt,
+                    cut_short: times_cut_short,
+                    reason: cut_short::reason(times_cut_short),
+                    is_dead: false,
+                })
+            }
             DeliveryResult::Isolate => Some(Destination {
                 queue: self.names.isolation_queue(queue),
                 attempt,
-                // Without this message's deliveries: they were not isolated, so another event may have ended them.
+                // Only the ends from before this message was published, but at least the threshold, so that the event stays
+                // isolated. Other events were in flight when this message's own deliveries ended: one of them may be the cause.
                 cut_short: event.original.cut_short_before.max(cut_short::ISOLATION_THRESHOLD),
-                reason: cut_short::reason(cut_short),
+                reason: cut_short::reason(times_cut_short),
                 is_dead: false,
             }),
         }

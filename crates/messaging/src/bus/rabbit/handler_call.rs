@@ -75,12 +75,12 @@ impl Settlement {
     pub(super) async fn settle(self, mut events: Vec<UnsettledEvent>) -> FinishedCall {
         let mut settled = Vec::with_capacity(events.len());
         let mut error = None;
+        // Tried again here and not requeued: each redelivery brings a message closer to its delivery limit.
         for (failures, delay) in (1..).zip(SETTLE_BACKOFF.build()) {
             let stored = store_failures(&self.broker, self.queue, events, now()).await;
             events = stored.not_stored;
             settled.extend(stored.settled);
             error = stored.error;
-            // Retried here and not requeued: each redelivery brings a message closer to its delivery limit.
             if events.is_empty() || self.stop.is_cancelled() || !self.session.is_alive() {
                 break;
             }
@@ -120,8 +120,7 @@ async fn invoke_readable(
     }
     if !deliveries.is_empty() {
         let outcomes = invoke::invoke(handler, &mut deliveries, in_flight, max_attempts).await;
-        let outcomes = readable.into_iter().zip(outcomes);
-        handled.extend(outcomes.map(|((tag, original), outcome)| {
+        handled.extend(readable.into_iter().zip(outcomes).map(|((tag, original), outcome)| {
             let result = DeliveryResult::Handled(outcome);
             UnsettledEvent { tag, original, result }
         }));

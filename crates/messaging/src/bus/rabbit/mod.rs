@@ -46,11 +46,11 @@ impl RabbitBus {
 
     pub(super) async fn publish(&self, events: &[OutgoingEvent]) -> Vec<Result<(), PublishError>> {
         let exchange = self.broker.names.exchange();
-        let (messages, positions): (Vec<_>, Vec<_>) =
+        let (messages, positions_by_message): (Vec<_>, Vec<_>) =
             batch::pack(events, self.broker.events_per_message, &exchange).into_iter().unzip();
         let results = self.broker.publisher.send(&messages).await;
-        // Each event has the result of its message.
-        let mut by_position: Vec<(usize, &Result<(), SendError>)> = positions
+        // Each event has the result of its message; the results are put back into the order of `events`.
+        let mut by_position: Vec<(usize, &Result<(), SendError>)> = positions_by_message
             .iter()
             .zip(&results)
             .flat_map(|(positions, result)| positions.iter().map(move |position| (*position, result)))

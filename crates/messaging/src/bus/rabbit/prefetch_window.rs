@@ -24,6 +24,7 @@ const GROWTH_INTERVAL: Duration = Duration::from_secs(1);
 /// How many unacknowledged messages the broker may send.
 pub(super) struct PrefetchWindow {
     max_in_flight: usize,
+    /// The current prefetch.
     messages: usize,
     resized_at: Option<Instant>,
 }
@@ -73,7 +74,7 @@ impl PrefetchWindow {
         if self.has_surplus(unacked) {
             return (target < self.messages).then_some(now);
         }
-        // Small differences are not worth a resize.
+        // Growth by less than a quarter is not worth a resize.
         let is_worth_it = target * 4 >= self.messages * 5;
         let growth_allowed_at = self.resized_at.map_or(now, |resized_at| resized_at + GROWTH_INTERVAL);
         is_worth_it.then_some(growth_allowed_at)
@@ -89,6 +90,7 @@ impl PrefetchWindow {
         unacked.messages > self.messages && unacked.bytes > MAX_BYTES
     }
 
+    /// Whether the pending events or the unacked bytes are more than twice what is intended: then the window shrinks.
     fn has_surplus(&self, unacked: UnackedCounts) -> bool {
         unacked.pending > 2 * self.max_in_flight || unacked.bytes > 2 * MAX_BYTES
     }

@@ -19,7 +19,7 @@ use super::unacked_messages::{Source, UnackedMessages};
 use super::{connection, topology};
 use crate::bus::delivery::Subscription;
 
-/// For declaring the topology, or for replacing the consumer, on an open connection.
+/// How long the broker may take on an open connection to declare the topology, or to answer another request.
 const DEADLINE: Duration = Duration::from_secs(20);
 
 /// The connection and the channel of one consumer. They are not shared, so that their errors affect no other consumer.
@@ -71,8 +71,8 @@ impl Session {
         Ok(with_deadline(declared).await?.message_count())
     }
 
-    /// Takes a message from the isolation queue, without a prefetch: the broker counts only deliveries of messages that are
-    /// handled.
+    /// Takes one message from the isolation queue, to be handled now. A consumer would get messages in advance, and the end of the
+    /// process would count for them, too, although they were not being handled.
     pub(super) async fn get_isolated(&self) -> Result<Option<lapin::message::Delivery>, String> {
         let got = self.channel.basic_get(self.isolation_queue.clone(), BasicGetOptions::default());
         Ok(with_deadline(got).await?.map(|got| got.delivery))
@@ -101,7 +101,7 @@ impl Session {
         let options = BasicNackOptions { multiple: false, requeue: true };
         let requeued = self.channel.basic_nack(tag, options).await;
         requeued.map_err(|error| format!("delivery was not requeued: {error}"))?;
-        // Not earlier: until the nack is written, an acknowledgement must not cover the message.
+        // Only now: while the message is tracked, no ack with `multiple` covers it.
         self.lock_unacked().remove(tag);
         Ok(())
     }

@@ -13,7 +13,7 @@ use crate::settings::RetryDelay;
 /// and lost connections cause far fewer.
 const DELIVERY_LIMIT: i64 = 100;
 
-/// A review of dead letters gets and requeues them, which counts as deliveries.
+/// In effect no limit: a review of dead letters gets and requeues them, and each requeue counts as a delivery.
 const DEAD_LETTER_DELIVERY_LIMIT: i64 = 1_000_000_000;
 
 /// Declares what publishers use.
@@ -38,9 +38,9 @@ pub(super) async fn declare_subscription(
     declare_queue(channel, names.isolation_queue(subscription.queue), arguments).await?;
     for delay in delays {
         // Back to this queue only, not through the exchange: other queues have their own copy of the event.
-        let mut arguments = dead_lettering_to(&queue);
-        arguments.insert("x-message-ttl".into(), AMQPValue::LongLongInt(i64::from(delay.as_millis())));
-        declare_queue(channel, names.retry_queue(subscription.queue, *delay), arguments).await?;
+        let mut retry_arguments = dead_lettering_to(&queue);
+        retry_arguments.insert("x-message-ttl".into(), AMQPValue::LongLongInt(i64::from(delay.as_millis())));
+        declare_queue(channel, names.retry_queue(subscription.queue, *delay), retry_arguments).await?;
     }
     for topic in subscription.topics {
         let options = QueueBindOptions::default();

@@ -7,14 +7,16 @@ use super::prefetch_window::UnackedCounts;
 /// Messages that were delivered and are not acknowledged, by delivery tag.
 #[derive(Default)]
 pub(super) struct UnackedMessages {
-    messages: BTreeMap<u64, Events>,
+    messages: BTreeMap<u64, UnackedMessage>,
     counts: UnackedCounts,
     /// Number of the current consumer of the session.
     consumer: u64,
 }
 
-struct Events {
-    all: usize,
+struct UnackedMessage {
+    /// Number of its events.
+    events: usize,
+    /// Number of its events that are not settled.
     pending: usize,
     bytes: usize,
     /// The consumer that got the message; `None`: it was taken from the isolation queue.
@@ -39,7 +41,7 @@ impl UnackedMessages {
     /// Adds a message of `bytes` that holds `events` events.
     pub(super) fn add(&mut self, tag: u64, events: usize, bytes: usize, source: Source) {
         let consumer = (source == Source::Consumer).then_some(self.consumer);
-        self.messages.insert(tag, Events { all: events, pending: events, bytes, consumer });
+        self.messages.insert(tag, UnackedMessage { events, pending: events, bytes, consumer });
         self.counts.bytes += bytes;
         self.counts.messages += 1;
         self.counts.of_consumer += usize::from(consumer.is_some());
@@ -49,36 +51,40 @@ impl UnackedMessages {
 
     /// Removes a message that was requeued or is to be acknowledged.
     pub(super) fn remove(&mut self, tag: u64) {
-        if let Some(events) = self.messages.remove(&tag) {
+        if let Some(message) = self.messages.remove(&tag) {
             self.counts.messages -= 1;
-            self.counts.of_consumer -= usize::from(events.consumer == Some(self.consumer));
-            self.counts.bytes -= events.bytes;
-            self.counts.events -= events.all;
-            self.counts.pending -= events.pending;
+            self.counts.of_consumer -= usize::from(message.consumer == Some(self.consumer));
+            self.counts.bytes -= message.bytes;
+            self.counts.events -= message.events;
+            self.counts.pending -= message.pending;
         }
     }
 
     /// Counts one settled event for each tag. Returns the tags to acknowledge now, each with the `multiple` flag of
-    /// `basic.ack`: one frame covers all tags up to the last one of a consumer below the first unacked one, the others are
-    /// acknowledged singly. Up to a tag of a consumer all messages have been added; below a tag of the isolation queue some may
-    /// be unread, and must not be acknowledged.
+    /// `basic.ack`.
+    ///
+    /// An ack with `multiple` covers all lower tags, too. One is used for the messages below the first one that has pending
+    /// events, and its tag must be that of a message from a consumer: all messages with lower tags have been added. Below a
+    /// tag from the isolation queue there may be messages that were not read yet, which must not be acknowledged. The
+    /// messages above are acknowledged singly.
     pub(super) fn settle(&mut self, tags: &[u64]) -> Vec<(u64, bool)> {
+        // Messages without pending events: whether each is from a consumer, by tag.
         let mut settled = BTreeMap::new();
         for tag in tags {
-            // Does not happen: only messages of which no event was dispatched are requeued.
-            let Some(events) = self.messages.get_mut(tag) else { continue };
-            events.pending -= 1;
+            // Always found: only messages of which no event was dispatched are requeued.
+            let Some(message) = self.messages.get_mut(tag) else { continue };
+            message.pending -= 1;
             self.counts.pending -= 1;
-            if events.pending == 0 {
-                settled.insert(*tag, events.consumer.is_some());
+            if message.pending == 0 {
+                settled.insert(*tag, message.consumer.is_some());
                 self.remove(*tag);
             }
         }
         let first_unacked = self.messages.keys().next().copied().unwrap_or(u64::MAX);
         let mut below = settled.range(..first_unacked).rev();
-        let together = below.find(|(_, is_of_a_consumer)| **is_of_a_consumer).map(|(tag, _)| *tag);
-        let singly = settled.keys().filter(|tag| together.is_none_or(|together| **tag > together));
-        together.map(|tag| (tag, true)).into_iter().chain(singly.map(|tag| (*tag, false))).collect()
+        let multiple = below.find(|(_, is_from_consumer)| **is_from_consumer).map(|(tag, _)| *tag);
+        let singly = settled.keys().filter(|tag| multiple.is_none_or(|multiple| **tag > multiple));
+        multiple.map(|tag| (tag, true)).into_iter().chain(singly.map(|tag| (*tag, false))).collect()
     }
 
     pub(super) fn counts(&self) -> UnackedCounts {
@@ -152,6 +158,7 @@ mod tests {
         assert_eq!(unacked.counts(), UnackedCounts::default());
     }
 
+    /// Messages from a consumer: their tags and numbers of events, each of which has ten bytes.
     fn of(messages: &[(u64, usize)]) -> UnackedMessages {
         let mut unacked = UnackedMessages::default();
         for (tag, events) in messages {

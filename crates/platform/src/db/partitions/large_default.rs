@@ -3,8 +3,7 @@
 //!
 //! PostgreSQL attaches a table without reading it if a validated constraint says that its rows are in the range of the
 //! partition. Validating reads all rows beside writers. Meanwhile the default partition refuses rows outside of the range.
-//! The range reaches a month beyond the present and beyond every row, so only rows of a clock that is wrong in another way are
-//! refused.
+//! The range reaches a month beyond the present and beyond every row, so it refuses only a row whose time is even further off.
 //!
 //! All rows must be in one gap between partitions. Rows in other gaps are moved first, in portions.
 
@@ -47,17 +46,21 @@ pub(super) fn attach_large_default(
     if default_of(connection, table)?.bytes < LARGE_BYTES {
         return Ok(LargeDefault::Kept);
     }
-    let outcome =
-        with_session_lock(connection, table, |connection| match range_of_rows(connection, table, now)? {
+    let outcome = with_session_lock(connection, table, |connection| {
+        match range_of_rows(connection, table, now)? {
             Some(range) => {
                 let attached = attach(connection, table, range);
-                if attached.is_err() {
-                    drop_constraint(connection, table)?;
+                // The first error says more; `drop_abandoned_range` tries again.
+                if attached.is_err()
+                    && let Err(cause) = drop_constraint(connection, table)
+                {
+                    tracing::warn!(table = table.name, %cause, "the constraint of a new partition stays for now");
                 }
                 attached
             }
             None => Ok(LargeDefault::Kept),
-        })?;
+        }
+    })?;
     Ok(outcome.unwrap_or(LargeDefault::Busy))
 }
 
@@ -87,8 +90,10 @@ fn with_session_lock<T>(
         return Ok(None);
     }
     let outcome = work(connection);
-    connection.batch_execute(&format!("SELECT pg_advisory_unlock({key})"))?;
-    outcome.map(Some)
+    let unlocked = connection.batch_execute(&format!("SELECT pg_advisory_unlock({key})"));
+    let outcome = outcome?;
+    unlocked?;
+    Ok(Some(outcome))
 }
 
 /// The range of the new partition; `None` when the default partition has no rows, or has rows in several gaps.

@@ -26,11 +26,11 @@ pub(super) fn record(
 ) -> Result<Vec<OutgoingEvent>, DatabaseError> {
     let ids: Vec<_> = batch.iter().map(|evaluation| evaluation.source_event_id).collect();
     let fresh = inbox::record(connection, CONSUMER, &ids, now())?;
-    let batch = new_evaluations(batch, &fresh);
-    let inserted = insert(connection, &batch)?;
-    let inserted =
-        batch.into_iter().filter_map(|new| Some((new, *inserted.get(&new.evaluated.evaluation_id)?)));
-    publish(connection, inserted, claim)
+    let candidates = new_evaluations(batch, &fresh);
+    let times = insert(connection, &candidates)?;
+    let recorded =
+        candidates.into_iter().filter_map(|new| Some((new, *times.get(&new.evaluated.evaluation_id)?)));
+    publish(connection, recorded, claim)
 }
 
 /// Runs inside a transaction. No inbox entry, so that the event can be retried by an operator.
@@ -66,7 +66,7 @@ fn publish<'e>(
     claim: FastPathClaim,
 ) -> Result<Vec<OutgoingEvent>, DatabaseError> {
     let (mut events, mut announced) = (Vec::new(), Vec::new());
-    // In lock order.
+    // Sorted, so that concurrent transactions lock the rows of `progress` in the same order.
     let mut organizations: BTreeMap<OrganizationId, Vec<Recorded<'_>>> = BTreeMap::new();
     for (new, time) in recorded {
         announced.extend(new.announced_event.clone());
@@ -81,8 +81,8 @@ fn publish<'e>(
     Ok(events)
 }
 
-/// The evaluations of events that were not handled before, one for each ticket (a batch may contain an event twice), in lock
-/// order. One event may lead to several evaluations.
+/// The evaluations of events that were not handled before, one for each ticket (a batch may contain an event twice). One event may
+/// lead to several evaluations. Sorted by ticket, so that concurrent transactions lock rows in the same order.
 fn new_evaluations<'e>(batch: &'e [NewEvaluation], fresh: &HashSet<EventId>) -> Vec<&'e NewEvaluation> {
     let is_fresh = |evaluation: &&NewEvaluation| fresh.contains(&evaluation.source_event_id);
     let mut evaluations: Vec<_> = batch.iter().filter(is_fresh).collect();
@@ -111,8 +111,8 @@ fn add_to_progress(
 
 /// The events of the inserted evaluations, numbered so that the last one has the sequence `total`.
 fn assign_sequences(evaluations: Vec<Recorded<'_>>, total: i64) -> Result<Vec<OutgoingEvent>, DatabaseError> {
-    let before = total - i64::try_from(evaluations.len()).unwrap_or(i64::MAX);
-    let events = evaluations.into_iter().zip(before + 1..).map(|((new, evaluated_at), sequence)| {
+    let previous_total = total - i64::try_from(evaluations.len()).unwrap_or(i64::MAX);
+    let events = evaluations.into_iter().zip(previous_total + 1..).map(|((new, evaluated_at), sequence)| {
         // Cloned one at a time, which bounds the memory.
         let evaluated = ConversationEvaluated { sequence, evaluated_at, ..new.evaluated.clone() };
         OutgoingEvent::following(new.context.clone(), new_id(), evaluated_at, &evaluated)

@@ -46,7 +46,8 @@ pub(super) fn delete(
     outbox::enqueue(connection, &events, outbox::FastPathClaim::NONE)
 }
 
-/// The deletions of events that were not handled before, one for each event, in lock order.
+/// The deletions of events that were not handled before, one for each event. Sorted by ticket, so that concurrent
+/// transactions lock rows in the same order.
 fn new_deletions(
     mut deletions: Vec<DeletedEvaluation>,
     mut fresh: HashSet<EventId>,
