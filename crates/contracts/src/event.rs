@@ -124,7 +124,7 @@ impl AgentFacts {
         if bytes <= MAX_AGENTS_BYTES {
             return agents;
         }
-        let short = |text: String| shortened(text, SHORT_AGENT_CHARS);
+        let short = |text: String| shortened(&text, SHORT_AGENT_CHARS);
         let agents = agents.into_iter();
         agents
             .map(|Self { id, external_id, name }| Self {

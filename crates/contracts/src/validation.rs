@@ -13,12 +13,11 @@ pub const MAX_NAME_CHARS: usize = 1_024;
 
 /// The text, or its first `max_chars` characters and `…`.
 #[must_use]
-pub fn shortened(mut text: String, max_chars: usize) -> String {
-    if let Some((end, _)) = text.char_indices().nth(max_chars) {
-        text.truncate(end);
-        text.push('…');
+pub fn shortened(text: &str, max_chars: usize) -> String {
+    match text.char_indices().nth(max_chars) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
     }
-    text
 }
 
 /// One validation error of a request.
@@ -54,5 +53,16 @@ impl fmt::Display for BodyError {
                 Ok(())
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shortened_text_has_whole_characters_and_an_ellipsis() {
+        assert_eq!(shortened("日本語", 3), "日本語");
+        assert_eq!(shortened("日本語", 2), "日本…");
     }
 }

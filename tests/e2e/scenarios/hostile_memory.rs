@@ -1,5 +1,5 @@
 //! Memory of hostile bodies and conversations, under the limits of `deploy/`: JSON that expands when it is parsed, subjects and
-//! messages of megabytes.
+//! messages of megabytes, agents with long names.
 
 #![allow(clippy::print_stderr, reason = "prints measured figures")]
 
@@ -11,7 +11,7 @@ use assay_testkit::memory_limit_of_manifest;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use crate::harness::{Api, Kind, PrivateStack, Session, conversation, edited, set, until};
+use crate::harness::{Api, Kind, PrivateStack, Session, conversation, edited, message, set, until};
 
 /// The largest body (4 MiB).
 const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
@@ -30,6 +30,13 @@ const SUBJECTS: usize = 100;
 
 /// Conversations with large messages.
 const LARGE_CONVERSATIONS: usize = 16;
+
+/// Agents with names and ids of the maximum length, and conversations in which all of them write.
+const LONG_AGENTS: usize = 49;
+const AGENT_CONVERSATIONS: usize = 60;
+
+/// Lists of these that are read at once.
+const LISTS: usize = 12;
 
 /// Hostile bodies at once.
 const AT_ONCE: usize = 8;
@@ -67,7 +74,8 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
     check_limits(stack, "eight bodies at once")?;
     is_given_back(stack, &at_start, FIRST_REQUESTS_KIB + KEPT_KIB, "eight bodies at once").await?;
     large_subjects(stack, &api).await?;
-    large_messages(stack, &api).await
+    large_messages(stack, &api).await?;
+    long_agents(stack, &api).await
 }
 
 /// Each body on each path costs a process at most [`MAX_FACTOR`] times its size, and `allowance_kib`.
@@ -178,6 +186,38 @@ async fn large_messages(stack: &PrivateStack, api: &Api) -> Result<()> {
     reset_peaks(stack)?;
     open_pages(stack, &tickets).await?;
     check_limits(stack, "pages of large messages")
+}
+
+/// A body names agents by short ids: without bounds each row of a list would have 400 kB.
+async fn long_agents(stack: &PrivateStack, api: &Api) -> Result<()> {
+    let mut messages =
+        vec![message(0, &json!({"type": "contact", "external_id": "ann"}), "Who are you all?")];
+    let mut agent = String::new();
+    for number in 1..=LONG_AGENTS {
+        let id = api.register(&format!("{number:04}{}", "名".repeat(1_000))).await?;
+        agent.clone_from(&id);
+        messages.push(message(number, &json!({"type": "ai", "id": id}), "I am one of the agents."));
+    }
+    reset_peaks(stack)?;
+    let body =
+        |number| edited(conversation(&format!("agents-{number}")), &[set("/messages", messages.clone())]);
+    import_all(stack, api, AGENT_CONVERSATIONS, body).await?;
+    let listed = until("the conversations in the list", async || {
+        let list = api.get(&format!("/v1/evaluations?limit=100&agent={agent}")).await?.expect(200)?;
+        Ok((list["data"].as_array().map(Vec::len) == Some(AGENT_CONVERSATIONS)).then_some(list))
+    });
+    let agents = listed.await?["data"][0]["agents"].clone();
+    ensure!(agents.as_array().map(Vec::len) == Some(LONG_AGENTS), "{agents}");
+    let external_id = agents[0]["external_id"].as_str().context("no external id")?;
+    let is_short = external_id.ends_with('…') && external_id.chars().count() == 65;
+    ensure!(external_id.starts_with("0001") && is_short, "{external_id}");
+    for path in ["/v1/evaluations?limit=100", "/v1/evaluations/summary"] {
+        for reply in join_all((0..LISTS).map(|_| api.get(path))).await {
+            let reply = reply?;
+            ensure!(matches!(reply.status, 200 | 503), "{path}: {}", reply.status);
+        }
+    }
+    check_limits(stack, "agents with long names")
 }
 
 /// Opens the page of each conversation in the console, all at once.

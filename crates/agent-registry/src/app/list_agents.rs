@@ -1,7 +1,5 @@
 //! Lists the agents of an organization.
 
-use std::mem::take;
-
 use assay_contracts::agent::Agent;
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::validation::shortened;
@@ -22,8 +20,8 @@ pub async fn list_agents(
 ) -> Result<Vec<Agent>, DatabaseError> {
     let mut agents = store.list_agents(organization_id).await?;
     for agent in &mut agents {
-        agent.name = shortened(take(&mut agent.name), MAX_LISTED_CHARS);
-        agent.external_id = shortened(take(&mut agent.external_id), MAX_LISTED_CHARS);
+        agent.name = shortened(&agent.name, MAX_LISTED_CHARS);
+        agent.external_id = shortened(&agent.external_id, MAX_LISTED_CHARS);
     }
     Ok(agents)
 }

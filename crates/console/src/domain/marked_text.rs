@@ -224,14 +224,6 @@ pub(crate) fn windows(text: &str, max_bytes: usize) -> Vec<Range<usize>> {
     }
 }
 
-/// The first characters of a text, with an ellipsis if there are more.
-pub(crate) fn shortened(text: &str, max_characters: usize) -> String {
-    match text.char_indices().nth(max_characters) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
-}
-
 /// The limit for each text, in bytes, with which all texts together stay within `budget`: short texts stay whole, long ones
 /// get equal shares. `usize::MAX` when all of them fit.
 pub(crate) fn max_bytes_per_text(lengths: &[usize], budget: usize) -> usize {
@@ -287,12 +279,6 @@ mod tests {
         assert_eq!(bounds(""), [(0, 0)]);
         assert_eq!(bounds("abcd"), [(0, 4)]);
         assert_eq!(bounds("aé日本"), [(0, 3), (3, 6), (6, 9)]);
-    }
-
-    #[test]
-    fn shortened_text_has_whole_characters_and_an_ellipsis() {
-        assert_eq!(shortened("日本語", 3), "日本語");
-        assert_eq!(shortened("日本語", 2), "日本…");
     }
 
     #[test]

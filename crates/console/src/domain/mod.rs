@@ -23,7 +23,7 @@ pub(crate) use self::list_state::{
     COLUMNS, Column, ListState, Pairs, ROWS_PER_PAGE, filter_pairs, list_address, with_query,
 };
 pub(crate) use self::marked_text::{
-    Part, Quote, Run, escaped_json, max_bytes_per_text, parts, plain_text, runs, shortened, windows,
+    Part, Quote, Run, escaped_json, max_bytes_per_text, parts, plain_text, runs, windows,
 };
 pub(crate) use self::numbers::{format_change, format_count, format_share, format_signed};
 pub(crate) use self::period::{COMPARISONS, PERIODS, Period};

@@ -1,11 +1,11 @@
 //! Rows of the list of conversations.
 
 use assay_contracts::evaluations::{EvaluationItem, ItemEvaluation, ItemScores, ResultStatus};
+use assay_contracts::validation::shortened;
 use assay_platform::runtime::now;
 
 use crate::domain::{
-    ListState, PageTime, Run, ai_tool_label, language_label, resolution_words, runs, shortened, with_query,
-    words,
+    ListState, PageTime, Run, ai_tool_label, language_label, resolution_words, runs, with_query, words,
 };
 
 /// Longer texts are shortened in the list, so that no page of it is over 100 kB; the page of the conversation has all of them.

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use assay_contracts::conversation::{Author, Message, MessageKind};
 use assay_contracts::evaluation::{Evaluation, Evidence};
+use assay_contracts::validation::shortened;
 
 use super::verdict::{Reason, reasons};
-use crate::domain::{PageTime, Part, Quote, Run, max_bytes_per_text, parts, runs, shortened, windows};
+use crate::domain::{PageTime, Part, Quote, Run, max_bytes_per_text, parts, runs, windows};
 
 /// Maximum size of all texts of a page, in bytes: with these a page stays below 100 kB even if nothing can be compressed.
 const MAX_TEXT_BYTES: usize = 60_000;

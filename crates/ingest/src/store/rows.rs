@@ -72,7 +72,7 @@ impl ConversationRow {
             ticket_id: self.external_id.clone(),
             source: self.source.clone(),
             source_account_id: self.source_account_id.clone(),
-            subject: self.subject.clone().map(short_subject),
+            subject: self.subject.as_deref().map(short_subject),
             messages,
         };
         Ok(StoredTranscript { organization_id, ticket: self.into_ticket(agents), conversation })
@@ -113,7 +113,7 @@ impl ConversationRow {
             external_id: self.external_id,
             source: self.source,
             source_account_id: self.source_account_id,
-            subject: self.subject.map(short_subject),
+            subject: self.subject.as_deref().map(short_subject),
             started_at: Timestamp::saturating_from_millis(self.started_at),
             ended_at: Timestamp::saturating_from_millis(self.ended_at),
             imported_at: Timestamp::saturating_from_millis(self.created_at),
@@ -131,7 +131,7 @@ impl ConversationRow {
     }
 }
 
-fn short_subject(subject: String) -> String {
+fn short_subject(subject: &str) -> String {
     shortened(subject, MAX_SUBJECT_CHARS)
 }
 
