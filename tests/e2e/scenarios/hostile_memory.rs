@@ -206,7 +206,7 @@ async fn long_agents(stack: &PrivateStack, api: &Api) -> Result<()> {
         let list = api.get(&format!("/v1/evaluations?limit=100&agent={agent}")).await?.expect(200)?;
         Ok((list["data"].as_array().map(Vec::len) == Some(AGENT_CONVERSATIONS)).then_some(list))
     });
-    let agents = listed.await?["data"][0]["agents"].clone();
+    let agents = listed.await?["data"][0]["ticket"]["agents"].clone();
     ensure!(agents.as_array().map(Vec::len) == Some(LONG_AGENTS), "{agents}");
     let external_id = agents[0]["external_id"].as_str().context("no external id")?;
     let is_short = external_id.ends_with('…') && external_id.chars().count() == 65;
