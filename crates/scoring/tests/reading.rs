@@ -3,9 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use assay_contracts::conversation::Conversation;
-use assay_contracts::evaluation::{
-    Evaluation, Flag, HandoffRequester, HandoffState, ResolutionStatus, ResolvedBy,
-};
+use assay_contracts::evaluation::{Evaluation, Flag, ResolutionStatus, ResolvedBy};
 use assay_scoring::{Scorer, ScorerError};
 use serde_json::json;
 
@@ -146,17 +144,6 @@ fn request_below_a_greeting_is_read() {
     assert!((split.0 - plain.0).abs() < 0.5, "{split:?} {plain:?}");
     let greeting = scores(&[("contact", "Hello,"), answer]);
     assert_ne!(split, greeting);
-}
-
-#[test]
-fn accepted_offer_of_a_person_is_a_request() {
-    let evaluation = evaluate(&[
-        ("contact", "My invoice is wrong again."),
-        ("ai", "I am sorry. Would you like me to connect you with a colleague from billing?"),
-        ("contact", "Yes, please do that."),
-    ]);
-    assert_eq!(evaluation.handoff.state, HandoffState::RequestedNotCompleted);
-    assert_eq!(evaluation.handoff.requested_by, Some(HandoffRequester::Customer));
 }
 
 #[test]

@@ -268,9 +268,9 @@ mod tests {
     fn breakdown(sources: u32, languages: u32, by: &[Dimension]) -> Breakdown {
         let mut groups = Groups::new(by);
         // Few sources a day, so that no day has too many texts.
-        for first in (0..sources).step_by(100) {
+        for first in (0..sources).step_by(10) {
             let mut day = DayBuilder::default();
-            for source in first..(first + 100).min(sources) {
+            for source in first..(first + 10).min(sources) {
                 for language in 0..languages {
                     let texts = Texts::new(format!("s{source}"), Some(format!("l{language}")), &[]);
                     day.push(Timestamp::MIN, Facets::default(), PackedScores::default(), &texts);
