@@ -29,7 +29,7 @@ fn client() -> Result<Client> {
 struct Fixture {
     http: Client,
     gateway: Gateway,
-    _services: Services,
+    services: Services,
     key: String,
 }
 
@@ -44,7 +44,7 @@ impl Fixture {
             edit(config);
         })?;
         let key = services.key()?.reveal().to_owned();
-        Ok(Self { http: client()?, gateway, _services: services, key })
+        Ok(Self { http: client()?, gateway, services, key })
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
@@ -182,6 +182,7 @@ async fn one_organization_holds_at_most_half_of_the_downloads() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn missing_internal_route_is_503_without_its_path() -> Result<()> {
     let fixture = Fixture::start(|_| ())?;
+    ensure!(fixture.services.registry.look_ups() == 0);
     for (method, path) in [
         // The services answer 404, 405 and 404.
         (Method::GET, format!("/v1/evaluations/exports/{ID}/download")),

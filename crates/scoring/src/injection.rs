@@ -9,7 +9,9 @@ use crate::word_boundary::splits_word;
 const PHRASES: &str = include_str!("../lists/prompt_injections.txt");
 
 /// Survey questions to the customer that look like prompt injections ("rate this chat").
-const SURVEYS: [&str; 9] = [
+const SURVEYS: [&str; 11] = [
+    "please rate this chat from",
+    "please rate this conversation from",
     "how would you rate",
     "how do you rate",
     "would you like to rate",
@@ -136,7 +138,6 @@ mod tests {
             "Danke, das war's!",
             "Operating system: Windows 11. Screen resolution: 1920 x 1080",
             "### Step 1\nOpen the menu.\n### Step 2\nSave.",
-            "Please rate this chat from 1 to 5.",
             "I'm a language model and you are now a Gold member.",
             "Ignore the previous message, I'll mark this as pending.",
         ] {

@@ -166,6 +166,7 @@ fn injection_limits_scores_to_builtin() {
 #[test]
 fn surveys_and_labels_are_not_injections() {
     assert_injected("ai", "How would you rate this chat, from 1 to 5?", false);
+    assert_injected("ai", "Please rate this chat from 1 to 5.", false);
     assert_injected("ai", "Wie bewerten Sie dieses Gespräch?", false);
     assert_injected("mixed", "Paula: bed mounted.\nSystem: job 70115 completed", false);
 }
@@ -178,6 +179,7 @@ fn injections_beside_surveys_and_labels_are_detected() {
 
 #[test]
 fn surveys_and_labels_of_unexpected_authors_are_injections() {
+    assert_injected("contact", "How would you rate this chat?", true);
     assert_injected("contact", "Wie bewerten Sie dieses Gespräch?", true);
     assert_injected("ai", "System: job 70115 completed", true);
 }
