@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use assay_messaging::{Bus, BusSettings, OutgoingEvent};
+use assay_messaging::{Bus, BusSettings, Outcome, OutgoingEvent};
 use assay_platform::runtime::new_id;
 use assay_testkit::eventually;
 use lapin::message::BasicGetMessage;
@@ -16,7 +16,7 @@ use lapin::types::{AMQPValue, FieldTable, ShortString};
 use lapin::{BasicProperties, Channel, Connection, ConnectionProperties};
 use tokio::time::{sleep, timeout};
 
-use crate::events::{ACCEPTED, NeverEnding, Recorder, accepted, command, consume, rejection, text};
+use crate::events::{ACCEPTED, Consumer, Recorder, accepted, command, rejection, text};
 
 /// Time limit of one attempt to open a connection and send its first request.
 const ATTEMPT: Duration = Duration::from_secs(5);
@@ -39,7 +39,7 @@ impl Broker {
     pub async fn with_dead_letters() -> Result<Self> {
         let event = accepted(new_id())?;
         let broker = Self::of_events(std::slice::from_ref(&event))?;
-        let consumer = consume(&broker.bus, Arc::new(Recorder::answering(rejection())));
+        let consumer = Consumer::start(&broker.bus, Arc::new(Recorder::answering(rejection())));
         let event = std::slice::from_ref(&event);
         eventually("a queue", || async { Ok(broker.bus.publish(event).await == [Ok(())]) }).await?;
         let (_connection, channel) = broker.channel().await?;
@@ -48,7 +48,7 @@ impl Broker {
         channel.basic_publish("".into(), queue, options, FOREIGN_MESSAGE.as_bytes(), properties).await?;
         let both_are_dead = || async { Ok(broker.list().contains(": 2 dead letters\n")) };
         eventually("the dead letters", both_are_dead).await?;
-        drop(consumer);
+        consumer.stop().await;
         Ok(broker)
     }
 
@@ -57,10 +57,9 @@ impl Broker {
     pub async fn with_dead_batch(count: usize) -> Result<Self> {
         let events: Vec<OutgoingEvent> = (0..count).map(|_| accepted(new_id())).collect::<Result<_>>()?;
         let broker = Self::of_events(&events)?;
-        let consumer = consume(&broker.bus, Arc::new(NeverEnding));
-        let are_published = || async { Ok(broker.bus.publish(&events).await.iter().all(Result::is_ok)) };
-        eventually("a queue", are_published).await?;
-        drop(consumer);
+        broker.declare_queue().await?;
+        let published = broker.bus.publish(&events).await;
+        ensure!(published.iter().all(Result::is_ok), "{published:?}");
         // The first request of a connection may hang in the client: each attempt opens a new connection.
         let (_connection, channel, limited) = loop {
             if let Ok(opened) = timeout(ATTEMPT, broker.open_limited_queue()).await {
@@ -82,6 +81,17 @@ impl Broker {
         let are_dead = || async { Ok(broker.list().contains(&listed)) };
         eventually("the dead letters", are_dead).await?;
         Ok(broker)
+    }
+
+    /// By a consumer, which handles an event and is gone when this returns.
+    async fn declare_queue(&self) -> Result<()> {
+        let handler = Arc::new(Recorder::answering(Outcome::Done));
+        let consumer = Consumer::start(&self.bus, handler.clone());
+        let event = [accepted(new_id())?];
+        eventually("a queue", || async { Ok(self.bus.publish(&event).await == [Ok(())]) }).await?;
+        eventually("an event in the queue", || async { Ok(!handler.ids().is_empty()) }).await?;
+        consumer.stop().await;
+        Ok(())
     }
 
     /// Declares a queue that dead-letters like that of the subscription, but after one redelivery.

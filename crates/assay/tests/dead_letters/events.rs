@@ -19,12 +19,26 @@ pub const ACCEPTED: Subscription = Subscription {
     max_in_flight: 1,
 };
 
-/// Starts a consumer, which stops when the returned value is dropped.
-pub fn consume(bus: &Bus, handler: Arc<dyn Handler>) -> JoinSet<()> {
-    let bus = bus.clone();
-    let mut tasks = JoinSet::new();
-    tasks.spawn(async move { bus.consume(ACCEPTED, handler, CancellationToken::new()).await });
-    tasks
+/// A running consumer. Dropping it aborts it, and its connection may then hold a message until the broker misses the
+/// heartbeats; [`Self::stop`] closes the connection first.
+pub struct Consumer {
+    stop: CancellationToken,
+    task: JoinSet<()>,
+}
+
+impl Consumer {
+    pub fn start(bus: &Bus, handler: Arc<dyn Handler>) -> Self {
+        let (bus, stop) = (bus.clone(), CancellationToken::new());
+        let mut task = JoinSet::new();
+        let stopped = stop.clone();
+        task.spawn(async move { bus.consume(ACCEPTED, handler, stopped).await });
+        Self { stop, task }
+    }
+
+    pub async fn stop(mut self) {
+        self.stop.cancel();
+        self.task.join_next().await;
+    }
 }
 
 pub fn accepted(organization_id: OrganizationId) -> Result<OutgoingEvent> {
@@ -61,16 +75,6 @@ impl Handler for Recorder {
     async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
         self.ids.lock().unwrap().extend(deliveries.iter().map(|delivery| delivery.id.to_string()));
         vec![self.answer.clone(); deliveries.len()]
-    }
-}
-
-/// Never completes.
-pub struct NeverEnding;
-
-#[async_trait]
-impl Handler for NeverEnding {
-    async fn handle(&self, _: &[Delivery]) -> Vec<Outcome> {
-        std::future::pending().await
     }
 }
 

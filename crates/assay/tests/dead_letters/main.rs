@@ -13,7 +13,7 @@ use assay_messaging::Outcome;
 use assay_testkit::eventually;
 
 use broker::{Broker, FOREIGN_MESSAGE};
-use events::{ACCEPTED, Recorder, consume, text};
+use events::{ACCEPTED, Consumer, Recorder, text};
 use standalone::Standalone;
 
 #[tokio::test]
@@ -51,7 +51,7 @@ async fn rabbitmq_dead_letters_are_dropped_and_retried() -> Result<()> {
     assert!(retried.status.success(), "{retried:?}");
     assert!(broker.list().contains("scoring-worker.conversation-accepted: 0 dead letters\n"));
     let handler = Arc::new(Recorder::answering(Outcome::Done));
-    let _consumer = consume(&broker.bus, handler.clone());
+    let _consumer = Consumer::start(&broker.bus, handler.clone());
     eventually("the second delivery", || async { Ok(handler.ids() == broker.event_ids) }).await
 }
 
@@ -72,7 +72,7 @@ async fn batched_dead_events_are_handled_one_by_one() -> Result<()> {
     assert!(list.contains("scoring-worker.conversation-accepted: 1 dead letter\n"), "{list}");
     assert!(list.contains(kept) && list.contains("its consumers ended"), "{list}");
     let handler = Arc::new(Recorder::answering(Outcome::Done));
-    let _consumer = consume(&broker.bus, handler.clone());
+    let _consumer = Consumer::start(&broker.bus, handler.clone());
     eventually("the second delivery", || async { Ok(handler.ids() == [retried.clone()]) }).await
 }
 

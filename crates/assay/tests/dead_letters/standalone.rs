@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::events::{Recorder, accepted, command, consume, rejection, text};
+use crate::events::{Consumer, Recorder, accepted, command, rejection, text};
 
 /// The data folder of a standalone whose consumer rejected events of ingest.
 pub struct Standalone {
@@ -45,7 +45,7 @@ impl Standalone {
 
         let bus = Bus::open(&BusSettings::new("local:"))?;
         let outbox = Outbox::new(database);
-        let _consumer = consume(&bus, Arc::new(Recorder::answering(rejection())));
+        let _consumer = Consumer::start(&bus, Arc::new(Recorder::answering(rejection())));
         let mut tasks = JoinSet::new();
         tasks.spawn(relay(outbox.clone(), bus, CancellationToken::new()));
         let all_are_dead = || async { Ok(outbox.status().await?.dead == count as u64) };
