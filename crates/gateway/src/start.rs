@@ -17,10 +17,10 @@ use crate::config::Config;
 use crate::http::{Gateway, configure};
 use crate::metrics;
 
-/// Maximum number of console responses being sent at once: a slow reader keeps its own in memory.
+/// Maximum number of console responses being sent at once. A response stays in memory until its client has received it.
 const MAX_CONSOLE_RESPONSES: usize = 512;
 
-/// Large bodies that are parsed at once, for each worker thread: it goes on with one while the other waits for its permit.
+/// Maximum number of large bodies that are parsed at once, for each worker thread.
 const LARGE_BODIES_PER_WORKER: usize = 2;
 
 /// Memory of all forms of the console that arrive at the same time. One has up to 64 KiB.
@@ -112,7 +112,7 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     Ok(())
 }
 
-/// Three quarters of the slots, rounded up, so that a slow service leaves the rest to the others.
+/// Three quarters of `max_in_flight`, rounded up, so that calls to a slow service leave the rest to the others.
 fn max_calls_per_service(max_in_flight: usize) -> usize {
     (max_in_flight - max_in_flight / 4).max(1)
 }

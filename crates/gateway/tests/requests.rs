@@ -5,14 +5,18 @@
 mod support;
 
 use std::io::Read;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use assay_contracts::internal::FILE_OWNER_HEADER;
 use assay_contracts::problem::{Problem, ProblemCode};
 use assay_platform::http_client::client_builder;
+use futures_util::StreamExt as _;
 use reqwest::header::HeaderMap;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use serde_json::json;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
 
 use self::support::Gateway;
 use self::support::services::{ANSWER, FILE_BYTES, Services};
@@ -137,6 +141,46 @@ async fn body_other_than_an_import_has_at_most_64_kib() -> Result<()> {
     let import = json!({"ticket_id": "t", "messages": [message]}).to_string();
     let sent = fixture.request(Method::POST, "/v1/assess").body(import).send().await?;
     ensure!(sent.status() == StatusCode::OK, "{sent:?}");
+    Ok(())
+}
+
+/// A body counts for the organization of its key as it arrives.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_organization_holds_at_most_half_of_the_body_budget() -> Result<()> {
+    let fixture = Fixture::start(|config| {
+        config.body_memory_bytes = config.max_body_bytes;
+        config.body_deadline_seconds = 30;
+    })?;
+    let other = fixture.services.key()?.reveal().to_owned();
+    let message = json!({"author": {"type": "contact", "external_id": "c"}, "content": "x".repeat(100_000),
+                         "external_id": "m", "timestamp": 0});
+    let import = json!({"ticket_id": "t", "messages": [message]}).to_string();
+    let send = |key: &str, body: reqwest::Body| {
+        fixture.http.post(fixture.gateway.url("/v1/assess")).bearer_auth(key).body(body).send()
+    };
+    let begin_large = || {
+        let chunk = Ok::<_, std::io::Error>(vec![b' '; 500_000]);
+        let unfinished = futures_util::stream::iter([chunk]).chain(futures_util::stream::pending());
+        send(&fixture.key, reqwest::Body::wrap_stream(unfinished))
+    };
+    let mut large = JoinSet::new();
+    large.spawn(begin_large());
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while send(&fixture.key, import.clone().into()).await?.status() != StatusCode::SERVICE_UNAVAILABLE {
+        ensure!(Instant::now() < deadline, "the large body does not count");
+        if large.try_join_next().is_some() {
+            // It was refused itself, because it arrived beside the other one.
+            large.spawn(begin_large());
+        }
+        sleep(Duration::from_millis(50)).await;
+    }
+    let of_other = send(&other, import.clone().into()).await?;
+    ensure!(of_other.status() == StatusCode::OK, "{of_other:?}");
+    large.shutdown().await;
+    while send(&fixture.key, import.clone().into()).await?.status() != StatusCode::OK {
+        ensure!(Instant::now() < deadline, "the share is not free after the end of the connection");
+        sleep(Duration::from_millis(50)).await;
+    }
     Ok(())
 }
 

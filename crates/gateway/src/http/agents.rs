@@ -38,7 +38,7 @@ pub(crate) async fn create_agent(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let (body, _slot) = gateway.read_small(&request, payload, NewAgent::parse).await?;
+    let (body, _slot) = gateway.read_small(&caller.0, &request, payload, NewAgent::parse).await?;
     forward(Forward {
         service: &gateway.registry,
         claims: &caller.0,

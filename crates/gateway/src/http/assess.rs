@@ -58,7 +58,8 @@ async fn submit(
     caller: &Authenticated,
 ) -> Result<HttpResponse, WebError> {
     let max_bytes = gateway.config.max_body_bytes;
-    let (body, _slot) = gateway.read_validated(request, payload, max_bytes, Conversation::parse).await?;
+    let (body, _slot) =
+        gateway.read_validated(&caller.0, request, payload, max_bytes, Conversation::parse).await?;
     forward(Forward {
         service: &gateway.ingest,
         claims: &caller.0,

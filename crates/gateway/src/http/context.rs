@@ -9,6 +9,7 @@ use actix_web::web::Payload;
 use assay_clients::ServiceClient;
 use assay_contracts::problem::ProblemCode;
 use assay_contracts::validation::BodyError;
+use assay_platform::auth::ServiceClaims;
 use assay_platform::web::{
     BodyBudget, BodyLimits, BufferedBody, SMALL_BODY, WebError, parse_body, read_buffered_body,
 };
@@ -56,6 +57,7 @@ impl Gateway {
     /// [`Self::read_validated`] for the body of an operation other than an import: at most [`SMALL_BODY`] bytes.
     pub(crate) async fn read_small<T>(
         &self,
+        claims: &ServiceClaims,
         request: &HttpRequest,
         payload: Payload,
         parse: fn(&[u8]) -> Result<T, BodyError>,
@@ -64,7 +66,7 @@ impl Gateway {
         T: Send + 'static,
     {
         let max_bytes = self.config.max_body_bytes.min(SMALL_BODY);
-        self.read_validated(request, payload, max_bytes, parse).await
+        self.read_validated(claims, request, payload, max_bytes, parse).await
     }
 
     /// Reads a body, validates it with `parse`, so that invalid bodies never reach a service, and acquires a slot. The parsed
@@ -74,6 +76,7 @@ impl Gateway {
     /// the body is not read at all.
     pub(crate) async fn read_validated<T>(
         &self,
+        claims: &ServiceClaims,
         request: &HttpRequest,
         payload: Payload,
         max_bytes: usize,
@@ -87,7 +90,11 @@ impl Gateway {
         }
         let deadline = Duration::from_secs(self.config.body_deadline_seconds);
         let limits = BodyLimits { max_bytes, deadline };
-        let body = read_buffered_body(request, payload, limits, &self.body_budget).await?;
+        let budget = match claims {
+            ServiceClaims::Tenant(tenant) => self.body_budget.of_organization(tenant.organization_id),
+            _ => self.body_budget.clone(),
+        };
+        let body = read_buffered_body(request, payload, limits, &budget).await?;
         parse_body(&body, parse).await?;
         Ok((body, self.acquire_slot()?))
     }

@@ -49,7 +49,7 @@ pub(crate) async fn create_export(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let (body, _slot) = gateway.read_small(&request, payload, NewExport::parse).await?;
+    let (body, _slot) = gateway.read_small(&caller.0, &request, payload, NewExport::parse).await?;
     let path = "/internal/v1/exports";
     send(&gateway, &request, &caller.0, reqwest::Method::POST, path, Some(body.clone())).await
 }

@@ -6,7 +6,8 @@ use utoipa::{IntoParams, PartialSchema};
 
 use assay_contracts::evaluations::EvaluationFilters;
 
-/// Every filter, from the schema of `filters` in exports.
+/// Every filter, from the schema of `filters` in exports. Without examples: the API reference would fill them in, and send all of
+/// them with each request that is tried out.
 pub(crate) struct FilterParameters;
 
 impl IntoParams for FilterParameters {

@@ -67,7 +67,7 @@ static PUBLISHED: LazyLock<Result<Published, serde_json::Error>> = LazyLock::new
         title = "Assay",
         version = "1.0.0",
         description = "Scores customer-support conversations and audits what AI agents really resolved.\n\nEvery GET operation also \
-                       answers HEAD. In bodies `null` counts as absent, and unknown fields are ignored.",
+                       answers HEAD. In bodies `null` counts as absent, and unknown fields are ignored, except in `filters`.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
     paths(

@@ -53,7 +53,7 @@ pub(crate) async fn create_webhook(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let (body, _slot) = gateway.read_small(&request, payload, NewWebhook::parse).await?;
+    let (body, _slot) = gateway.read_small(&caller.0, &request, payload, NewWebhook::parse).await?;
     send(&gateway, &request, &caller.0, Method::POST, "/internal/v1/webhooks", Some(body.clone())).await
 }
 
@@ -139,7 +139,7 @@ pub(crate) async fn change_webhook(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let (body, _slot) = gateway.read_small(&request, payload, WebhookChange::parse).await?;
+    let (body, _slot) = gateway.read_small(&caller.0, &request, payload, WebhookChange::parse).await?;
     let id: WebhookId = path_id(&id, ProblemCode::WebhookNotFound)?;
     let path = format!("/internal/v1/webhooks/{id}");
     send(&gateway, &request, &caller.0, Method::PATCH, &path, Some(body.clone())).await

@@ -12,6 +12,9 @@ const FORMAT: u8 = 1;
 /// Bytes of format, checksum and length.
 const HEADER: usize = 9;
 
+/// Bytes of a message in JSON beside its content: more than most have.
+const BYTES_BESIDE_CONTENT: usize = 512;
+
 /// Maximum size of the JSON; a larger length in a header is treated as damage.
 const MAX_BYTES: usize = 256 * 1024 * 1024;
 
@@ -44,7 +47,11 @@ pub enum DecompressError {
 
 impl CompressedMessages {
     pub fn compress(messages: &[Message]) -> Result<Self, CompressError> {
-        Self::compress_json(&serde_json::to_vec(messages)?)
+        // Allocated at once: a buffer that grows has up to twice the size of a large conversation.
+        let expected = messages.iter().map(|message| message.content.len() / 16 * 17 + BYTES_BESIDE_CONTENT);
+        let mut json = Vec::with_capacity(expected.sum());
+        serde_json::to_writer(&mut json, messages)?;
+        Self::compress_json(&json)
     }
 
     fn compress_json(json: &[u8]) -> Result<Self, CompressError> {

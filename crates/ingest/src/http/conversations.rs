@@ -27,7 +27,8 @@ pub async fn accept(
     let organization_id = caller.tenant(Scope::Assess)?.organization_id;
     let keys = request.headers().get_all(idempotency::HEADER).map(|value| value.as_bytes());
     let key = IdempotencyKey::from_headers(keys).map_err(Problem::from)?;
-    let body = services.read_body(&request, payload).await?;
+    let budget = services.body_budget.of_organization(organization_id);
+    let body = services.read_body(&request, payload, &budget).await?;
     let conversation = parse_body(&body, Conversation::parse).await?;
     let idempotency = key.map(|key| (key, Fingerprint::of(&body)));
     let accept = AcceptConversation { organization_id, conversation, idempotency };

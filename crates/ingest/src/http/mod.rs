@@ -55,8 +55,14 @@ pub fn configure(services: Services, auth: ServiceAuth) -> impl Fn(&mut ServiceC
 }
 
 impl Services {
-    async fn read_body(&self, request: &HttpRequest, payload: Payload) -> Result<BufferedBody, WebError> {
+    /// Reads a body within `budget`: that of all bodies, or the share of an organization.
+    async fn read_body(
+        &self,
+        request: &HttpRequest,
+        payload: Payload,
+        budget: &BodyBudget,
+    ) -> Result<BufferedBody, WebError> {
         let limits = BodyLimits { max_bytes: self.max_body_bytes, deadline: BODY_DEADLINE };
-        read_buffered_body(request, payload, limits, &self.body_budget).await
+        read_buffered_body(request, payload, limits, budget).await
     }
 }

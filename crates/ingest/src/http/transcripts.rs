@@ -23,7 +23,7 @@ pub async fn read(
     payload: Payload,
 ) -> Result<HttpResponse, WebError> {
     caller.require_service()?;
-    let body = services.read_body(&request, payload).await?;
+    let body = services.read_body(&request, payload, &services.body_budget).await?;
     let wanted: ReadTranscripts = serde_json::from_slice(&body)
         .map_err(|error| WebError::new(ProblemCode::InvalidRequest, JsonFault::of(&error).to_string()))?;
     let transcripts = read_transcripts(services.store.as_ref(), wanted).await?;

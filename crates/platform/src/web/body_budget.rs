@@ -1,12 +1,15 @@
 //! Memory budget of request bodies. A limit on concurrent requests alone does not bound memory.
 
+use std::collections::HashMap;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use actix_web::web::{Bytes, BytesMut};
+use assay_contracts::ids::OrganizationId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::error::WebError;
+use crate::runtime::LockExt as _;
 
 /// Largest buffer allocated before any byte has arrived.
 const MAX_INITIAL_CAPACITY: usize = 64 * 1024;
@@ -15,12 +18,30 @@ const MAX_INITIAL_CAPACITY: usize = 64 * 1024;
 const PARSED_AT_ONCE: usize = 4;
 
 /// A budget of bytes for all bodies of a role. A body counts by the bytes received, not by its declared length, so a slow or
-/// lying client reserves nothing. Parsing takes memory and CPU time, too: of large bodies only some are parsed at once. Clones
-/// share the budget.
+/// lying client reserves nothing. The bodies of one organization have at most half of it together. Parsing takes memory and CPU
+/// time, too: of large bodies only some are parsed at once. Clones share the budget.
 #[derive(Debug, Clone)]
 pub struct BodyBudget {
     available: Arc<Semaphore>,
     parse_permits: Arc<Semaphore>,
+    shares: Arc<Shares>,
+    /// Whose bodies are received; `None`: they count for no organization.
+    organization: Option<OrganizationId>,
+}
+
+/// Bytes in use by organization.
+#[derive(Debug)]
+struct Shares {
+    max_bytes: usize,
+    in_use: Mutex<HashMap<OrganizationId, usize>>,
+}
+
+/// The bytes of one body in the share of its organization, given back on drop.
+#[derive(Debug)]
+struct ShareInUse {
+    shares: Arc<Shares>,
+    organization: Option<OrganizationId>,
+    bytes: usize,
 }
 
 /// A received body. Its bytes count against the budget until it is dropped.
@@ -29,6 +50,7 @@ pub struct BufferedBody {
     bytes: Bytes,
     parse_permits: Arc<Semaphore>,
     _permit: Option<OwnedSemaphorePermit>,
+    _share: ShareInUse,
 }
 
 /// A body being received.
@@ -37,13 +59,26 @@ pub(super) struct BodyBuffer {
     bytes: BytesMut,
     expected: usize,
     permit: Option<OwnedSemaphorePermit>,
+    share: ShareInUse,
 }
 
 impl BodyBudget {
     /// A budget of `bytes`.
     pub fn new(bytes: usize) -> Self {
         let available = Arc::new(Semaphore::new(bytes.min(Semaphore::MAX_PERMITS)));
-        Self { available, parse_permits: Arc::new(Semaphore::new(PARSED_AT_ONCE)) }
+        let shares = Shares { max_bytes: bytes / 2, in_use: Mutex::default() };
+        Self {
+            available,
+            parse_permits: Arc::new(Semaphore::new(PARSED_AT_ONCE)),
+            shares: Arc::new(shares),
+            organization: None,
+        }
+    }
+
+    /// The same budget for bodies of an organization.
+    #[must_use]
+    pub fn of_organization(&self, organization: OrganizationId) -> Self {
+        Self { organization: Some(organization), ..self.clone() }
     }
 
     /// Parses at most `bodies` large bodies at once.
@@ -59,6 +94,7 @@ impl BodyBudget {
             bytes: BytesMut::with_capacity(expected.min(MAX_INITIAL_CAPACITY)),
             expected,
             permit: None,
+            share: ShareInUse { shares: self.shares.clone(), organization: self.organization, bytes: 0 },
         }
     }
 }
@@ -71,8 +107,14 @@ impl BodyBuffer {
     /// Appends received bytes.
     ///
     /// # Errors
-    /// 503 when the budget is exhausted. It does not wait: bodies that hold parts of the budget could deadlock.
+    /// 503 when the budget or the share of the organization is exhausted. It does not wait: bodies that hold parts of the budget
+    /// could deadlock.
     pub(super) fn push(&mut self, chunk: &[u8]) -> Result<(), WebError> {
+        if !self.share.add(chunk.len()) {
+            return Err(WebError::unavailable(
+                &"the organization uses its share of the memory budget of request bodies",
+            ));
+        }
         let bytes = u32::try_from(chunk.len()).unwrap_or(u32::MAX);
         let Ok(more) = Arc::clone(&self.budget.available).try_acquire_many_owned(bytes) else {
             return Err(WebError::unavailable(&"the memory budget of request bodies is exhausted"));
@@ -92,8 +134,42 @@ impl BodyBuffer {
     }
 
     pub(super) fn finish(self) -> BufferedBody {
-        let BodyBuffer { budget, bytes, permit, .. } = self;
-        BufferedBody { bytes: bytes.freeze(), parse_permits: budget.parse_permits, _permit: permit }
+        let BodyBuffer { budget, bytes, permit, share, .. } = self;
+        BufferedBody {
+            bytes: bytes.freeze(),
+            parse_permits: budget.parse_permits,
+            _permit: permit,
+            _share: share,
+        }
+    }
+}
+
+impl ShareInUse {
+    /// Adds bytes; `false` when the organization would have more than its share. A single body may be larger than that.
+    fn add(&mut self, bytes: usize) -> bool {
+        let Some(organization) = self.organization else { return true };
+        let mut in_use = self.shares.in_use.locked();
+        let total = in_use.entry(organization).or_default();
+        let has_others = *total > self.bytes;
+        if has_others && *total + bytes > self.shares.max_bytes {
+            return false;
+        }
+        *total += bytes;
+        self.bytes += bytes;
+        true
+    }
+}
+
+impl Drop for ShareInUse {
+    fn drop(&mut self) {
+        let Some(organization) = self.organization else { return };
+        let mut in_use = self.shares.in_use.locked();
+        if let Some(total) = in_use.get_mut(&organization) {
+            *total -= self.bytes;
+            if *total == 0 {
+                in_use.remove(&organization);
+            }
+        }
     }
 }
 
@@ -114,6 +190,28 @@ impl Deref for BufferedBody {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime::new_id;
+
+    #[test]
+    fn bodies_of_one_organization_have_half_of_the_budget() {
+        let budget = BodyBudget::new(20);
+        let (greedy, other) = (budget.of_organization(new_id()), budget.of_organization(new_id()));
+        let mut first = greedy.receive(0);
+        first.push(b"12345678").unwrap();
+        let mut second = greedy.receive(0);
+        second.push(b"12").unwrap();
+        assert_eq!(second.push(b"3").unwrap_err().problem().status, 503);
+        let mut of_other = other.receive(0);
+        // A single body may be larger than the share.
+        of_other.push(b"1234567890").unwrap();
+        assert!(of_other.push(b"1").is_err(), "the whole budget is in use");
+        drop(first.finish());
+        of_other.push(b"12").unwrap();
+        second.push(b"345").unwrap();
+        drop((second, of_other));
+        assert!(budget.shares.in_use.locked().is_empty());
+        assert_eq!(budget.available.available_permits(), 20);
+    }
 
     #[test]
     fn budget_counts_received_bytes_until_the_body_is_dropped() {
