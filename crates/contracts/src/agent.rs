@@ -58,8 +58,8 @@ impl NewAgent {
         let tree = parse_tree(body, &["external_id", "name", "type"])?;
         let mut errors = ValidationErrors::default();
         let agent = ObjectReader::new(tree, "", &mut errors).and_then(|mut object| {
-            let external_id = object.required_name("external_id");
-            let name = object.required_name("name");
+            let external_id = object.required_short_text("external_id");
+            let name = object.required_short_text("name");
             let agent_type = object
                 .optional_choice("type", &["custom"], |name| (name == "custom").then_some(AgentType::Custom))
                 .unwrap_or_default();

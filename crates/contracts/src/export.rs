@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::evaluations::{FILTER_NAMES, read_filters};
+use crate::evaluations::read_filters;
 use crate::ids::ExportId;
-use crate::json::{ObjectReader, ValidationErrors, parse_tree};
+use crate::json::{ObjectReader, ValidationErrors, parse_whole_tree};
 use crate::time::Timestamp;
 use crate::validation::BodyError;
 
@@ -159,9 +159,7 @@ impl NewExport {
     /// # Errors
     /// [`BodyError`] with all validation errors.
     pub fn parse(body: &[u8]) -> Result<Self, BodyError> {
-        let names: Vec<&'static str> =
-            ["kind", "format", "filters"].into_iter().chain(FILTER_NAMES).collect();
-        let tree = parse_tree(body, &names)?;
+        let tree = parse_whole_tree(body)?;
         let mut errors = ValidationErrors::default();
         let export = ObjectReader::new(tree, "", &mut errors).and_then(|mut object| {
             let names = ExportKind::ALL.map(ExportKind::as_str);

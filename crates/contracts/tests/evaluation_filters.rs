@@ -211,7 +211,7 @@ fn summary_query_keeps_the_order_of_dimensions() {
 fn export_takes_the_filters_of_the_list() {
     let body =
         br#"{"kind":"axis","filters":{"from":1,"charge":["disputed","review"],"band":"poor","axis_max":2.4,
-                    "confidence_min":0.25,"status":null,"unknown":1}}"#;
+                    "confidence_min":0.25,"status":null,"unknown":null},"unknown":1}"#;
     let filters = NewExport::parse(body).unwrap().filters;
     assert_eq!(filters.charge, [ChargeAssessment::Review, ChargeAssessment::Disputed]);
     assert_eq!((filters.band.len(), filters.axis_max), (1, Score::from_tenths(24)));
@@ -229,4 +229,15 @@ fn filter_in_a_body_is_refused_with_its_pointer() {
     let mut found = names(errors);
     found.sort();
     assert_eq!(found, ["/filters/axis_min", "/filters/band", "/filters/charge", "/filters/from"]);
+}
+
+#[test]
+fn unknown_filter_in_a_body_is_refused_by_name() {
+    let body =
+        br#"{"kind":"axis","filters":{"charges":["disputed"],"band":"poor","a/b":[{}],"from":1,"from":2}}"#;
+    let Err(BodyError::Invalid(errors)) = NewExport::parse(body) else { panic!("accepted") };
+    assert_eq!(names(errors), ["/filters/charges", "/filters/a~1b"]);
+    let long = format!(r#"{{"kind":"axis","filters":{{"{}":1}}}}"#, "x".repeat(60_000));
+    let Err(BodyError::Invalid(errors)) = NewExport::parse(long.as_bytes()) else { panic!("accepted") };
+    assert_eq!(names(errors), [format!("/filters/{}", "x".repeat(100))]);
 }

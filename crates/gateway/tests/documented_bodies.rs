@@ -52,8 +52,9 @@ fn value_of(schemas: &Value, schema: &Value, full: bool) -> Value {
     }
 }
 
-/// A value for filters whose schema lists none, and for `status` one that does not contradict the other filters.
-fn filter_value(name: &str, schema: &Value) -> Option<Value> {
+/// A value for list filters: those whose schema has no enumeration, and `status`, because the last value of its enumeration
+/// contradicts other filters.
+fn list_filter_value(name: &str, schema: &Value) -> Option<Value> {
     let is_list = schema["type"].as_str().or_else(|| schema["type"][0].as_str()) == Some("array");
     match name {
         "agent" if is_list => Some(json!(["none"])),
@@ -68,7 +69,10 @@ fn object_of(schemas: &Value, schema: &Value, full: bool) -> Value {
     let properties = schema["properties"].as_object().unwrap();
     let fields = properties.iter().filter(|(name, _)| full || required.contains(&json!(name))).map(
         |(name, property)| {
-            (name.clone(), filter_value(name, property).unwrap_or_else(|| value_of(schemas, property, full)))
+            (
+                name.clone(),
+                list_filter_value(name, property).unwrap_or_else(|| value_of(schemas, property, full)),
+            )
         },
     );
     Value::Object(Map::from_iter(fields))

@@ -60,7 +60,7 @@ impl Author {
         }
     }
 
-    /// The provider's id of the author, where there is one.
+    /// The author's `external_id`: the id in the source system, or for an AI agent the one it was created with.
     pub fn external_id(&self) -> Option<&str> {
         match self {
             Self::Contact { external_id, .. } | Self::Teammate { external_id, .. } => Some(external_id),

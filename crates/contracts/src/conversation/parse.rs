@@ -41,9 +41,9 @@ impl Conversation {
 
 fn read_conversation(tree: Tree<'_>, errors: &mut ValidationErrors) -> Option<Conversation> {
     let mut object = ObjectReader::new(tree, "", errors)?;
-    let ticket_id = object.required_name("ticket_id");
-    let source = object.optional_name("source").unwrap_or_else(|| DEFAULT_SOURCE.to_owned());
-    let source_account_id = object.optional_name("source_account_id");
+    let ticket_id = object.required_short_text("ticket_id");
+    let source = object.optional_short_text("source").unwrap_or_else(|| DEFAULT_SOURCE.to_owned());
+    let source_account_id = object.optional_short_text("source_account_id");
     let subject = object.optional_free_text("subject");
     let messages = object.required("messages")?;
     let messages = read_messages(messages, object.errors());
@@ -114,7 +114,7 @@ fn read_message(
 ) -> Option<Message> {
     let mut object = ObjectReader::new(item, format!("/messages/{index}"), errors)?;
     let content = object.required_text("content");
-    let external_id = object.required_name("external_id");
+    let external_id = object.required_short_text("external_id");
     let timestamp = object.required("timestamp").and_then(|value| {
         object.integer("timestamp", &value, Timestamp::MIN.as_millis(), Timestamp::MAX.as_millis())
     });
@@ -128,7 +128,7 @@ fn read_message(
     let author = object.required("author");
     let author =
         author.and_then(|value| read_author(value, &object.pointer_to("author"), object.errors()))?;
-    // The label is ignored on messages of other authors.
+    // `ai_tool` is ignored on messages of other authors.
     let ai_tool = match author.author_type() {
         AuthorType::Ai => object.optional_choice("ai_tool", &ai_tool_labels(), AiTool::from_label),
         _ => None,
@@ -165,23 +165,23 @@ fn read_author(value: Tree<'_>, pointer: &str, errors: &mut ValidationErrors) ->
     })?;
     match author_type {
         AuthorType::Contact => {
-            let external_id = object.required_name("external_id");
-            let name = object.optional_name("name");
+            let external_id = object.required_short_text("external_id");
+            let name = object.optional_short_text("name");
             Some(Author::Contact { external_id: external_id?, name })
         }
         AuthorType::Teammate => {
-            let external_id = object.required_name("external_id");
-            let name = object.optional_name("name");
+            let external_id = object.required_short_text("external_id");
+            let name = object.optional_short_text("name");
             Some(Author::Teammate { external_id: external_id?, name })
         }
         AuthorType::Ai => read_ai_author(object, pointer),
         AuthorType::System => {
-            let external_id = object.optional_name("external_id");
-            Some(Author::System { external_id, name: object.optional_name("name") })
+            let external_id = object.optional_short_text("external_id");
+            Some(Author::System { external_id, name: object.optional_short_text("name") })
         }
         AuthorType::Mixed => {
-            // Validated like any name, then dropped: it is only a label of the import.
-            object.optional_name("name");
+            // Validated, then dropped: a mixed author has no name.
+            object.optional_short_text("name");
             Some(Author::Mixed)
         }
     }
@@ -193,9 +193,9 @@ fn read_ai_author(mut object: ObjectReader<'_, '_>, pointer: &str) -> Option<Aut
     if id.is_none() && external_id.is_none() {
         object.errors().add(pointer, "an `ai` author needs `id` or `external_id`");
     }
-    let id = id.and_then(|value| object.name_of("id", value));
-    let external_id = external_id.and_then(|value| object.name_of("external_id", value));
-    let name = object.optional_name("name");
+    let id = id.and_then(|value| object.short_text_of("id", value));
+    let external_id = external_id.and_then(|value| object.short_text_of("external_id", value));
+    let name = object.optional_short_text("name");
     // Incomplete after an error: `finish` then refuses the whole body.
     Some(Author::Ai { id, external_id, name })
 }

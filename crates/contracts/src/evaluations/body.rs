@@ -43,7 +43,8 @@ pub const FILTER_NAMES: [&str; 34] = [
     "status",
 ];
 
-/// Reads the fields of an object as filters. Fields with other names are ignored, as in every body.
+/// Reads the fields of an object as filters. A field with another name is an error, unlike in other objects, see
+/// [`EvaluationFilters`].
 pub fn read_filters(
     value: Tree<'_>,
     pointer: &str,
@@ -74,6 +75,7 @@ pub fn read_filters(
             }
         }
     }
+    object.refuse_unknown(&FILTER_NAMES, "is not a filter");
     let mut query = QueryReader::new(pairs);
     let filters = EvaluationFilters::read(&mut query);
     match query.finish(filters) {

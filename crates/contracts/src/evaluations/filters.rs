@@ -47,8 +47,9 @@ impl ScoreFilter<'_> {
 }
 
 /// Filters that select evaluations. Several values of one field mean "or", different fields "and"; an empty field does
-/// not filter.
+/// not filter. A field that is not a filter is refused everywhere: ignored, it would select more than was asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct EvaluationFilters {
     /// Start of the range of conversation dates (timestamps of first messages), epoch milliseconds, inclusive.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -59,6 +59,18 @@ pub const MAX_BODY_VALUES: usize = 16_384;
 /// [`BodyError::Malformed`] for anything that is not one JSON text: empty, truncated, nested too deeply,
 /// not UTF-8, lone surrogates. [`BodyError::Invalid`] with more than [`MAX_BODY_VALUES`] values.
 pub fn parse_tree<'b>(body: &'b [u8], fields: &[&'static str]) -> Result<Tree<'b>, BodyError> {
+    parse(body, Some(fields))
+}
+
+/// [`parse_tree`] of all fields, for a body whose unknown fields are reported.
+///
+/// # Errors
+/// As [`parse_tree`]; the values of unknown fields count, too.
+pub fn parse_whole_tree(body: &[u8]) -> Result<Tree<'_>, BodyError> {
+    parse(body, None)
+}
+
+fn parse<'b>(body: &'b [u8], fields: Option<&[&'static str]>) -> Result<Tree<'b>, BodyError> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Err(BodyError::Malformed("the body is empty: send a JSON object".to_owned()));
     }
@@ -113,6 +125,17 @@ impl<'f, 'b> ObjectReader<'f, 'b> {
         self.fields.take(field).filter(|value| *value != Tree::Null)
     }
 
+    /// Adds an error for each field that was not taken, is not `null` and not one of `known`.
+    pub fn refuse_unknown(&mut self, known: &[&str], detail: &str) {
+        // The caller chooses the name: it is truncated to keep the response small.
+        let unknown = self.fields.names().filter(|name| !known.contains(name));
+        let unknown: Vec<String> =
+            unknown.take(MAX_REPORTED_ERRORS).map(|name| name.chars().take(100).collect()).collect();
+        for name in unknown {
+            self.add_error(&name.replace('~', "~0").replace('/', "~1"), detail);
+        }
+    }
+
     /// Removes and returns a required field.
     pub fn required(&mut self, field: &str) -> Option<Tree<'b>> {
         let value = self.take(field);
@@ -129,21 +152,21 @@ impl<'f, 'b> ObjectReader<'f, 'b> {
     }
 
     /// A required id or name: 1 to [`MAX_NAME_CHARS`] characters.
-    pub fn required_name(&mut self, field: &str) -> Option<String> {
+    pub fn required_short_text(&mut self, field: &str) -> Option<String> {
         let text = self.required_text(field)?;
-        self.check_name(field, text)
+        self.check_length(field, text)
     }
 
     /// An optional id or name: when present, 1 to [`MAX_NAME_CHARS`] characters.
-    pub fn optional_name(&mut self, field: &str) -> Option<String> {
+    pub fn optional_short_text(&mut self, field: &str) -> Option<String> {
         let value = self.take(field)?;
-        self.name_of(field, value)
+        self.short_text_of(field, value)
     }
 
     /// Checks a value from [`Self::take`] that must be an id or name.
-    pub fn name_of(&mut self, field: &str, value: Tree<'b>) -> Option<String> {
+    pub fn short_text_of(&mut self, field: &str, value: Tree<'b>) -> Option<String> {
         let text = self.check_text(field, value)?;
-        self.check_name(field, text)
+        self.check_length(field, text)
     }
 
     /// An optional string of any length, possibly empty.
@@ -235,7 +258,7 @@ impl<'f, 'b> ObjectReader<'f, 'b> {
         Some(text)
     }
 
-    fn check_name(&mut self, field: &str, text: String) -> Option<String> {
+    fn check_length(&mut self, field: &str, text: String) -> Option<String> {
         // A string has at least as many bytes as characters, so most names need no counting.
         if text.len() > MAX_NAME_CHARS && text.chars().count() > MAX_NAME_CHARS {
             self.add_error(field, format!("must not be longer than {MAX_NAME_CHARS} characters"));

@@ -50,14 +50,19 @@ impl<'b> Fields<'b> {
         let (_, value) = self.0.iter_mut().rev().find(|(field, _)| field == name)?;
         Some(std::mem::take(value))
     }
+
+    /// Names of the fields that were not taken and are not `null`.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(|(_, value)| *value != Tree::Null).map(|(name, _)| name.as_ref())
+    }
 }
 
 /// Builds a [`Tree`] of bounded size: a value needs up to 128 bytes of memory however short its text is, so that two bytes
 /// (`[]`) of a hostile body would cost 128.
 #[derive(Clone, Copy)]
 pub(super) struct TreeSeed<'l> {
-    /// Names of the fields that are read, at any depth. The values of other fields are skipped without being built.
-    pub(super) fields: &'l [&'static str],
+    /// Names of the fields that are read, at any depth: `None` for all. The values of others are skipped without being built.
+    pub(super) fields: Option<&'l [&'static str]>,
     /// Number of values that may still be built.
     pub(super) budget: &'l Cell<usize>,
 }
@@ -119,7 +124,7 @@ impl<'b> Visitor<'b> for TreeSeed<'_> {
     fn visit_map<A: MapAccess<'b>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
         let mut fields = Vec::new();
         while let Some(Name(name)) = entries.next_key()? {
-            if self.fields.contains(&name.as_ref()) {
+            if self.fields.is_none_or(|fields| fields.contains(&name.as_ref())) {
                 fields.push((name, entries.next_value_seed(self)?));
             } else {
                 entries.next_value::<Skipped>()?;
@@ -220,7 +225,7 @@ mod tests {
     fn parse(text: &[u8]) -> serde_json::Result<Tree<'_>> {
         let mut deserializer = serde_json::Deserializer::from_slice(text);
         let budget = Cell::new(BUDGET);
-        let tree = TreeSeed { fields: &FIELDS, budget: &budget }.deserialize(&mut deserializer)?;
+        let tree = TreeSeed { fields: Some(&FIELDS), budget: &budget }.deserialize(&mut deserializer)?;
         deserializer.end()?;
         Ok(tree)
     }

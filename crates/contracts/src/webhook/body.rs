@@ -41,7 +41,7 @@ impl NewWebhook {
         let mut errors = ValidationErrors::default();
         let webhook = ObjectReader::new(tree, "", &mut errors).and_then(|mut object| {
             let url = object.required_text("url").and_then(|url| check_url_length(&mut object, url));
-            let description = object.optional_name("description");
+            let description = object.optional_short_text("description");
             let events = object.required("events").and_then(|value| read_events(&mut object, value));
             let threshold = match object.take("axis_low_score_below") {
                 Some(value) => read_threshold(&mut object, &value),
@@ -86,7 +86,7 @@ impl WebhookChange {
             });
             let description = object.take("description").and_then(|value| match value {
                 Tree::String(text) if text.is_empty() => Some(String::new()),
-                value => object.name_of("description", value),
+                value => object.short_text_of("description", value),
             });
             let events = object.take("events").and_then(|value| read_events(&mut object, value));
             let threshold = object.take("axis_low_score_below");
