@@ -21,7 +21,7 @@ use crate::domain::matcher::needs_rows;
 use crate::domain::ranking::{Ranking, rank};
 use crate::domain::sort_value::sort_value;
 use crate::domain::summary::{count, lack_texts};
-use crate::store::{DayCache, EvaluationStore, FoundDays, ListPosition, ListSelection, RankRange};
+use crate::store::{DayCache, EvaluationStore, FoundDays, ListPosition, ListSelection, RankBound};
 
 /// Maximum number of rows of stale days that a list reads for its total: some ten milliseconds. While conversations of several
 /// years are imported, there are many more.
@@ -122,7 +122,7 @@ pub(crate) async fn list(
         let ranking = rank_columns(context, &selection, candidates).await?;
         let Some(Ranking { total: ranked_total, ranks, is_end }) = ranking else { break };
         let total = known_total.unwrap_or(Total { count: ranked_total, exact: true });
-        let Some(ranks) = RankRange::of(&ranks) else { return Ok((total, Vec::new())) };
+        let Some(ranks) = RankBound::of(&ranks) else { return Ok((total, Vec::new())) };
         let part = ListSelection { ranks: Some(Arc::new(ranks)), ..selection.clone() };
         let found = context.store.list(part, wanted).await?;
         // Fewer rows: the other candidates have other texts, or were removed after the columns were read.
@@ -214,7 +214,7 @@ pub(crate) async fn read_days(
             return Ok(found.days);
         }
     }
-    context.store.selected_days(organization_id, filters.clone()).await
+    context.store.rows_by_day(organization_id, filters.clone()).await
 }
 
 /// The first and the last day of a filter's period.

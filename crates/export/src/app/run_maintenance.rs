@@ -105,27 +105,27 @@ async fn remove_expired_rows(
     Ok(())
 }
 
-/// Removes expired files until a query finds none that can be deleted. Deletes the file before marking the job: after an interruption the
-/// next run deletes it again, which is idempotent. A file that cannot be deleted does not prevent the removal of others.
+/// Removes expired files, page by page. Deletes the file before marking the job: after an interruption the next run deletes it again,
+/// which is idempotent. Files that cannot be deleted do not prevent the removal of others, however many they are.
 async fn remove_expired_files(
     store: &dyn ExportStore,
     objects: &Objects,
     now: Timestamp,
 ) -> Result<(), MaintenanceError> {
+    let (mut failure, mut last) = (None, None);
     loop {
-        let mut failure = None;
-        let mut is_any_removed = false;
-        for file in store.expired_files(now, FILES_PER_QUERY).await? {
+        let files = store.expired_files(now, last, FILES_PER_QUERY).await?;
+        last = files.last().map(|file| (file.expires_at, file.id));
+        if last.is_none() {
+            return failure.map_or(Ok(()), Err);
+        }
+        for file in files {
             if let Err(source) = objects.delete(&file.object_key).await {
                 failure = Some(MaintenanceError::File { object_key: file.object_key, source });
                 continue;
             }
             store.mark_file_removed(file.id, now).await?;
-            is_any_removed = true;
             tracing::info!(export = %file.id, "export file removed: its retention period has passed");
-        }
-        if !is_any_removed {
-            return failure.map_or(Ok(()), Err);
         }
     }
 }

@@ -11,7 +11,9 @@ use super::facets::{CODE_FIELDS, CodeField, INVOLVEMENT, SET_FIELDS, SetField};
 /// Number of terms that each field may have.
 const STRIDE: i32 = 256;
 
-/// Numbers of the fields of scores, whose terms are the tenths. Facets have the numbers 1 to 12, agents 13.
+const AGENTS: i32 = 13;
+
+/// Numbers of the fields of scores, whose terms are the tenths. Facets have the numbers 1 to 12, agents `AGENTS`.
 pub const AXIS: i32 = 20;
 pub const RESOLUTION_ACCURACY: i32 = 21;
 pub const INTERACTION_EFFORT: i32 = 22;
@@ -21,7 +23,7 @@ pub const CONFIDENCE: i32 = 24;
 pub const CONFIDENCE_STEP: u8 = 5;
 
 /// The term of rows without a registered agent.
-pub const WITHOUT_AGENTS: i32 = 13 * STRIDE;
+pub const WITHOUT_AGENTS: i32 = AGENTS * STRIDE;
 
 /// Kinds of texts.
 #[derive(Debug, Clone, Copy)]
@@ -39,11 +41,13 @@ pub fn terms_of(facts: &EvaluationFacts) -> Vec<i32> {
     let organization = ticket.organization_id;
     let mut terms = Vec::with_capacity(32);
     let facets = evaluation.facets;
+    // A failed evaluation has no involvement, and no sets.
+    let has_sets = facets.code(INVOLVEMENT) != 0;
     terms.extend(CODE_FIELDS.iter().map(|field| code_term(*field, facets.code(*field))));
     for field in SET_FIELDS {
         let set = facets.set(field);
         terms.extend((0..field.bits).filter(|bit| set >> bit & 1 == 1).map(|bit| bit_term(field, bit)));
-        if set == 0 && facets.code(INVOLVEMENT) != 0 {
+        if set == 0 && has_sets {
             terms.push(empty_term(field));
         }
     }

@@ -38,18 +38,18 @@ pub(super) const FACTS: PeriodColumns =
 pub(super) const LINES: PeriodColumns =
     PeriodColumns { organization_id: "lines.organization_id", date: "lines.conversation_started_at" };
 
-/// Conditions joined by `AND`, with the texts of their placeholders `$1`, `$2`, …
+/// Conditions joined by `AND`, with the values of their placeholders `$1`, `$2`, …
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Conditions {
     pub(super) sql: String,
-    pub(super) texts: Vec<String>,
+    pub(super) bindings: Vec<String>,
 }
 
 struct Builder {
     dialect: Dialect,
     organization: OrganizationId,
     parts: Vec<String>,
-    texts: Vec<String>,
+    bindings: Vec<String>,
 }
 
 impl Conditions {
@@ -77,13 +77,13 @@ impl Conditions {
         let mut parts = vec![format!("{organization_id} = '{organization}'")];
         parts.extend(from.map(|from| format!("{date} >= {from}")));
         parts.extend(to.map(|to| format!("{date} < {to}")));
-        Self { sql: parts.join(" AND "), texts: Vec::new() }
+        Self { sql: parts.join(" AND "), bindings: Vec::new() }
     }
 
     /// All filters, on `evaluation_facts` with the alias `facts`.
     pub(super) fn of(organization: OrganizationId, filters: &EvaluationFilters, dialect: Dialect) -> Self {
         let period = Self::of_period(organization, filters, FACTS);
-        let mut builder = Builder { dialect, organization, parts: vec![period.sql], texts: Vec::new() };
+        let mut builder = Builder { dialect, organization, parts: vec![period.sql], bindings: Vec::new() };
         builder.codes(facets::STATUS, &filters.status);
         builder.codes(facets::INVOLVEMENT, &filters.involvement);
         builder.codes(facets::RESOLUTION, &filters.resolution);
@@ -104,10 +104,10 @@ impl Conditions {
         builder.agents(filters);
         builder.subject(filters);
         builder.search(filters);
-        Self { sql: builder.parts.join(" AND "), texts: builder.texts }
+        Self { sql: builder.parts.join(" AND "), bindings: builder.bindings }
     }
 
-    /// Adds a condition without texts.
+    /// Adds a condition without placeholders.
     pub(super) fn and(mut self, condition: &str) -> Self {
         self.sql.push_str(" AND ");
         self.sql.push_str(condition);
@@ -299,7 +299,7 @@ impl Builder {
 
     /// Adds a text; returns its placeholder.
     fn bind(&mut self, text: String) -> String {
-        self.texts.push(text);
-        format!("${}", self.texts.len())
+        self.bindings.push(text);
+        format!("${}", self.bindings.len())
     }
 }

@@ -30,17 +30,17 @@ pub struct ListSelection {
     pub sort: Sort,
     /// Rows after this position; `None`: from the beginning.
     pub after: Option<ListPosition>,
-    /// Reverses the direction: rows before `after`, the nearest first; `None`: from the end.
+    /// Reverses the direction: rows before that position, the nearest first; from the end without a position.
     pub backwards: bool,
-    /// Only rows with these ranks; they may be more than the list needs.
-    pub ranks: Option<Arc<RankRange>>,
+    /// Narrows the rows; more may be left than the list needs.
+    pub ranks: Option<Arc<RankBound>>,
 }
 
-/// The ranks of a part of a list.
+/// Rows that started at one of these times and do not come after `last`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RankRange {
+pub struct RankBound {
     /// Start times of the conversations, in milliseconds.
-    pub moments: BTreeSet<i64>,
+    pub start_times: BTreeSet<i64>,
     /// The last rank in the order of the list.
     pub last: Rank,
 }
@@ -54,11 +54,11 @@ impl ListPosition {
     }
 }
 
-impl RankRange {
+impl RankBound {
     /// `None` when `ranks` is empty.
     pub fn of(ranks: &[Rank]) -> Option<Self> {
         let last = *ranks.last()?;
-        Some(Self { moments: ranks.iter().map(|rank| rank.started_at()).collect(), last })
+        Some(Self { start_times: ranks.iter().map(|rank| rank.started_at()).collect(), last })
     }
 }
 
@@ -105,13 +105,13 @@ pub trait EvaluationStore: Send + Sync {
     ) -> Result<FoundDays, DatabaseError>;
 
     /// The rows that the filters select, by day, as columns.
-    async fn selected_days(
+    async fn rows_by_day(
         &self,
         organization_id: OrganizationId,
         filters: EvaluationFilters,
     ) -> Result<Vec<(i64, Arc<Day>)>, DatabaseError>;
 
-    /// Number of rows of the period with the ticket id `since` or a later one.
+    /// Number of rows with the ticket id `since` or a later one in the period of `filters`, whose other conditions are ignored.
     async fn count_since(
         &self,
         organization_id: OrganizationId,

@@ -38,7 +38,7 @@ impl From<diesel::result::Error> for SnapshotError {
 /// A statement with the texts of its placeholders.
 pub(super) struct LinesStatement {
     pub(super) sql: String,
-    pub(super) texts: Vec<String>,
+    pub(super) bindings: Vec<String>,
 }
 
 /// The statement for the lines of a selection in the order of a file. It does not read facts when a period is the only filter.
@@ -49,23 +49,23 @@ pub(super) fn select_lines(selection: &Selection, dialect: Dialect) -> LinesStat
     };
     let (filters, organization) = (&selection.filters, selection.organization_id);
     if filters.is_period_only() {
-        let Conditions { sql, texts } = Conditions::of_period(organization, filters, LINES);
+        let Conditions { sql, bindings } = Conditions::of_period(organization, filters, LINES);
         return LinesStatement {
             sql: format!(
                 "SELECT lines.columns_version, lines.{line} AS line FROM evaluation_rows lines
                   WHERE {sql} ORDER BY lines.conversation_started_at, lines.ticket_id"
             ),
-            texts,
+            bindings,
         };
     }
-    let Conditions { sql, texts } = Conditions::of(organization, filters, dialect);
+    let Conditions { sql, bindings } = Conditions::of(organization, filters, dialect);
     LinesStatement {
         sql: format!(
             "SELECT lines.columns_version, lines.{line} AS line FROM evaluation_facts facts
                JOIN evaluation_rows lines ON lines.ticket_id = facts.ticket_id
               WHERE {sql} ORDER BY facts.started_at, facts.ticket_id"
         ),
-        texts,
+        bindings,
     }
 }
 

@@ -24,7 +24,7 @@ use assay_platform::web::cursor::Position;
 use async_trait::async_trait;
 
 pub use self::day_cache::DayCache;
-pub use self::evaluations::{EvaluationStore, FoundDays, ListPosition, ListSelection, RankRange, StaleDay};
+pub use self::evaluations::{EvaluationStore, FoundDays, ListPosition, ListSelection, RankBound, StaleDay};
 pub use self::lines::{LineSink, SnapshotError, line_channel};
 pub use self::notifications::Notifications;
 use crate::domain::evaluation_row::EvaluationRow;
@@ -76,6 +76,7 @@ pub enum FileUse {
 pub struct ExpiredFile {
     pub id: ExportId,
     pub object_key: String,
+    pub expires_at: Timestamp,
 }
 
 /// A job whose target sequence is not set yet.
@@ -147,8 +148,14 @@ pub trait ExportStore: Send + Sync {
     /// Removes tombstones of tickets deleted before `before`, at most `limit`; returns the count.
     async fn prune_tombstones(&self, before: Timestamp, limit: u32) -> Result<usize, DatabaseError>;
 
-    /// Files that have expired at `now` and are not removed yet, at most `limit`.
-    async fn expired_files(&self, now: Timestamp, limit: u32) -> Result<Vec<ExpiredFile>, DatabaseError>;
+    /// Files that have expired at `now` and are not removed yet, at most `limit`, in the order of their expiry and id: those behind
+    /// `after`, or the first ones.
+    async fn expired_files(
+        &self,
+        now: Timestamp,
+        after: Option<(Timestamp, ExportId)>,
+        limit: u32,
+    ) -> Result<Vec<ExpiredFile>, DatabaseError>;
 
     /// Records that the file of a job was removed.
     async fn mark_file_removed(&self, id: ExportId, now: Timestamp) -> Result<(), DatabaseError>;

@@ -175,10 +175,10 @@ async fn copy_lines(
 ) -> Result<u64, SnapshotError> {
     let read = move |connection: &mut Connection| {
         connection.batch_execute(SNAPSHOT_SETTINGS)?;
-        let LinesStatement { sql, texts } = select_lines(&selection, DIALECT);
+        let LinesStatement { sql, bindings } = select_lines(&selection, DIALECT);
         let cursor =
             sql_query(format!("DECLARE export_lines NO SCROLL CURSOR FOR {sql}")).into_boxed::<Backend>();
-        texts.into_iter().fold(cursor, |query, text| query.bind::<Text, _>(text)).execute(connection)?;
+        bindings.into_iter().fold(cursor, |query, text| query.bind::<Text, _>(text)).execute(connection)?;
         while fetch(connection, selection.kind, &mut sink)? > 0 {}
         sink.finish()
     };

@@ -142,9 +142,9 @@ async fn copy_lines(
 ) -> Result<u64, SnapshotError> {
     database
         .read(move |connection| {
-            let LinesStatement { sql, texts } = select_lines(&selection, DIALECT);
+            let LinesStatement { sql, bindings } = select_lines(&selection, DIALECT);
             let query = sql_query(sql).into_boxed::<Backend>();
-            let lines = texts
+            let lines = bindings
                 .into_iter()
                 .fold(query, |query, text| query.bind::<Text, _>(text))
                 .load_iter::<SelectedLine, RowByRow>(connection)?;

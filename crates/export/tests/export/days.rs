@@ -11,7 +11,7 @@ use assay_contracts::event::ConversationEvaluated;
 use assay_contracts::time::Timestamp;
 use assay_export::domain::evaluation_row::EvaluationRow;
 use assay_export::domain::ranking::Rank;
-use assay_export::store::{ListSelection, RankRange};
+use assay_export::store::{ListSelection, RankBound};
 use assay_platform::db::Database;
 use assay_platform::runtime::{new_id, now};
 use assay_testkit::{eventually, on_both_databases};
@@ -41,7 +41,7 @@ async fn rows_are_read_without_holding_them(model: ReadModel) -> Result<()> {
     // Resets the peak of the memory in use.
     std::fs::write("/proc/self/clear_refs", "5")?;
     let before = memory("VmRSS")?;
-    let days = model.evaluations.selected_days(model.organization_id, EvaluationFilters::default()).await?;
+    let days = model.evaluations.rows_by_day(model.organization_id, EvaluationFilters::default()).await?;
     let used = memory("VmHWM")?.saturating_sub(before);
     ensure!(days.len() == 1 && days[0].1.len() == 100_001, "unexpected number of rows");
     ensure!(used < 20 << 20, "{} MB for 100,000 rows, whose columns have 3", used >> 20);
@@ -111,10 +111,10 @@ async fn page_by_rank_has_no_rows_after_its_last_rank(model: ReadModel) -> Resul
     let older = STARTED.plus_millis(-1);
     let events = [(10, STARTED), (20, older), (30, STARTED), (30, older), (40, STARTED)];
     record(&model, &events.map(|(tenths, date)| scored(tenths, date))).await?;
-    let listed = async |descending: bool, value: u8, moments: &[Timestamp]| {
+    let listed = async |descending: bool, value: u8, start_times: &[Timestamp]| {
         let sort = Sort { key: SortKey::Axis, descending };
-        let ranks = RankRange {
-            moments: moments.iter().map(|moment| moment.as_millis()).collect(),
+        let ranks = RankBound {
+            start_times: start_times.iter().map(|moment| moment.as_millis()).collect(),
             last: Rank::new(sort, Some(value), STARTED.as_millis()),
         };
         let selection = ListSelection {

@@ -1,6 +1,6 @@
 //! Maintenance and readiness.
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use assay_contracts::event::ExportRequested;
 use assay_contracts::export::{ExportKind, NewExport};
 use assay_contracts::ids::{ExportId, OrganizationId};
@@ -44,7 +44,7 @@ async fn expired_files_are_removed(prepared: PreparedDatabase) -> Result<()> {
         .await?;
     assert!(matches!(app.objects.size(&expired_key).await, Err(ObjectError::NotFound(_))));
     assert_eq!(app.objects.size(&kept_key).await?, 8);
-    assert_eq!(app.exports.expired_files(now(), 10).await?, []);
+    assert_eq!(app.exports.expired_files(now(), None, 10).await?, []);
     Ok(())
 }
 
@@ -64,13 +64,20 @@ async fn expired_files_are_removed_although_other_steps_fail(prepared: PreparedD
     Ok(())
 }
 
-async fn file_that_cannot_be_removed_does_not_block_others(prepared: PreparedDatabase) -> Result<()> {
-    let (stuck, stuck_key) = create_complete_export(&prepared, now().plus_millis(-10)).await?;
+async fn files_that_cannot_be_removed_do_not_block_others(prepared: PreparedDatabase) -> Result<()> {
+    // More than one query finds (`FILES_PER_QUERY`), with the same expiry.
+    let expired_at = now().plus_millis(-10);
+    let (mut stuck, mut obstacle) = (None, std::path::PathBuf::new());
+    for _ in 0..101 {
+        let (id, key) = create_complete_export(&prepared, expired_at).await?;
+        // A folder in its place, which cannot be deleted like a file.
+        obstacle = prepared.folder().join(&key);
+        std::fs::remove_file(&obstacle)?;
+        std::fs::create_dir_all(obstacle.join("in the way"))?;
+        stuck = Some(id);
+    }
+    let stuck = stuck.context("no export")?;
     let (next, next_key) = create_complete_export(&prepared, now()).await?;
-    // A folder in its place, which cannot be deleted like a file.
-    let obstacle = prepared.folder().join(&stuck_key);
-    std::fs::remove_file(&obstacle)?;
-    std::fs::create_dir_all(obstacle.join("in the way"))?;
     let app = prepared.start()?;
     let removed =
         |id| format!("SELECT count(*) FROM exports WHERE file_removed_at IS NOT NULL AND id = '{id}'");
@@ -80,7 +87,7 @@ async fn file_that_cannot_be_removed_does_not_block_others(prepared: PreparedDat
     assert!(matches!(app.objects.size(&next_key).await, Err(ObjectError::NotFound(_))));
     assert!(!is_removed(stuck).await?);
     std::fs::remove_dir_all(&obstacle)?;
-    eventually("the removal of the first file", || is_removed(stuck)).await
+    eventually("the removal of a file that was stuck", || is_removed(stuck)).await
 }
 
 /// After 90 days the event of an evaluation is refused, so the evaluation cannot arrive any more.
@@ -131,7 +138,7 @@ mod removing {
     on_both_databases! { PreparedDatabase {
         expired_files_are_removed,
         expired_files_are_removed_although_other_steps_fail,
-        file_that_cannot_be_removed_does_not_block_others,
+        files_that_cannot_be_removed_do_not_block_others,
         skipped_sequences_are_forgotten_after_90_days,
     } }
 }

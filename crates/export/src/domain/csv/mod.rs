@@ -37,7 +37,7 @@ pub fn column_names(kind: ExportKind) -> impl Iterator<Item = &'static str> {
     columns(kind).map(|column| column.name)
 }
 
-/// The header line with its terminator. Names contain only letters and underscores.
+/// The header line with its terminator. Column names need no quotes: they have letters, digits and underscores only.
 pub fn header(kind: ExportKind) -> String {
     let names: Vec<&str> = column_names(kind).collect();
     names.join(",") + LINE_END

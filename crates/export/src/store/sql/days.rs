@@ -20,7 +20,7 @@ use crate::domain::day::{Day, DayBuilder, PackedScores, Texts, day_of, start_of}
 use crate::store::conditions::Conditions;
 use crate::store::{DayCache, FoundDays, StaleDay};
 
-/// Number of days whose columns one statement reads: bounds the memory for their bytes and columns.
+/// Number of days whose columns one statement reads: bounds the memory for packed bytes and unpacked columns.
 const DAYS_PER_STATEMENT: usize = 64;
 
 /// Maximum bytes of the texts that are cached while rows are read, without what the map itself takes.
@@ -75,7 +75,7 @@ pub(super) fn days(
     let versions: Vec<DayVersion> = sql_query(select_versions).load(connection)?;
     let reads_stale = max_stale_rows.is_none_or(|max| stale_rows(&stale, &versions) <= max);
     let fresh = versions.into_iter().filter(|record| !stale.contains(&record.day));
-    let mut days = cached_columns(connection, organization, fresh, cache)?;
+    let mut days = fresh_columns(connection, organization, fresh, cache)?;
     if reads_stale {
         days.extend(read_stale(connection, organization, &stale)?);
     }
@@ -92,7 +92,8 @@ fn stale_rows(stale: &BTreeSet<i64>, versions: &[DayVersion]) -> u64 {
     with_columns.iter().map(|record| record.rows.unsigned_abs()).sum()
 }
 
-fn cached_columns(
+/// The columns of days that are not stale: from the cache, or read and then cached.
+fn fresh_columns(
     connection: &mut Connection,
     organization: OrganizationId,
     versions: impl Iterator<Item = DayVersion>,
@@ -119,7 +120,8 @@ fn cached_columns(
     Ok(days)
 }
 
-pub(super) fn selected_days(
+/// The rows that the filters select, by day, as columns.
+pub(super) fn rows_by_day(
     connection: &mut Connection,
     organization: OrganizationId,
     filters: &EvaluationFilters,
@@ -127,8 +129,8 @@ pub(super) fn selected_days(
     Ok(read_rows(connection, Conditions::of(organization, filters, DIALECT))?.into_iter().collect())
 }
 
-/// The day that has been stale for longest, is not in `except`, and was last refreshed at `before` or earlier, or never. A refresh
-/// counts as later by a millisecond for every ten rows of its day: a large day takes longer, so it is refreshed less often.
+/// The day that has been stale for longest, is not in `except`, and is due: it was never refreshed, or its last refresh and a millisecond
+/// for every ten of its rows lie before `before`. So large days, which take longer, are refreshed less often.
 pub(super) fn next_stale(
     connection: &mut Connection,
     before: Timestamp,
@@ -245,16 +247,16 @@ fn read_rows(
     conditions: Conditions,
 ) -> Result<BTreeMap<i64, Arc<Day>>, DatabaseError> {
     let statement = format!("SELECT {DAY_COLUMNS} FROM evaluation_facts facts WHERE {}", conditions.sql);
-    collect_rows(connection, statement, conditions.texts)
+    collect_rows(connection, statement, conditions.bindings)
 }
 
 fn collect_rows(
     connection: &mut Connection,
     statement: String,
-    texts: Vec<String>,
+    bindings: Vec<String>,
 ) -> Result<BTreeMap<i64, Arc<Day>>, DatabaseError> {
     let query = sql_query(statement).into_boxed::<super::Backend>();
-    let query = texts.into_iter().fold(query, |query, text| query.bind::<Text, _>(text));
+    let query = bindings.into_iter().fold(query, |query, text| query.bind::<Text, _>(text));
     let mut builders: BTreeMap<i64, DayBuilder> = BTreeMap::new();
     let mut texts_cache = TextsCache::default();
     // Up to millions of rows, so they are read one by one.
@@ -268,7 +270,7 @@ fn collect_rows(
     Ok(builders.into_iter().map(|(day, builder)| (day, Arc::new(builder.finish()))).collect())
 }
 
-/// Parsed texts, by the columns that they are parsed from: most rows repeat them.
+/// Parsed language, source and agents, by the strings of the row: most rows repeat them.
 #[derive(Default)]
 struct TextsCache {
     texts: HashMap<(String, Option<String>, String), Texts>,

@@ -18,7 +18,7 @@ use crate::domain::evaluation_facts::EvaluationFacts;
 use crate::domain::facets;
 use crate::domain::ranking::Rank;
 use crate::store::conditions::{Conditions, FACTS, code_of_field};
-use crate::store::{DayCache, EvaluationStore, FoundDays, ListPosition, ListSelection, RankRange, StaleDay};
+use crate::store::{DayCache, EvaluationStore, FoundDays, ListPosition, ListSelection, RankBound, StaleDay};
 
 const NEWEST_FIRST: &str = "facts.started_at DESC, facts.ticket_id DESC";
 
@@ -70,12 +70,12 @@ impl EvaluationStore for SqlStore {
         read_snapshot(&self.database, read).await
     }
 
-    async fn selected_days(
+    async fn rows_by_day(
         &self,
         organization_id: OrganizationId,
         filters: EvaluationFilters,
     ) -> Result<Vec<(i64, Arc<Day>)>, DatabaseError> {
-        self.database.read(move |connection| days::selected_days(connection, organization_id, &filters)).await
+        self.database.read(move |connection| days::rows_by_day(connection, organization_id, &filters)).await
     }
 
     async fn count_since(
@@ -114,24 +114,24 @@ fn list(
         && selection.after.is_some_and(|after| after.value.is_none());
     let order =
         if has_no_values { NEWEST_FIRST.to_owned() } else { order_by(selection.sort, selection.backwards) };
-    let Conditions { sql, texts } = conditions(selection);
+    let Conditions { sql, bindings } = conditions(selection);
     let statement = match &selection.ranks {
         None => select("evaluation_facts facts", &sql, &order, limit),
         Some(ranks) => {
-            let RankRange { moments, last } = ranks.as_ref();
-            let moments = moments.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
+            let RankBound { start_times, last } = ranks.as_ref();
+            let start_times = start_times.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
             let up_to_last = format!("{sql} AND {}", up_to_rank(selection.sort, selection.backwards, *last));
             // Materialized: the index of the list finds few rows for each start time, the indexes of the filters many more.
             format!(
                 "WITH facts AS MATERIALIZED (SELECT * FROM evaluation_facts
-                  WHERE organization_id = '{}' AND started_at IN ({moments})) {}",
+                  WHERE organization_id = '{}' AND started_at IN ({start_times})) {}",
                 selection.organization_id,
                 select("facts", &up_to_last, &order, limit)
             )
         }
     };
     let query = sql_query(statement).into_boxed::<Backend>();
-    let query = texts.into_iter().fold(query, |query, text| query.bind::<Text, _>(text));
+    let query = bindings.into_iter().fold(query, |query, text| query.bind::<Text, _>(text));
     query.load::<FactsRecord>(connection)?.into_iter().map(EvaluationFacts::try_from).collect()
 }
 
@@ -142,13 +142,13 @@ fn select(table: &str, conditions: &str, order: &str, limit: u32) -> String {
 }
 
 fn count(connection: &mut Connection, selection: &ListSelection, limit: u64) -> Result<u64, DatabaseError> {
-    let Conditions { sql, texts } = conditions(selection);
+    let Conditions { sql, bindings } = conditions(selection);
     let query = sql_query(format!(
         "SELECT count(*) AS count FROM (SELECT 1 FROM evaluation_facts facts WHERE {sql} LIMIT {limit}) counted"
     ))
     .into_boxed::<Backend>();
     into_count(
-        texts.into_iter().fold(query, |query, text| query.bind::<Text, _>(text)).get_result(connection),
+        bindings.into_iter().fold(query, |query, text| query.bind::<Text, _>(text)).get_result(connection),
     )
 }
 
@@ -168,11 +168,11 @@ fn find(
     );
     let found: Option<FactsRecord> = sql_query(statement).get_result(connection).optional()?;
     let Some(found) = found else { return Ok(None) };
-    let Conditions { sql, texts } =
+    let Conditions { sql, bindings } =
         Conditions::of(organization, filters, DIALECT).and(&format!("facts.ticket_id = '{ticket}'"));
     let query = sql_query(format!("SELECT 1 = 1 AS selected FROM evaluation_facts facts WHERE {sql}"));
     let query =
-        texts.into_iter().fold(query.into_boxed::<Backend>(), |query, text| query.bind::<Text, _>(text));
+        bindings.into_iter().fold(query.into_boxed::<Backend>(), |query, text| query.bind::<Text, _>(text));
     let selected: Option<Selected> = query.get_result(connection).optional()?;
     Ok(Some((found.try_into()?, selected.is_some_and(|found| found.selected))))
 }

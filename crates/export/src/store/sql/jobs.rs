@@ -128,17 +128,33 @@ pub(super) fn evaluation_lag(
 pub(super) fn expired_files(
     connection: &mut Connection,
     now: Timestamp,
+    after: Option<(Timestamp, ExportId)>,
     limit: u32,
 ) -> Result<Vec<ExpiredFile>, DatabaseError> {
-    let found: Vec<(StoredId, String)> = exports::table
-        .select((exports::id, exports::object_key.assume_not_null()))
+    let mut expired = exports::table
+        .select((
+            exports::id,
+            exports::object_key.assume_not_null(),
+            exports::file_expires_at.assume_not_null(),
+        ))
         // A literal, to match the partial index: a bound value would not.
         .filter(sql::<Bool>("status = 'complete' AND file_removed_at IS NULL"))
         .filter(exports::file_expires_at.le(now.as_millis()))
-        .order(exports::file_expires_at)
+        .order((exports::file_expires_at, exports::id))
         .limit(i64::from(limit))
-        .load(connection)?;
-    let file = |(id, object_key): (StoredId, String)| ExpiredFile { id: id.0.into(), object_key };
+        .into_boxed();
+    if let Some((expires_at, id)) = after {
+        let expires_at = expires_at.as_millis();
+        let is_later = exports::file_expires_at.assume_not_null().gt(expires_at);
+        let is_equal = exports::file_expires_at.assume_not_null().eq(expires_at);
+        expired = expired.filter(is_later.or(is_equal.and(exports::id.gt(StoredId::of(id)))));
+    }
+    let found: Vec<(StoredId, String, i64)> = expired.load(connection)?;
+    let file = |(id, object_key, expires_at): (StoredId, String, i64)| ExpiredFile {
+        id: id.0.into(),
+        object_key,
+        expires_at: Timestamp::saturating_from_millis(expires_at),
+    };
     Ok(found.into_iter().map(file).collect())
 }
 

@@ -115,8 +115,13 @@ impl ExportStore for SqlStore {
         self.database.write(move |connection| removal::prune_tombstones(connection, before, limit)).await
     }
 
-    async fn expired_files(&self, now: Timestamp, limit: u32) -> Result<Vec<ExpiredFile>, DatabaseError> {
-        self.database.read(move |connection| jobs::expired_files(connection, now, limit)).await
+    async fn expired_files(
+        &self,
+        now: Timestamp,
+        after: Option<(Timestamp, ExportId)>,
+        limit: u32,
+    ) -> Result<Vec<ExpiredFile>, DatabaseError> {
+        self.database.read(move |connection| jobs::expired_files(connection, now, after, limit)).await
     }
 
     async fn mark_file_removed(&self, id: ExportId, now: Timestamp) -> Result<(), DatabaseError> {

@@ -1,11 +1,11 @@
-//! Stores rows of the read model and prunes old records.
+//! Stores rows of the read model; prunes the inbox and recorded responses.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::time::Timestamp;
-use assay_messaging::inbox::{self, PRUNE_BATCH, RETENTION_MILLIS};
+use assay_messaging::inbox;
 use assay_platform::db::{DatabaseError, idempotency};
 
 use super::{Connection, ROW_VALUES, facts, sequences, upsert_rows};
@@ -40,7 +40,7 @@ pub(super) fn record(
     let ids: Vec<_> = rows.iter().map(|row| row.event_id).collect();
     let new = inbox::record(connection, CONSUMER, &ids, now)?;
     let new_rows: Vec<_> = rows.iter().filter(|row| new.contains(&row.event_id)).collect();
-    // An export waits for the number of every event, also where a newer evaluation of the ticket is stored. Organizations are in
+    // An export waits for the sequence number of every event, also where a newer evaluation of the ticket is stored. Organizations are in
     // sorted order, because `sequences::record` locks rows: the same order in all transactions avoids deadlocks.
     let mut arrived: BTreeMap<OrganizationId, Vec<i64>> = BTreeMap::new();
     for row in &new_rows {
@@ -49,13 +49,14 @@ pub(super) fn record(
     let newest = newest_of_each_ticket(new_rows);
     let written = upsert_rows(connection, &UPSERT, &newest)?;
     facts::replace(connection, newest.iter().copied().filter(|row| written.contains(&row.ticket_id)), now)?;
-    for (organization, numbers) in arrived {
-        sequences::record(connection, organization, &numbers, now)?;
+    for (organization, sequence_numbers) in arrived {
+        sequences::record(connection, organization, &sequence_numbers, now)?;
     }
     Ok(())
 }
 
+/// Removes old rows of the inbox and recorded responses. Returns their number.
 pub(super) fn prune(connection: &mut Connection, now: Timestamp) -> Result<usize, DatabaseError> {
-    let pruned = inbox::prune(connection, now.plus_millis(-RETENTION_MILLIS), PRUNE_BATCH)?;
+    let pruned = inbox::prune(connection, now.plus_millis(-inbox::RETENTION_MILLIS), inbox::PRUNE_BATCH)?;
     Ok(pruned + idempotency::prune(connection, now)?)
 }

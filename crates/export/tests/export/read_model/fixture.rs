@@ -16,7 +16,7 @@ use assay_export::domain::ranking::rank;
 use assay_export::domain::removal::DeletedRow;
 use assay_export::domain::summary::{lack_texts, summarize};
 use assay_export::store::{
-    DayCache, EvaluationStore, ExportStore, ListPosition, ListSelection, Notifications, RankRange, Selection,
+    DayCache, EvaluationStore, ExportStore, ListPosition, ListSelection, Notifications, RankBound, Selection,
     WorkStore, evaluation_store, export_store, line_channel, work_store,
 };
 use assay_platform::runtime::{new_id, now};
@@ -144,7 +144,7 @@ impl ReadModel {
         let mut days =
             self.evaluations.days(self.organization_id, between, None, self.days.clone()).await?.days;
         if needs_rows(&filters) || lack_texts(&days, &filters) {
-            days = self.evaluations.selected_days(self.organization_id, filters).await?;
+            days = self.evaluations.rows_by_day(self.organization_id, filters).await?;
         }
         Ok(summarize(&query, &days)?)
     }
@@ -173,7 +173,7 @@ impl ReadModel {
         }
         let after = after.map(|after| after.rank(sort));
         let found = rank(&days, &filters, sort, after, backwards, wanted as usize);
-        let ranks = RankRange::of(&found.ranks).map(Arc::new);
+        let ranks = RankBound::of(&found.ranks).map(Arc::new);
         Ok(self.evaluations.list(ListSelection { ranks, ..selection }, wanted).await?)
     }
 
