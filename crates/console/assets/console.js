@@ -27,9 +27,20 @@
     if (zone) zone.textContent = `Times in UTC${offset}`;
   }
 
-  function say(text) {
+  function say(text, isVisible = false) {
     const status = one("#status");
-    if (status) status.textContent = text;
+    if (!status) return;
+    status.textContent = text;
+    status.className = isVisible ? "skip failed" : "visually-hidden";
+  }
+
+  // The links of the theme lead back to the address that is shown now.
+  function updateThemeLinks() {
+    for (const link of all(".foot a[href^='/console/theme']")) {
+      const address = new URL(link.href);
+      address.searchParams.set("back", location.pathname + location.search);
+      link.href = address.pathname + address.search;
+    }
   }
 
   // Buttons that copy need scripts: they are hidden until they are shown here.
@@ -72,6 +83,7 @@
       const button = same?.closest("details")?.querySelector("summary") ?? one("#filters-button");
       (same?.checkVisibility() ? same : button)?.focus({ preventScroll: true });
     }
+    updateThemeLinks();
     say(result.dataset.status);
   });
   // htmx discards errors, but the page of a refused filter (400) is shown.
@@ -82,8 +94,8 @@
       event.detail.isError = false;
     });
   }
-  document.addEventListener("htmx:sendError", () => say("Assay cannot be reached"));
-  document.addEventListener("htmx:responseError", () => say("That did not work; try again"));
+  document.addEventListener("htmx:sendError", () => say("Assay cannot be reached: what you see has not changed", true));
+  document.addEventListener("htmx:responseError", () => say("That did not work: what you see has not changed; try again", true));
 
   // Keyboard shortcuts: ignored while typing, and with modifier keys.
   function isTyping(target) {

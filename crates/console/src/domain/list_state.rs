@@ -73,6 +73,10 @@ impl ListState {
     pub(crate) fn parse(pairs: &[(String, String)]) -> Result<Self, Vec<FieldError>> {
         let mut query = QueryReader::new(api_pairs(pairs));
         let filters = EvaluationFilters::read(&mut query);
+        // The first day may be the one after the last day only for the API, whose `to` is the first moment behind the period.
+        if filters.from.is_some() && filters.from == filters.to && days_are_reversed(pairs) {
+            query.add_error("from", "must not be later than `to`");
+        }
         let sort = query.parsed("sort", "is not an order of this list", Sort::parse).unwrap_or_default();
         let chosen = query.texts("column");
         let cursor = query.single("cursor");
@@ -155,14 +159,26 @@ pub(crate) fn filter_pairs(filters: &EvaluationFilters) -> Pairs {
     filters.to_pairs().into_iter().map(written).collect()
 }
 
-/// The pairs for the API: those of a form or a link without empty ones, and days as moments.
+/// Whether both ends of the period are days, and the first is later than the last.
+fn days_are_reversed(pairs: &[(String, String)]) -> bool {
+    let day_of =
+        |name: &str| pairs.iter().find(|pair| pair.0 == name).and_then(|pair| parse_day(pair.1.trim()));
+    day_of("from") > day_of("to")
+}
+
+/// The pairs for the API: those of a form or a link without empty ones, and days as moments. A source is taken as it is: imports may
+/// have one with spaces around it.
 fn api_pairs(pairs: &[(String, String)]) -> Pairs {
     let mut api_pairs: Pairs = Vec::with_capacity(pairs.len());
-    for (name, value) in pairs.iter().filter(|(_, value)| !value.trim().is_empty()) {
+    for (name, value) in pairs {
+        let value = if name == "source" { value.as_str() } else { value.trim() };
+        if value.is_empty() {
+            continue;
+        }
         let value = match (name.as_str(), parse_day(value)) {
             ("from", Some(day)) => day.as_millis().to_string(),
             ("to", Some(day)) => plus_days(day, 1).as_millis().to_string(),
-            _ => value.trim().to_owned(),
+            _ => value.to_owned(),
         };
         // A repeated value counts once.
         if !api_pairs.iter().any(|(known, other)| known == name && *other == value) {
@@ -224,6 +240,23 @@ mod tests {
         let state = ListState::parse(&pairs("from=2026-01-01&to=2026-01-01")).unwrap();
         let (from, to) = (state.filters.from.unwrap(), state.filters.to.unwrap());
         assert_eq!(to.millis_since(from), 86_400_000);
+    }
+
+    #[test]
+    fn reversed_days_are_refused() {
+        for query in ["from=2026-02-01&to=2026-01-31", "from=2026-02-02&to=2026-01-31"] {
+            let faults = ListState::parse(&pairs(query)).unwrap_err();
+            assert_eq!(faults[0].pointer, "from", "{query}");
+        }
+        // The same moment is an empty period, as in the API.
+        assert!(ListState::parse(&pairs("from=1767225600001&to=1767225600001")).is_ok());
+    }
+
+    #[test]
+    fn source_is_taken_with_its_spaces() {
+        let state = ListState::parse(&pairs("source=+x&source=+&external_id=+T-1+")).unwrap();
+        assert_eq!(state.filters.source, [" ", " x"]);
+        assert_eq!(state.filters.external_id, ["T-1"]);
     }
 
     #[test]

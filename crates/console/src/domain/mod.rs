@@ -29,4 +29,4 @@ pub(crate) use self::numbers::{format_change, format_count, format_share, format
 pub(crate) use self::period::{COMPARISONS, PERIODS, Period};
 pub(crate) use self::request_rules::{cookie_value, is_same_origin, may_redirect_to};
 pub(crate) use self::scale::{Trend, TrendPoint, axis_floor, draw_trend, score_percent};
-pub(crate) use self::words::{capitalized, sentence, words};
+pub(crate) use self::words::{MAX_NAME_CHARACTERS, capitalized, sentence, words};

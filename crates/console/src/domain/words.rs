@@ -1,5 +1,8 @@
 //! Words for codes: `customer_rejected` and `CUSTOMER_REJECTED` are read "customer rejected".
 
+/// Longer names of people, agents, sources and values are shortened; they can have up to 1,024 characters.
+pub(crate) const MAX_NAME_CHARACTERS: usize = 100;
+
 /// A code as words in lower case; AI stays in capitals.
 pub(crate) fn words(code: &str) -> String {
     let lower = code.to_lowercase();

@@ -123,6 +123,7 @@ pub(crate) async fn json(
 ) -> Result<HttpResponse, PageError> {
     let viewer = Viewer::of(&request, &console).await?;
     let id: TicketId = id.parse().map_err(|_| PageError::NotFound)?;
+    let _permit = console.transcript_permits.acquire().await;
     let found = find(&console, &viewer, id).await?.evaluation.ok_or(PageError::NotFound)?;
     let text = serde_json::to_string_pretty(&found).map_err(|error| {
         tracing::error!(cause = %error, "evaluation cannot be written");

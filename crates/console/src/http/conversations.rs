@@ -35,6 +35,10 @@ struct ConversationsPage {
     search_hidden: Pairs,
     /// Hidden fields of the form of columns: the state of the list without the columns.
     columns_hidden: Pairs,
+    /// Hidden fields of the form of orders: the state of the list without its order.
+    orders_hidden: Pairs,
+    /// All orders. Narrow pages show them as a form, because their table has no heads to click.
+    orders: Vec<Order>,
     heads: Vec<Head>,
     /// All columns, and whether they are shown.
     choices: Vec<(&'static Column, bool)>,
@@ -44,6 +48,14 @@ struct ConversationsPage {
     next: Option<String>,
     export: String,
     is_filtered: bool,
+}
+
+/// An order of the list.
+struct Order {
+    /// The value of the parameter `sort`.
+    value: String,
+    label: String,
+    is_current: bool,
 }
 
 /// The head of a column.
@@ -147,12 +159,9 @@ fn view(
         }
     };
     // A refused filter is kept by all forms as it was typed.
-    let (shown, kept) = match faults.is_empty() {
-        true => (state.filter_pairs(), state.page_pairs()),
-        false => {
-            let kept = typed.iter().filter(|pair| !matches!(pair.0.as_str(), "cursor" | "row")).cloned();
-            (typed.to_vec(), kept.collect())
-        }
+    let kept: Pairs = match faults.is_empty() {
+        true => state.page_pairs(),
+        false => typed.iter().filter(|pair| !matches!(pair.0.as_str(), "cursor" | "row")).cloned().collect(),
     };
     let status = match found {
         None => summary.clone(),
@@ -161,16 +170,18 @@ fn view(
                 true => String::new(),
                 false => format!(", rows {first_row} to {}", first_row + rows.len() as u64 - 1),
             };
-            format!("{summary}{place}, {}", order_words(state.sort))
+            format!("{summary}{place}, by {}", order_words(state.sort))
         }
     };
     ConversationsPage {
         status,
         summary,
         chips: if faults.is_empty() { chips(&state, agents) } else { Vec::new() },
-        form: FilterForm::new(&shown, agents),
+        form: FilterForm::new(&kept, agents),
         search_hidden: without(kept.clone(), "search"),
-        columns_hidden: without(kept, "column"),
+        columns_hidden: without(kept.clone(), "column"),
+        orders_hidden: without(kept, "sort"),
+        orders: orders(state.sort),
         heads: state.shown_columns().map(|column| head(column, &state)).collect(),
         choices: COLUMNS.iter().map(|column| (column, state.shows(column))).collect(),
         export: crate::domain::with_query("/console/exports", &state.filter_pairs()),
@@ -185,11 +196,22 @@ fn view(
     }
 }
 
-/// The order in words: "by AXIS, ascending".
+/// The order in words: "AXIS, ascending".
 fn order_words(sort: Sort) -> String {
     let column = COLUMNS.iter().find(|column| column.sort == Some(sort.key.as_str()));
     let direction = if sort.descending { "descending" } else { "ascending" };
-    format!("by {}, {direction}", column.map_or("time", |column| column.label))
+    format!("{}, {direction}", column.map_or("time", |column| column.label))
+}
+
+/// Both directions of every sortable column.
+fn orders(current: Sort) -> Vec<Order> {
+    let keys = COLUMNS.iter().filter_map(|column| column.sort);
+    let values = keys.flat_map(|key| [format!("-{key}"), key.to_owned()]);
+    let order = |value: String| {
+        let sort = Sort::parse(&value)?;
+        Some(Order { label: order_words(sort), is_current: sort == current, value })
+    };
+    values.filter_map(order).collect()
 }
 
 fn head(column: &'static Column, state: &ListState) -> Head {

@@ -9,6 +9,7 @@ use assay_clients::ClientError;
 use assay_contracts::agent::Agent;
 use assay_contracts::export::{Export, ExportFormat, ExportKind, ExportStatus, NewExport};
 use assay_contracts::ids::ExportId;
+use assay_contracts::validation::shortened;
 
 use super::Console;
 use super::error::PageError;
@@ -19,6 +20,9 @@ use super::shell::Shell;
 use super::viewer::{PublicAddress, Viewer};
 use crate::app::{create_export, download_address, list_agents, list_exports};
 use crate::domain::{ListState, PageTime, Pairs, list_address, with_query};
+
+/// Longer filters of exports are shortened; the list of their conversations shows them whole.
+const MAX_FILTER_CHARACTERS: usize = 400;
 
 #[derive(Template)]
 #[template(path = "exports.html")]
@@ -171,7 +175,11 @@ fn row(export: &Export, agents: &[Agent]) -> Row {
             ExportKind::Axis => "Scores",
             ExportKind::ResolutionAudit => "Audit",
         },
-        filter: if filter.is_empty() { "all conversations".to_owned() } else { filter },
+        filter: if filter.is_empty() {
+            "all conversations".to_owned()
+        } else {
+            shortened(&filter, MAX_FILTER_CHARACTERS)
+        },
         list: list_address(&state.filter_pairs()),
         created: PageTime::long(export.created_at),
         status: status_word(export.status),

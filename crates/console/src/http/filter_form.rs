@@ -104,6 +104,14 @@ pub(crate) struct Field {
     pub(crate) value: String,
 }
 
+/// The fields of a filter by text.
+pub(crate) struct TextFields {
+    pub(crate) name: &'static str,
+    pub(crate) label: String,
+    /// The values of its fields, at least one. A filter with values that may be repeated has an empty one for one value more.
+    pub(crate) values: Vec<String>,
+}
+
 /// The range of a score.
 pub(crate) struct Range {
     pub(crate) label: &'static str,
@@ -115,15 +123,21 @@ pub(crate) struct Range {
 pub(crate) struct FilterForm {
     /// `from` and `to`.
     pub(crate) days: Vec<Field>,
-    pub(crate) texts: Vec<Field>,
+    pub(crate) texts: Vec<TextFields>,
     pub(crate) ranges: Vec<Range>,
     pub(crate) groups: Vec<ChoiceGroup>,
+    /// Number of agents that are not among the choices.
+    pub(crate) unlisted_agents: usize,
     /// Pairs that no field of the form carries, kept in hidden fields.
     pub(crate) hidden: Pairs,
 }
 
-/// Maximum number of agents in the form; the page of agents has links for all.
+/// Number of agents in the form, beside those that are chosen; the page of agents has links for all.
 const MAX_AGENTS: usize = 30;
+
+/// The filters by text, and whether several values may be given.
+const TEXTS: [(&str, bool); 5] =
+    [("search", false), ("subject", true), ("external_id", true), ("source", true), ("language", true)];
 
 impl FilterForm {
     /// The form for the pairs of a query.
@@ -148,7 +162,11 @@ impl FilterForm {
             .collect();
         let tools = ai_tools().into_iter().map(|tool| choice("ai_tool", tool)).collect();
         groups.push(ChoiceGroup { name: "ai_tool", label: "AI tool", choices: tools });
-        let listed = agents.iter().take(MAX_AGENTS).map(|agent| choice("agent", &agent.id.to_string()));
+        let (first, others) = agents.split_at(agents.len().min(MAX_AGENTS));
+        let is_chosen_agent = |agent: &&Agent| is_chosen("agent", &agent.id.to_string());
+        let listed: Vec<&Agent> = first.iter().chain(others.iter().filter(is_chosen_agent)).collect();
+        let unlisted_agents = agents.len() - listed.len();
+        let listed = listed.into_iter().map(|agent| choice("agent", &agent.id.to_string()));
         let listed: Vec<Choice> = listed.chain([choice("agent", "none")]).collect();
         groups.push(ChoiceGroup { name: "agent", label: "Agent", choices: listed });
         let ranges: Vec<Range> = SCORES
@@ -159,9 +177,10 @@ impl FilterForm {
             .collect();
         let mut form = Self {
             days: ["from", "to"].map(field).into(),
-            texts: ["search", "subject", "external_id", "source", "language"].map(field).into(),
+            texts: TEXTS.map(|(name, is_repeatable)| text_fields(name, is_repeatable, pairs)).into(),
             ranges,
             groups,
+            unlisted_agents,
             hidden: Vec::new(),
         };
         form.hidden = pairs.iter().filter(|pair| form.must_hide(pair)).cloned().collect();
@@ -176,7 +195,7 @@ impl FilterForm {
                 && group.choices.iter().any(|choice| choice.is_chosen && choice.value == *value)
         };
         let has_field = self.days.iter().any(is_in)
-            || self.texts.iter().any(is_in)
+            || self.texts.iter().any(|text| text.name == name && text.values.contains(value))
             || self.ranges.iter().any(|range| is_in(&range.min) || is_in(&range.max))
             || self.groups.iter().any(is_chosen_in);
         !has_field && !matches!(name.as_str(), "cursor" | "row")
@@ -186,6 +205,16 @@ impl FilterForm {
     pub(crate) fn is_day(value: &str) -> bool {
         value.is_empty() || parse_day(value).is_some()
     }
+}
+
+/// One field for each value that was typed, and an empty one where there is none or another may be added.
+fn text_fields(name: &'static str, is_repeatable: bool, pairs: &[(String, String)]) -> TextFields {
+    let typed = pairs.iter().filter(|pair| pair.0 == name && !pair.1.is_empty());
+    let mut values: Vec<String> = typed.map(|pair| pair.1.clone()).collect();
+    if values.is_empty() || is_repeatable {
+        values.push(String::new());
+    }
+    TextFields { name, label: filter_label(name), values }
 }
 
 #[cfg(test)]
@@ -199,13 +228,17 @@ mod tests {
     #[test]
     fn form_loses_nothing_that_was_typed() {
         let typed = pairs(
-            "charge=maybe&charge=review&axis_min=9,5&from=yesterday&unknown=1&subject=a&subject=b&cursor=x",
+            "charge=maybe&charge=review&axis_min=9,5&from=yesterday&unknown=1&subject=a&subject=b&source=c&source=d\
+             &sort=axis&cursor=x",
         );
         let form = FilterForm::new(&typed, &[]);
         assert_eq!(form.days[0].value, "yesterday");
         assert_eq!(form.ranges[0].min.value, "9,5");
         let hidden: Vec<&str> = form.hidden.iter().map(|(_, value)| value.as_str()).collect();
-        assert_eq!(hidden, ["maybe", "1", "b"]);
+        assert_eq!(hidden, ["maybe", "1", "axis"]);
+        let values = |name: &str| form.texts.iter().find(|text| text.name == name).unwrap().values.clone();
+        assert_eq!(values("subject"), ["a", "b", ""]);
+        assert_eq!(values("source"), ["c", "d", ""]);
         let charge = form.groups.iter().find(|group| group.name == "charge").unwrap();
         let chosen: Vec<&str> = charge
             .choices

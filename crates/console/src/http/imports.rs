@@ -6,6 +6,7 @@ use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use askama::Template;
 use assay_contracts::evaluations::{Dimension, SummaryQuery};
+use assay_contracts::validation::shortened;
 
 use super::Console;
 use super::error::PageError;
@@ -14,7 +15,7 @@ use super::respond::page;
 use super::shell::Shell;
 use super::viewer::Viewer;
 use crate::app::{list_evaluations, read_coverage, summarize};
-use crate::domain::{ListState, format_count, list_address};
+use crate::domain::{ListState, MAX_NAME_CHARACTERS, format_count, list_address};
 
 #[derive(Template)]
 #[template(path = "imports.html")]
@@ -25,6 +26,8 @@ struct ImportsPage {
     imported: String,
     /// Name, number, and the address of the rows.
     sources: Vec<(String, String, String)>,
+    /// Whether sources with fewer conversations are left out.
+    has_more_sources: bool,
     failed: Vec<Row>,
     is_empty: bool,
 }
@@ -53,7 +56,7 @@ pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result
     let sources = summary.breakdown.iter().flat_map(|breakdown| &breakdown.groups).map(|group| {
         let value = group.value.clone().unwrap_or_default();
         let address = list_address(&[("source".to_owned(), value.clone())]);
-        (value, format_count(group.measures.count), address)
+        (shortened(&value, MAX_NAME_CHARACTERS), format_count(group.measures.count), address)
     });
     let state = ListState::default();
     let template = ImportsPage {
@@ -78,9 +81,14 @@ pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result
                 rows_address("failed", totals.failed),
             ),
         ],
-        imported: format_count(imported),
+        imported: if imported == 1 {
+            "1 conversation".to_owned()
+        } else {
+            format!("{} conversations", format_count(imported))
+        },
         is_empty: imported == 0 && pending.is_some(),
         sources: sources.collect(),
+        has_more_sources: summary.breakdown.iter().any(|breakdown| breakdown.truncated),
         failed: failed.data.iter().map(|item| row(item, &state)).collect(),
         shell: Shell::new(&request, &console, &viewer, "/console/imports", "Imports"),
     };

@@ -2,12 +2,14 @@
 
 use assay_contracts::evaluation::AxisBand;
 use assay_contracts::evaluations::{
-    ChargeCounts, DistributionStep, Group, Means, Measures, SeriesPoint, Summary,
+    ChargeCounts, DistributionStep, EvaluationFilters, Group, Means, Measures, Period, SeriesPoint, Summary,
 };
+use assay_contracts::validation::shortened;
 
 use crate::domain::{
-    PageTime, Pairs, Trend, TrendPoint, axis_floor, capitalized, draw_trend, filter_pairs, format_change,
-    format_count, format_share, format_signed, list_address, reason_meaning, score_percent, value_label,
+    MAX_NAME_CHARACTERS, PageTime, Pairs, Trend, TrendPoint, axis_floor, capitalized, draw_trend,
+    filter_pairs, format_change, format_count, format_share, format_signed, list_address, reason_meaning,
+    score_percent, value_label,
 };
 
 /// The address of the list with more filters.
@@ -47,6 +49,7 @@ pub(crate) struct PointRow {
     pub(crate) now: String,
     pub(crate) address: String,
     pub(crate) then: String,
+    pub(crate) address_then: String,
 }
 
 /// Id on the page, name, short name, and the value.
@@ -90,7 +93,7 @@ pub(crate) fn charts(summary: &Summary, base: &[(String, String)]) -> Vec<MeanCh
                     .map(|earlier| format!("{} from {earlier:.2}", format_signed(mean - earlier, 2))),
                 address: rows_address(base, &[("status", "scored")]),
                 first_and_last: first_and_last(&now),
-                table: table(series, &now, &then),
+                table: table(series, compared_series, *value),
                 trend: draw_trend(&now, &then, floor),
                 floor: format!("{floor}"),
             }
@@ -107,28 +110,33 @@ fn first_and_last(points: &[TrendPoint]) -> String {
     }
 }
 
-fn table(series: &[SeriesPoint], now: &[TrendPoint], then: &[TrendPoint]) -> Vec<PointRow> {
-    let text = |point: Option<&TrendPoint>| {
-        point.and_then(|(_, value)| *value).map(|value| format!("{value:.2}")).unwrap_or_default()
+fn table(series: &[SeriesPoint], compared: &[SeriesPoint], value: fn(&Means) -> f64) -> Vec<PointRow> {
+    let text = |point: Option<&SeriesPoint>| {
+        let means = point.and_then(|point| point.measures.means.as_ref());
+        means.map(|means| format!("{:.2}", value(means))).unwrap_or_default()
+    };
+    let address = |point: Option<&SeriesPoint>| {
+        point.map(|point| rows_of_period(&point.period, &[("status", "scored")])).unwrap_or_default()
     };
     series
         .iter()
         .enumerate()
-        .map(|(at, point)| {
-            let filters = assay_contracts::evaluations::EvaluationFilters {
-                from: Some(point.period.from),
-                to: Some(point.period.to),
-                ..Default::default()
-            };
-            PointRow {
-                from: PageTime::day(point.period.from),
-                millis: point.period.from.as_millis(),
-                now: text(now.get(at)),
-                address: rows_address(&filter_pairs(&filters), &[("status", "scored")]),
-                then: text(then.get(at)),
-            }
+        .map(|(at, point)| PointRow {
+            from: PageTime::day(point.period.from),
+            millis: point.period.from.as_millis(),
+            now: text(Some(point)),
+            address: address(Some(point)),
+            then: text(compared.get(at)),
+            address_then: address(compared.get(at)),
         })
         .collect()
+}
+
+/// The address of the list of a period, with more filters.
+fn rows_of_period(period: &Period, more: &[(&str, &str)]) -> String {
+    let filters =
+        EvaluationFilters { from: Some(period.from), to: Some(period.to), ..EvaluationFilters::default() };
+    rows_address(&filter_pairs(&filters), more)
 }
 
 /// One step of a distribution.
@@ -223,7 +231,8 @@ pub(crate) struct ChargeRow {
     pub(crate) count: String,
     pub(crate) address: Option<String>,
     pub(crate) share: String,
-    pub(crate) before: Option<String>,
+    /// Share in the compared period.
+    pub(crate) before: Option<Cell>,
     pub(crate) share_change: Option<String>,
 }
 
@@ -242,7 +251,10 @@ pub(crate) fn charge_rows(summary: &Summary, base: &[(String, String)]) -> Vec<C
             count: format_count(number),
             address: (number > 0).then(|| rows_address(base, &[("charge", name)])),
             share: format_share(number, sum(&now)),
-            before: before.map(|before| format_share(before[at].1, sum(&before))),
+            before: summary.compared.as_ref().zip(before).map(|(compared, before)| Cell {
+                text: format_share(before[at].1, sum(&before)),
+                address: (before[at].1 > 0).then(|| rows_of_period(&compared.period, &[("charge", name)])),
+            }),
             share_change: before.map(|before| format_change(number, sum(&now), before[at].1, sum(&before))),
         })
         .collect()
@@ -256,7 +268,7 @@ pub(crate) struct ReasonRow {
     pub(crate) cells: [Cell; 3],
 }
 
-/// A count of conversations, and the address of their list unless it is zero.
+/// A count or share of conversations, and the address of their list unless there are none.
 pub(crate) struct Cell {
     pub(crate) text: String,
     pub(crate) address: Option<String>,
@@ -367,9 +379,9 @@ fn narrowed(base: &[(String, String)], dimension: &str, group: &Group) -> Pairs 
 
 fn name_of(dimension: &str, group: &Group) -> String {
     match (&group.label, &group.value) {
-        (Some(label), _) => label.clone(),
+        (Some(label), _) => shortened(label, MAX_NAME_CHARACTERS),
         (None, Some(value)) if dimension == "agent" && value == "none" => "No agent named".to_owned(),
-        (None, Some(value)) => capitalized(&value_label(dimension, value)),
+        (None, Some(value)) => capitalized(&shortened(&value_label(dimension, value), MAX_NAME_CHARACTERS)),
         (None, None) => "Unknown".to_owned(),
     }
 }

@@ -86,7 +86,7 @@ pub(crate) async fn show_form(
     let back = query.get("back").filter(|path| may_redirect_to(path)).cloned().unwrap_or_default();
     let Some(token) = query.get("token") else {
         if Viewer::of(&request, &console).await.is_ok() {
-            return Ok(redirect("/console"));
+            return Ok(redirect(if back.is_empty() { "/console" } else { &back }));
         }
         return show(&request, &console, StatusCode::OK, |page| page.back = back);
     };

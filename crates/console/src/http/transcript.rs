@@ -7,13 +7,12 @@ use assay_contracts::evaluation::{Evaluation, Evidence};
 use assay_contracts::validation::shortened;
 
 use super::verdict::{Reason, reasons};
-use crate::domain::{PageTime, Part, Quote, Run, max_bytes_per_text, parts, runs, windows};
+use crate::domain::{
+    MAX_NAME_CHARACTERS, PageTime, Part, Quote, Run, max_bytes_per_text, parts, runs, windows,
+};
 
 /// Maximum size of all texts of a page, in bytes: with these a page stays below 100 kB even if nothing can be compressed.
 const MAX_TEXT_BYTES: usize = 60_000;
-
-/// Longer names of authors are shortened; they can have up to 1,024 characters.
-const MAX_NAME_CHARACTERS: usize = 100;
 
 /// One message.
 pub(crate) struct Item {
@@ -81,7 +80,9 @@ fn targets_of(index: usize, reasons: &[Reason]) -> Vec<(String, String)> {
 
 fn message_of(messages: &[Message], evidence: &Evidence) -> Option<usize> {
     messages.iter().position(|message| {
+        // Ids are unique only among messages of the same kind.
         message.external_id == evidence.message_external_id
+            && message.author.author_type() == evidence.author_type
             && message.content.get(evidence.start..evidence.end) == Some(evidence.quote.as_str())
     })
 }

@@ -28,7 +28,7 @@ async fn pending_imports_are_counted_and_announced() -> Result<()> {
     app.services.answer("/internal/v1/evaluations/count", 200, json!({ "count": 5, "since": null }));
     let text = app.get(&session, "/console").await?.text;
     assert!(text.contains("<b>7</b> imported") && text.contains("<b>7</b> pending"), "{text}");
-    assert!(text.contains("7 imported conversations are not evaluated yet"), "{text}");
+    assert!(text.contains("Imported, and not evaluated yet: 7."), "{text}");
     assert!(!text.contains("There is no conversation yet"));
     let text = app.get(&session, "/console/imports").await?.text;
     assert!(text.contains("7 conversations accepted") && text.contains("<td class=\"num\">7</td>"), "{text}");

@@ -70,10 +70,11 @@ const LIST: &str = r"async (address, rowsOf) => {
 }";
 
 /// One number of each kind, to click on.
-const CLICKED: [&str; 8] = [
+const CLICKED: [&str; 9] = [
     "#coverage a:nth-of-type(2)",
     ".trend .big a",
     ".trend tbody a",
+    ".trend tbody td:nth-child(3) a",
     "#distribution a",
     "#bands a",
     "#charges a",
@@ -93,22 +94,27 @@ const OVERVIEWS: [&str; 4] = [
 pub async fn run(visit: &mut Visit) -> Result<()> {
     let mut lists: BTreeMap<String, Rows> = BTreeMap::new();
     let mut cases = Cases::default();
-    let mut count = 0;
+    let (mut count, mut shares) = (0, 0);
     for overview in OVERVIEWS {
         let numbers = numbers(visit, overview).await?;
         ensure!(numbers.len() > 30, "{overview} has {} numbers", numbers.len());
-        for number in numbers {
+        for number in &numbers {
             let place = format!("{overview}: {} {}", number.place, number.text);
             if !lists.contains_key(&number.href) {
                 let address = serde_json::to_string(&number.href)?;
                 let rows = visit.browser.evaluate(&format!("({LIST})({address}, {ROWS})")).await;
                 lists.insert(number.href.clone(), rows.with_context(|| place.clone())?);
             }
-            cases.check(place, adds_up(&number, &lists[&number.href]));
+            if !number.text.ends_with('%') {
+                cases.check(place, adds_up(number, &lists[&number.href]));
+            }
             count += 1;
         }
+        shares += numbers.iter().filter(|number| number.text.ends_with('%')).count();
+        cases.check(format!("{overview}: shares"), shares_add_up(&numbers, &lists));
     }
-    writeln!(std::io::stderr(), "{count} numbers, {} lists", lists.len())?;
+    writeln!(std::io::stderr(), "{count} numbers, {shares} of them shares, {} lists", lists.len())?;
+    ensure!(shares > 0, "no share of the period before is a link");
     for selector in CLICKED {
         cases.check(selector, click(visit, selector).await);
     }
@@ -155,6 +161,22 @@ fn adds_up(number: &Number, rows: &Rows) -> Result<()> {
     let mean = mean(column).context("not all rows have scores")?;
     // Means have two decimals.
     ensure!((mean - shown).abs() < 0.006, "the rows have the mean {mean} of {name}");
+    Ok(())
+}
+
+/// The shares of an overview that are links are those of the charges in the period before.
+fn shares_add_up(numbers: &[Number], lists: &BTreeMap<String, Rows>) -> Result<()> {
+    let shares = numbers.iter().filter_map(|number| {
+        let share = number.text.strip_suffix(" %")?;
+        Some((share, u32::try_from(lists[&number.href].ids.len()).ok()?))
+    });
+    let shares: Vec<(&str, u32)> = shares.collect();
+    let whole: u32 = shares.iter().map(|(_, count)| count).sum();
+    for (share, count) in shares {
+        let of_rows = f64::from(count) / f64::from(whole) * 100.0;
+        // Shares have one decimal.
+        ensure!((of_rows - share.parse::<f64>()?).abs() < 0.06, "the rows are {of_rows} %, not {share} %");
+    }
     Ok(())
 }
 

@@ -28,7 +28,34 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
         );
     }
     columns(visit).await.context("columns")?;
-    search(visit).await
+    search(visit).await?;
+    failure_is_seen(visit).await
+}
+
+/// An update that fails says so in sight; the next one that works removes it.
+async fn failure_is_seen(visit: &mut Visit) -> Result<()> {
+    let browser = &mut visit.browser;
+    let is_seen = "document.querySelector('#status').getBoundingClientRect().height > 10";
+    ensure!(!browser.evaluate::<bool>(is_seen).await?, "a status is in sight although nothing failed");
+    browser.evaluate::<serde_json::Value>("void (window.send = XMLHttpRequest.prototype.send)").await?;
+    let fail = "void (XMLHttpRequest.prototype.send = function () { \
+                setTimeout(() => this.dispatchEvent(new ProgressEvent('error'))); })";
+    browser.evaluate::<serde_json::Value>(fail).await?;
+    browser.click("#sort-axis").await?;
+    browser
+        .wait_for(&format!(
+            "document.querySelector('#status').textContent.startsWith('Assay cannot be reached') && {is_seen}"
+        ))
+        .await?;
+    browser.evaluate::<serde_json::Value>("void (XMLHttpRequest.prototype.send = window.send)").await?;
+    browser.click("#sort-axis").await?;
+    expect_status(visit, "by AXIS").await?;
+    let browser = &mut visit.browser;
+    ensure!(!browser.evaluate::<bool>(is_seen).await?, "the failure is still in sight");
+    // htmx reports what failed.
+    let page_errors = browser.page_errors().await?;
+    ensure!(page_errors.iter().all(|text| text.contains("htmx:")), "{page_errors:?}");
+    Ok(())
 }
 
 /// The menu of columns closes, and its button has the focus.

@@ -30,6 +30,15 @@ async fn other_forms(visit: &mut Visit) -> Result<()> {
     for kept in ["axis_min=9%2C5", "charge=review", "search=late"] {
         ensure!(address.contains(kept), "a search lost {kept}: {address}");
     }
+    browser.open("/console/conversations?charge=maybe&charge=review&nosuch=1").await?;
+    for value in ["maybe", "1"] {
+        browser.click(&format!("#filter-form [value='{value}']")).await?;
+    }
+    browser.follow("#apply").await?;
+    let address = browser.address().await?;
+    ensure!(address == "/console/conversations?charge=review", "refused values cannot be removed: {address}");
+    browser.open("/console/conversations?from=2026-02-01&to=2026-01-31").await?;
+    ensure!(browser.has("#from-fault").await?, "a period that ends before it begins is not refused");
     browser.open("/console/exports?axis_min=9,5&charge=review").await?;
     ensure!(!browser.has("#new button").await?, "an export of a refused filter is offered");
     browser.follow("#filter-link").await?;
@@ -73,8 +82,10 @@ async fn fill_in(visit: &mut Visit, scripts: bool) -> Result<()> {
         browser.follow("#apply").await?;
     }
     for (name, text) in FIELDS {
-        let value: Vec<String> = browser.all(&format!("#filter-form [name={name}]"), "it.value").await?;
-        ensure!(value == [text], "scripts {scripts}: {name} lost \"{text}\": {value:?}");
+        let mut values: Vec<String> = browser.all(&format!("#filter-form [name={name}]"), "it.value").await?;
+        // Filters with several values have an empty field for one more.
+        values.retain(|value| !value.is_empty());
+        ensure!(values == [text], "scripts {scripts}: {name} lost \"{text}\": {values:?}");
     }
     for (name, value) in [("charge", "review"), ("handoff", "completed")] {
         let checked: Vec<bool> =

@@ -28,7 +28,46 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
             "{address} is another page in another browser"
         );
     }
-    list_changes(visit).await
+    list_changes(visit).await?;
+    form_keeps_the_state(visit).await?;
+    order_of_a_narrow_page(visit).await
+}
+
+/// A changed filter keeps all values of the others, the order and the columns.
+async fn form_keeps_the_state(visit: &mut Visit) -> Result<()> {
+    visit.reset(&Viewer { scripts: false, ..Viewer::default() }).await?;
+    let browser = &mut visit.browser;
+    browser.open("/console/conversations?source=intercom&source=zendesk&sort=axis&column=axis").await?;
+    browser.click("#filters-button").await?;
+    browser.click("#filter-form [name=charge][value=review]").await?;
+    browser.follow("#apply").await?;
+    let address = browser.address().await?;
+    for kept in ["source=intercom&source=zendesk", "charge=review", "sort=axis", "column=axis"] {
+        ensure!(address.contains(kept), "the form lost {kept}: {address}");
+    }
+    let values: Vec<String> = browser.all("#filter-form [name=source]", "it.value").await?;
+    ensure!(values == ["intercom", "zendesk", ""], "{values:?}");
+    Ok(())
+}
+
+/// A narrow page shows no heads of columns: a form sorts its list.
+async fn order_of_a_narrow_page(visit: &mut Visit) -> Result<()> {
+    let is_shown = "document.querySelector('#order-form').checkVisibility()";
+    ensure!(!visit.browser.evaluate::<bool>(is_shown).await?, "a wide page has two ways to sort");
+    visit.reset(&Viewer { width: 360, scripts: false, ..Viewer::default() }).await?;
+    let browser = &mut visit.browser;
+    browser.open("/console/conversations?charge=disputed&charge=review").await?;
+    ensure!(browser.evaluate::<bool>(is_shown).await?, "a narrow page cannot be sorted");
+    let _: String = browser.evaluate("document.querySelector('#order').value = 'axis'").await?;
+    browser.follow("#order-apply").await?;
+    let address = browser.address().await?;
+    ensure!(
+        ["charge=review", "charge=disputed", "sort=axis"].iter().all(|part| address.contains(part)),
+        "{address}"
+    );
+    let chosen: String = browser.evaluate("document.querySelector('#order').value").await?;
+    ensure!(chosen == "axis", "{chosen}");
+    Ok(())
 }
 
 /// Every change of the list changes the URL; going back shows the earlier list.
@@ -52,6 +91,10 @@ async fn list_changes(visit: &mut Visit) -> Result<()> {
             address.contains(part) && address != previous,
             "a click on {selector} led from {previous} to {address}"
         );
+        let back: String = browser
+            .evaluate("new URL(document.querySelector('.foot a[href*=theme]').href).searchParams.get('back')")
+            .await?;
+        ensure!(back == address, "at {address} the theme leads back to {back}");
         let shown: String = browser.evaluate(MAIN).await?;
         browser.reload().await?;
         ensure!(browser.evaluate::<String>(MAIN).await? == shown, "{address} differs after a reload");
