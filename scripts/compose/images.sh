@@ -1,5 +1,5 @@
-# shellcheck shell=bash disable=SC2034,SC2154 # part of scripts/compose-test.sh
-# Chooses the Docker daemon and the images.
+# shellcheck shell=bash disable=SC2034,SC2154 # part of scripts/compose-test.sh and scripts/kubernetes-e2e.sh
+# Chooses the Docker daemon and the images. `dockerd_options`: of a private daemon.
 
 # Sets `kind`, `docker`, `compose_command`, and for a private daemon DOCKER_HOST and `daemon`.
 choose_docker() {
@@ -36,7 +36,7 @@ start_private_docker() {
   fi
   # Debian's client, which builds with BuildKit without a plugin.
   docker=/usr/bin/docker
-  "$root/tests/compose/private-dockerd.sh" "$cache/docker"
+  "$root/tests/compose/private-dockerd.sh" "$cache/docker" ${dockerd_options[@]+"${dockerd_options[@]}"}
   daemon=$(cat "$cache/docker/pid")
   export DOCKER_HOST="unix://$cache/docker/docker.sock" DOCKER_BUILDKIT=1
   unset DOCKER_CONTEXT
