@@ -1,4 +1,4 @@
-//! Calls to webhooks.
+//! Calls to the role `webhooks`: which organizations are subscribers.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use assay_platform::auth::ServiceClaims;
 
 use super::{ClientError, ServiceClient};
 
-/// Client of webhooks.
+/// Client of the role `webhooks`.
 #[derive(Clone)]
 pub struct WebhooksClient {
     service: ServiceClient,

@@ -35,13 +35,13 @@ pub(crate) struct Buffers {
 /// [`attention`](crate::forward)); sixteen queries are computed at once, one in each lane (`LANES`).
 #[derive(Debug, Default)]
 pub(crate) struct AttentionBuffers {
-    /// `[blocks of keys, head size, key in its block]`
+    /// `[blocks of tokens, head size, token in its block]`
     pub(crate) keys: Vec<[f32; 4]>,
-    /// `[blocks of dimensions, keys, dimension in its block]`
+    /// `[blocks of dimensions, tokens, dimension in its block]`
     pub(crate) values: Vec<[f32; 4]>,
     /// `[head size, lane]`
     pub(crate) queries: Vec<[f32; 16]>,
-    /// `[keys, lane]`
+    /// `[tokens, lane]`
     pub(crate) scores: Vec<[f32; 16]>,
 }
 

@@ -32,7 +32,7 @@ pub(crate) struct JudgeClient {
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Tally {
     /// Requests sent, also those that only repeat a request without a refused parameter.
-    pub attempts: u32,
+    pub requests: u32,
     pub prompt_tokens: Option<u64>,
     pub completion_tokens: Option<u64>,
     /// US dollars; requests in flight or lost count with their estimate.
@@ -105,7 +105,7 @@ impl JudgeClient {
         let estimate = prices.cost(prompt_tokens, u64::from(*max_answer_tokens));
         let reserved = self.spending.reserve(estimate, now())?;
         let earlier_cost = tally.cost_usd;
-        tally.attempts += 1;
+        tally.requests += 1;
         tally.cost_usd = earlier_cost + estimate;
         let response = match self.endpoint.post(request).await {
             Ok(response) => response,

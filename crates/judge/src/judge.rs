@@ -101,8 +101,8 @@ impl Judge {
         let mut tally = Tally::default();
         let result = self.judge(scorer, conversation, &builtin, &mut tally).await;
         let (model, policy) = (&self.client.settings.model, self.client.settings.policy);
-        let latency_ms = if tally.attempts == 0 { 0 } else { millis_since(began) };
-        let usage = |fallback_reason| tally.judge_use(latency_ms, fallback_reason);
+        let latency_ms = if tally.requests == 0 { 0 } else { millis_since(began) };
+        let usage = |fallback_reason| tally.to_judge_use(latency_ms, fallback_reason);
         match result {
             Ok(judgement) => overlay(builtin, judgement, policy, model, usage(None)),
             Err(error) => {
@@ -214,13 +214,13 @@ impl JudgementRun<'_> {
 
 impl Tally {
     /// The record of an evaluation.
-    pub(crate) fn judge_use(&self, latency_ms: u64, fallback_reason: Option<FallbackReason>) -> JudgeUse {
+    pub(crate) fn to_judge_use(self, latency_ms: u64, fallback_reason: Option<FallbackReason>) -> JudgeUse {
         JudgeUse {
             latency_ms,
             prompt_tokens: self.prompt_tokens,
             completion_tokens: self.completion_tokens,
             cost_usd: (self.cost_usd * 1e6).round() / 1e6,
-            attempts: self.attempts,
+            attempts: self.requests,
             fallback_reason,
         }
     }

@@ -18,7 +18,7 @@ use assay_platform::db::{Database, DatabaseError};
 use diesel::RunQueryDsl as _;
 use tokio::time::sleep;
 
-use relaying::{TABLES, enqueue, enqueue_for, run_stopped_relay, start_relay};
+use relaying::{TABLES, enqueue, enqueue_with_claim, run_stopped_relay, start_relay};
 use support::{
     ACCEPTED, Running, Scripted, accepted, behind_a_proxy, connected, eventually, local_bus, publish,
     rabbit_bus,
@@ -40,7 +40,7 @@ async fn dispatched_events_are_published_once(database: Database, bus: Bus) -> R
     let relay = start_relay(&outbox, &bus);
     let claim = open_fast_path(&outbox).await?;
     let events: Vec<OutgoingEvent> = (0..600).map(|_| accepted()).collect();
-    enqueue_for(&database, &events, claim).await?;
+    enqueue_with_claim(&database, &events, claim).await?;
     outbox.dispatch(claim, events.clone());
     handler.wait_for_all(&events).await?;
     eventually("an empty outbox", || async { Ok(outbox.status().await?.pending == 0) }).await?;
@@ -57,7 +57,7 @@ async fn claimed_events_without_dispatch_wait_for_their_lease(database: Database
     let relay = start_relay(&outbox, &bus);
     let claim = open_fast_path(&outbox).await?;
     let (forgotten, other) = (accepted(), accepted());
-    enqueue_for(&database, std::slice::from_ref(&forgotten), claim).await?;
+    enqueue_with_claim(&database, std::slice::from_ref(&forgotten), claim).await?;
     enqueue(&database, std::slice::from_ref(&other)).await?;
     outbox.wake();
     handler.wait_for_all(std::slice::from_ref(&other)).await?;
@@ -96,7 +96,7 @@ async fn isolated_event_that_is_not_due_leaves_the_fast_path_open(
     // By then the relay has looked for isolated events, which it does from three seconds after its start on.
     sleep(Duration::from_secs(5)).await;
     let claim = open_fast_path(&outbox).await?;
-    enqueue_for(&database, std::slice::from_ref(&other), claim).await?;
+    enqueue_with_claim(&database, std::slice::from_ref(&other), claim).await?;
     outbox.dispatch(claim, vec![other.clone()]);
     handler.wait_for_all(&[other]).await?;
     assert!(!handler.ids().contains(&isolated.id()), "it was published before its time");
@@ -132,7 +132,7 @@ async fn events_dispatched_in_an_outage_are_released() -> Result<()> {
     proxy.cut();
     eventually("the outage to be noticed", || async { Ok(bus.ping().await.is_err()) }).await?;
     let events: Vec<OutgoingEvent> = (0..300).map(|_| accepted()).collect();
-    enqueue_for(&fresh.database, &events, claim).await?;
+    enqueue_with_claim(&fresh.database, &events, claim).await?;
     outbox.dispatch(claim, events.clone());
     relay.stop().await?;
     // Another relay claims them at once.

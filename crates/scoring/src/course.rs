@@ -35,7 +35,7 @@ impl EndState {
     }
 
     /// Whether the customer left content.
-    pub(crate) const fn is_content(self) -> bool {
+    pub(crate) const fn is_satisfied(self) -> bool {
         matches!(self, Self::Confirmed | Self::Thanked)
     }
 
@@ -89,7 +89,7 @@ impl CustomerCourse {
         let mut course = Self { end: EndState::Absent, decided_by: None, reopened: false };
         let mut same_turn = false;
         for (index, item) in transcript.items.iter().enumerate() {
-            if item.role.speaks_to_customer() {
+            if item.role.ends_customer_turn() {
                 same_turn = false;
             }
             if item.role != Role::Customer || item.is_injected {
@@ -97,7 +97,7 @@ impl CustomerCourse {
             }
             let acts = reading.acts(index);
             let next = EndState::of(&acts);
-            course.reopened |= acts.has(Act::Return) || course.end.is_content() && next.is_unhappy();
+            course.reopened |= acts.has(Act::Return) || course.end.is_satisfied() && next.is_unhappy();
             let complaint_stands =
                 same_turn && course.end.is_unhappy() && !next.is_unhappy() && next != EndState::Confirmed;
             let confirmation_stands =

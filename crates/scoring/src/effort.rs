@@ -72,7 +72,7 @@ fn turns(transcript: &Transcript<'_>) -> u32 {
                 turns += u32::from(!in_turn);
                 in_turn = true;
             }
-            role if role.speaks_to_customer() => in_turn = false,
+            role if role.ends_customer_turn() => in_turn = false,
             _ => {}
         }
     }

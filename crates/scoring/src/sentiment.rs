@@ -25,7 +25,7 @@ pub(crate) fn sentiment(
     } else {
         SentimentLevel::Neutral
     };
-    let end = if course.end.is_content() {
+    let end = if course.end.is_satisfied() {
         SentimentLevel::Positive
     } else if course.end.is_unhappy() || acts.last().is_some_and(is_frustrated) {
         SentimentLevel::Negative

@@ -28,7 +28,7 @@ pub enum CreateAgentError {
     #[error("the idempotency key was used with another body")]
     IdempotencyConflict,
     #[error("the agent cannot be written as JSON: {0}")]
-    Answer(#[from] serde_json::Error),
+    Response(#[from] serde_json::Error),
     #[error(transparent)]
     Event(#[from] EncodeError),
     #[error(transparent)]
@@ -46,7 +46,7 @@ pub async fn create_agent(
 ) -> Result<RecordedResponse, CreateAgentError> {
     let organization_id = request.organization_id;
     let agent = new_agent(new_id(), request.agent, now());
-    let answer = RecordedResponse {
+    let response = RecordedResponse {
         status: CREATED,
         location: Some(format!("/v1/agents/{}", agent.id)),
         body: serde_json::to_string(&agent)?,
@@ -57,15 +57,15 @@ pub async fn create_agent(
         organization_id,
         key,
         fingerprint,
-        response: answer.clone(),
+        response: response.clone(),
     });
     match store.create_agent(AgentToStore { organization_id, agent, event, record }).await? {
         StoreAgentOutcome::Created => {
             outbox.wake();
-            Ok(answer)
+            Ok(response)
         }
         StoreAgentOutcome::Duplicate => Err(CreateAgentError::Duplicate),
-        StoreAgentOutcome::IdempotencyKeyReused(KeyReuse::Replay(first_answer)) => Ok(first_answer),
+        StoreAgentOutcome::IdempotencyKeyReused(KeyReuse::Replay(first_response)) => Ok(first_response),
         StoreAgentOutcome::IdempotencyKeyReused(KeyReuse::Conflict) => {
             Err(CreateAgentError::IdempotencyConflict)
         }

@@ -8,7 +8,7 @@ use crate::domain::{DefaultRetention, OrganizationName, RetentionRecord};
 use crate::store::{self, Store};
 
 /// Organizations per page.
-pub const PAGE: usize = 500;
+pub const PAGE_SIZE: usize = 500;
 
 /// A page of all organizations with their effective retention periods, by id, after `after`.
 ///
@@ -19,8 +19,8 @@ pub async fn page(
     defaults: DefaultRetention,
     after: Option<OrganizationId>,
 ) -> Result<RetentionPage, DatabaseError> {
-    let records = store.page_retention(after, PAGE).await?;
-    let next = records.last().filter(|_| records.len() == PAGE).map(|record| record.organization_id);
+    let records = store.page_retention(after, PAGE_SIZE).await?;
+    let next = records.last().filter(|_| records.len() == PAGE_SIZE).map(|record| record.organization_id);
     let organizations = records.iter().map(|record| defaults.resolve(record)).collect();
     Ok(RetentionPage { organizations, next })
 }
@@ -39,8 +39,8 @@ pub async fn list(
     }
     let (mut records, mut after) = (Vec::new(), None);
     loop {
-        let page = store.page_retention(after, PAGE).await?;
-        let is_last = page.len() < PAGE;
+        let page = store.page_retention(after, PAGE_SIZE).await?;
+        let is_last = page.len() < PAGE_SIZE;
         after = page.last().map(|record| record.organization_id);
         records.extend(page);
         if is_last {

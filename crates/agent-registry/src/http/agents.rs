@@ -58,7 +58,7 @@ impl From<CreateAgentError> for WebError {
         match error {
             CreateAgentError::Duplicate => duplicate_agent().into(),
             CreateAgentError::IdempotencyConflict => idempotency::conflict().into(),
-            CreateAgentError::Answer(cause) => Self::internal(&cause),
+            CreateAgentError::Response(cause) => Self::internal(&cause),
             CreateAgentError::Event(cause) => Self::internal(&cause),
             CreateAgentError::Database(cause) => cause.into(),
         }

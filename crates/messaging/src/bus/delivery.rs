@@ -64,8 +64,8 @@ pub enum Outcome {
         /// Shown to operators.
         reason: String,
     },
-    /// To be given up, but not yet: the cause is an outage, or the handler could not record that it gives up. Attempted
-    /// again later.
+    /// Must not become a dead letter yet, although no attempt is left: the cause is an outage, or the handler could not record
+    /// that it gives up. Attempted again later; the attempt is not counted.
     Postpone {
         /// Shown to operators.
         reason: String,

@@ -34,13 +34,14 @@ pub(super) async fn invoke(
     let calls = parts.map(|part| call(handler, part)).collect::<Vec<_>>();
     let mut outcomes = stream::iter(calls).buffered(CONCURRENT_PARTS).concat().await;
     for ((span, outcome), delivery) in spans.into_iter().zip(&mut outcomes).zip(&*deliveries) {
-        end_span(span, outcome);
         if let Outcome::Retry { reason } = outcome
             && delivery.is_last_attempt
             && let Err(error) = give_up(handler, delivery).await
         {
             *outcome = Outcome::Postpone { reason: format!("{reason}; and it cannot be given up: {error}") };
         }
+        // A `Retry` of the last attempt stays one: the bus makes a dead letter of it.
+        end_span(span, outcome, delivery.is_last_attempt);
         match outcome {
             Outcome::Done => timer.count_done(),
             Outcome::Retry { .. } if !delivery.is_last_attempt => metrics::count_retried(queue),
@@ -80,11 +81,12 @@ fn part_ranges(deliveries: &[Delivery]) -> Vec<Range<usize>> {
     parts
 }
 
-fn end_span(mut span: Span, outcome: &Outcome) {
+fn end_span(mut span: Span, outcome: &Outcome, is_last_attempt: bool) {
     match outcome {
         Outcome::Done => {}
-        Outcome::Retry { .. } | Outcome::Postpone { .. } => span.fail("it is tried again later"),
-        Outcome::Reject { .. } => span.fail("no attempt will succeed"),
+        Outcome::Retry { .. } if !is_last_attempt => span.fail("it is tried again later"),
+        Outcome::Postpone { .. } => span.fail("it is tried again later"),
+        Outcome::Retry { .. } | Outcome::Reject { .. } => span.fail("it becomes a dead letter"),
     }
 }
 

@@ -68,7 +68,7 @@ impl LocalBus {
     fn consumers_of(&self, topic: &str) -> Result<Vec<mpsc::Sender<PendingDelivery>>, PublishError> {
         let mut queues = lock(&self.queues);
         let subscribed = queues.values_mut().filter(|queue| queue.topics.contains(&topic));
-        subscribed.map(|queue| queue.next_consumer().ok_or_else(stopped)).collect()
+        subscribed.map(|queue| queue.next_consumer().ok_or_else(consumer_stopped)).collect()
     }
 
     fn publish_result(&self, outcome: Outcome, attempt: u32) -> Result<(), PublishError> {
@@ -93,17 +93,17 @@ impl LocalBus {
         let (sender, mut pending) = mpsc::channel(max_in_flight);
         let _registration = self.register(&subscription, sender);
         let mut running = FuturesUnordered::new();
-        let mut in_flight = 0;
+        let mut deliveries_in_flight = 0;
         loop {
-            let room = subscription.max_batch.max(1).min(max_in_flight - in_flight);
+            let room = subscription.max_batch.max(1).min(max_in_flight - deliveries_in_flight);
             let mut received_deliveries = Vec::new();
             tokio::select! {
                 // In this order: after the stop nothing more is received, and finished batches go before new ones.
                 biased;
                 () = stop.cancelled() => break,
-                Some(handled) = running.next() => in_flight -= handled,
+                Some(handled) = running.next() => deliveries_in_flight -= handled,
                 received = pending.recv_many(&mut received_deliveries, room), if room > 0 => {
-                    in_flight += received;
+                    deliveries_in_flight += received;
                     for batch in split_by_bytes(received_deliveries) {
                         let guard = self.in_flight.begin(subscription.queue);
                         running.push(handle_batch(&*handler, batch, guard, self.max_attempts));
@@ -160,11 +160,11 @@ async fn deliver(
         .map_err(|error| PublishError::Rejected { reason: error.to_string() })?;
     delivery.cut_short = event.cut_short;
     let (outcome, handled) = oneshot::channel();
-    consumer.send(PendingDelivery { delivery, outcome }).await.map_err(|_| stopped())?;
-    handled.await.map_err(|_| stopped())
+    consumer.send(PendingDelivery { delivery, outcome }).await.map_err(|_| consumer_stopped())?;
+    handled.await.map_err(|_| consumer_stopped())
 }
 
-fn stopped() -> PublishError {
+fn consumer_stopped() -> PublishError {
     PublishError::Unavailable("the consumer has stopped".to_owned())
 }
 
@@ -190,12 +190,12 @@ fn split_by_bytes(deliveries: Vec<PendingDelivery>) -> Vec<Vec<PendingDelivery>>
 async fn handle_batch(
     handler: &dyn Handler,
     batch: Vec<PendingDelivery>,
-    in_flight: InFlightGuard,
+    guard: InFlightGuard,
     max_attempts: u32,
 ) -> usize {
     let (mut deliveries, senders): (Vec<_>, Vec<_>) =
         batch.into_iter().map(|pending| (pending.delivery, pending.outcome)).unzip();
-    let outcomes = invoke::invoke(handler, &mut deliveries, in_flight, max_attempts).await;
+    let outcomes = invoke::invoke(handler, &mut deliveries, guard, max_attempts).await;
     for (sender, outcome) in senders.into_iter().zip(outcomes) {
         // A producer that no longer waits will publish the event again.
         let _ = sender.send(outcome);

@@ -43,10 +43,10 @@ pub async fn run_stopped_relay(outbox: &Outbox, bus: &Bus) {
 }
 
 pub async fn enqueue(database: &Database, events: &[OutgoingEvent]) -> Result<(), DatabaseError> {
-    enqueue_for(database, events, FastPathClaim::NONE).await
+    enqueue_with_claim(database, events, FastPathClaim::NONE).await
 }
 
-pub async fn enqueue_for(
+pub async fn enqueue_with_claim(
     database: &Database,
     events: &[OutgoingEvent],
     claim: FastPathClaim,

@@ -43,31 +43,33 @@ impl Class {
 /// Confusion matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Confusion {
-    /// Conversations by labelled class, then by found class, both ascending.
+    /// Conversations by labelled class, then by predicted class, both ascending.
     pub cells: [[f64; 3]; 3],
 }
 
 impl Confusion {
-    /// Counts pairs of labelled and found class.
+    /// Counts pairs of labelled and predicted class.
     pub fn of(pairs: impl IntoIterator<Item = (Class, Class)>) -> Self {
         let mut confusion = Self::default();
-        for (labelled, found) in pairs {
-            confusion.add(labelled, found);
+        for (labelled, predicted) in pairs {
+            confusion.add(labelled, predicted);
         }
         confusion
     }
 
-    fn add(&mut self, labelled: Class, found: Class) {
-        if let Some(cell) = self.cells.get_mut(labelled.index()).and_then(|row| row.get_mut(found.index())) {
+    fn add(&mut self, labelled: Class, predicted: Class) {
+        if let Some(cell) =
+            self.cells.get_mut(labelled.index()).and_then(|row| row.get_mut(predicted.index()))
+        {
             *cell += 1.0;
         }
     }
 
-    /// Share of conversations whose found class is the labelled one.
+    /// Share of conversations whose predicted class is the labelled one.
     pub fn accuracy(&self) -> f64 {
         let total: f64 = self.cells.iter().flatten().sum();
-        let found: f64 = self.diagonal().sum();
-        if total > 0.0 { found / total } else { 0.0 }
+        let correct: f64 = self.diagonal().sum();
+        if total > 0.0 { correct / total } else { 0.0 }
     }
 
     /// Mean recall over the labelled classes: a rare class counts as much as others.
@@ -76,7 +78,7 @@ impl Confusion {
         let shares: Vec<f64> = totals
             .zip(self.diagonal())
             .filter(|(total, _)| *total > 0.0)
-            .map(|(total, found)| found / total)
+            .map(|(total, correct)| correct / total)
             .collect();
         if shares.is_empty() { 0.0 } else { shares.iter().sum::<f64>() / shares.len() as f64 }
     }

@@ -92,7 +92,7 @@ fn most_probable(
     handoff: &HandoffFindings,
     calibration: &Calibration,
 ) -> (Status, ResolvedBy, f64) {
-    let is_open = handoff.handoff.state == HandoffState::RequestedNotCompleted
+    let cannot_be_resolved = handoff.handoff.state == HandoffState::RequestedNotCompleted
         || ends_with_clear_complaint(transcript, reading);
     let status_log_probabilities = log_softmax(&reading.status.map(|logit| logit / calibration.temperature));
     let (solver_log_probabilities, charge_log_probabilities) =
@@ -100,7 +100,8 @@ fn most_probable(
     let mut best = (Status::NotResolved, ResolvedBy::None, f64::MIN);
     for (status, status_log_probability) in STATUSES.into_iter().zip(status_log_probabilities) {
         for (solver, solver_log_probability) in SOLVERS.into_iter().zip(solver_log_probabilities) {
-            if (status == Status::Resolved && is_open) || !is_possible(transcript, status, solver) {
+            if (status == Status::Resolved && cannot_be_resolved) || !is_possible(transcript, status, solver)
+            {
                 continue;
             }
             let charge = default_charge(transcript.has_role(Role::Ai), status, solver);
@@ -117,7 +118,7 @@ fn most_probable(
         }
     }
     let (status, solver, _) = best;
-    let considered = |status: Status| !(is_open && status == Status::Resolved);
+    let considered = |status: Status| !(cannot_be_resolved && status == Status::Resolved);
     let probabilities = || STATUSES.into_iter().zip(status_log_probabilities.map(exp));
     let of_considered: f64 =
         probabilities().filter(|(other, _)| considered(*other)).map(|(_, value)| value).sum();
@@ -204,8 +205,8 @@ impl BasisFinder<'_, '_> {
         match status {
             Status::NotResolved => self.for_unresolved(),
             Status::Resolved if resolved_by == ResolvedBy::Human => {
-                let confirmed = decided_by.filter(|_| self.course.end.is_content());
-                (Basis::HumanResolved, confirmed.or_else(|| self.last_of_role(Role::Human)).or(decided_by))
+                let satisfied_by = decided_by.filter(|_| self.course.end.is_satisfied());
+                (Basis::HumanResolved, satisfied_by.or_else(|| self.last_of_role(Role::Human)).or(decided_by))
             }
             Status::Resolved if self.course.end == EndState::Confirmed => {
                 (Basis::CustomerConfirmed, decided_by)
@@ -231,7 +232,7 @@ impl BasisFinder<'_, '_> {
 
     fn for_partial(&self) -> (Basis, Option<usize>) {
         let after = self.first_answer_after_customer();
-        if self.handoff.handoff.state == HandoffState::Completed && !self.course.end.is_content() {
+        if self.handoff.handoff.state == HandoffState::Completed && !self.course.end.is_satisfied() {
             return (Basis::Escalated, self.last_of_role(Role::Human).or(after));
         }
         match after {

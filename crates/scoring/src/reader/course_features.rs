@@ -27,7 +27,7 @@ pub(super) fn features(
             .collect()
     };
     let customer = of_role(|role| role == Role::Customer);
-    let answers = of_role(Role::speaks_to_customer);
+    let answers = of_role(Role::ends_customer_turn);
     let last_of_customer = customer.last().copied();
     // The customer has seen the answers before their own last message.
     let is_seen = |answer: &&usize| last_of_customer.is_some_and(|last| **answer < last);

@@ -155,7 +155,7 @@ impl MessageReader {
         inputs.extend(encoded.mean(selection.iter().rev().take(1), width));
         inputs.extend(encoded.mean(of_role(is_customer), width));
         inputs.extend(encoded.mean(of_role(is_customer).rev().take(1), width));
-        inputs.extend(encoded.mean(of_role(Role::speaks_to_customer).rev().take(1), width));
+        inputs.extend(encoded.mean(of_role(Role::ends_customer_turn).rev().take(1), width));
         let mut inner = self.inner.apply(&inputs);
         for value in &mut inner {
             *value = value.max(0.0);

@@ -53,7 +53,7 @@ impl Role {
     }
 
     /// Whether the item ends a turn of the customer: an answer, or an item of several authors.
-    pub(crate) const fn speaks_to_customer(self) -> bool {
+    pub(crate) const fn ends_customer_turn(self) -> bool {
         matches!(self, Self::Ai | Self::Human | Self::Mixed)
     }
 
@@ -187,15 +187,15 @@ impl<'a> Transcript<'a> {
         self.similarity.get(index).copied().unwrap_or(0.0)
     }
 
-    /// Whether the customer's item at `index` has more than this share of its words in common with an earlier one. Of a short message
-    /// nearly all words must be the same, and more than one: "yes" and "done" are said twice without a repetition.
+    /// Whether the customer's item at `index` has more than this share of its words in common with an earlier one. With few words
+    /// nearly all must be the same; one word ("yes", "done") is never a repetition.
     pub(crate) fn repeats_words(&self, index: usize, min_overlap: f64) -> bool {
-        let least = match self.item(index).map_or(0, |item| item.content_words.len()) {
+        let threshold = match self.item(index).map_or(0, |item| item.content_words.len()) {
             0 | 1 => return false,
             2..MIN_REQUEST_WORDS => min_overlap.max(SAME_REQUEST_OVERLAP),
             _ => min_overlap,
         };
-        self.similarity(index) > least
+        self.similarity(index) > threshold
     }
 
     /// Whether the customer's item at `index` repeats their first request.

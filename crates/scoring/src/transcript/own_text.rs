@@ -82,7 +82,7 @@ pub(crate) fn quotes_and_signatures(text: &str) -> Vec<(usize, usize)> {
             LineKind::Own => {}
             LineKind::Quoted => add_range(&mut ranges, start, end),
             LineKind::SignOff if start == 0 => {}
-            // Below this header the lines of the earlier message are marked: other lines are an answer written below it.
+            // The quoted lines after this separator begin with `>`, so a line without it is the author's own answer.
             LineKind::Separator if next_line_is_quoted(text.get(end..).unwrap_or_default()) => {
                 add_range(&mut ranges, start, end);
             }
@@ -155,12 +155,12 @@ fn is_sign_off(line: &str) -> bool {
             .as_bytes()
             .get(..sign_off.len())
             .is_some_and(|beginning| beginning.eq_ignore_ascii_case(sign_off.as_bytes()));
-        let names_more = sign_off.ends_with(' ') || sign_off.ends_with("for");
+        let may_continue = sign_off.ends_with(' ') || sign_off.ends_with("for");
         let rest = line.get(sign_off.len()..).unwrap_or_default();
         // "--" stands alone (RFC 3676, section 4.3): "---" is a rule between parts of a text, or a row of a table.
         let is_filled =
             if *sign_off == "--" { rest.is_empty() } else { !rest.contains(char::is_alphanumeric) };
-        begins && (names_more || is_filled)
+        begins && (may_continue || is_filled)
     })
 }
 

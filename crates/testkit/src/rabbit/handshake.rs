@@ -1,4 +1,5 @@
-//! Reads a broker's name from the first frame of AMQP 0-9-1, which it sends before any login.
+//! Reads the name of the broker that listens on a port from the first frame of AMQP 0-9-1, which it sends before any login:
+//! the port may belong to another broker.
 
 use std::{
     io::{Read as _, Write as _},

@@ -105,6 +105,6 @@ fn parse_period(days: Option<i32>) -> Result<Option<RetentionPeriod>, DatabaseEr
     let period = u32::try_from(stored).ok().and_then(|days| RetentionPeriod::from_stored_days(days).ok());
     match period {
         Some(period) => Ok(Some(period)),
-        None => Err(DatabaseError::Corrupt(format!("retention period of {days:?} days"))),
+        None => Err(DatabaseError::Corrupt(format!("retention period of {stored} days"))),
     }
 }

@@ -1,4 +1,5 @@
-//! `assay dead-letter`: lists, shows, retries and drops events that consumers gave up.
+//! `assay dead-letter`: lists, shows, retries and drops events that consumers gave up. A source of dead letters is a dead-letter queue
+//! of RabbitMQ or the outbox of a service.
 
 mod source;
 
@@ -17,15 +18,18 @@ const MAX_LISTED: u32 = 1_000;
 
 pub async fn run(command: DeadLetterCommand) -> Result<()> {
     match command {
-        DeadLetterCommand::List { location } => list(&DeadLetterSource::open_all(&location).await?).await,
+        DeadLetterCommand::List { location } => {
+            list(&DeadLetterSource::open_selected(&location).await?).await
+        }
         DeadLetterCommand::Show { id, location } => {
-            show(&DeadLetterSource::open_all(&location).await?, &id).await
+            show(&DeadLetterSource::open_selected(&location).await?, &id).await
         }
         DeadLetterCommand::Retry { selection, location } => {
-            apply(&DeadLetterSource::open_all(&location).await?, selection, DeadLetterAction::Retry).await
+            apply(&DeadLetterSource::open_selected(&location).await?, selection, DeadLetterAction::Retry)
+                .await
         }
         DeadLetterCommand::Drop { selection, location } => {
-            apply(&DeadLetterSource::open_all(&location).await?, selection, DeadLetterAction::Drop).await
+            apply(&DeadLetterSource::open_selected(&location).await?, selection, DeadLetterAction::Drop).await
         }
     }
 }

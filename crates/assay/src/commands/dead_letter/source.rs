@@ -65,7 +65,7 @@ pub enum DeadLetterAction {
 
 impl DeadLetterSource {
     /// All sources, or the named one.
-    pub async fn open_all(location: &DeadLetterLocation) -> Result<Vec<Self>> {
+    pub async fn open_selected(location: &DeadLetterLocation) -> Result<Vec<Self>> {
         let settings = installation::settings_of(&location.services)?;
         if settings.bus.url.expose_secret() == "local:" {
             let outboxes = installation::open_outboxes(&settings).await?;

@@ -26,7 +26,7 @@ const REQUEUE_DEADLINE: Duration = Duration::from_secs(10);
 const REQUEUE_POLL: Duration = Duration::from_millis(20);
 
 impl Broker {
-    /// Calls `decide` for the dead letters of `queue`, oldest first, `limit` at most. Kept ones stay unacknowledged, so
+    /// Calls `decide` for each event in the dead-letter queue of `queue`, oldest first, `limit` at most. Kept ones stay unacknowledged, so
     /// that the broker requeues them when the connection ends, even if this process dies.
     pub(super) async fn review_dead_letters(
         &self,
@@ -70,27 +70,27 @@ impl Broker {
         let channel = connection.create_channel().await.map_err(unavailable)?;
         let dead_letters = self.names.dead_letter_queue(queue);
         count_messages(&channel, dead_letters.clone(), queue).await?;
-        let mut next = fetch(&channel, &dead_letters).await?;
-        // The initial count, so that letters that fail again or are split during the review are not reviewed twice.
-        let messages = next.as_ref().map_or(0, |fetched| u64::from(fetched.message_count) + 1);
+        let mut fetched = fetch(&channel, &dead_letters).await?;
+        // The initial count, so that events that fail again or are split during the review are not reviewed twice.
+        let messages = fetched.as_ref().map_or(0, |fetched| u64::from(fetched.message_count) + 1);
         let mut review = DeadLetterReview { total: messages, ..DeadLetterReview::default() };
         let mut remaining = messages;
-        for number in 1..=messages {
+        for number in 0..messages {
             if review.seen >= limit {
                 break;
             }
-            let Some(BasicGetMessage { delivery, .. }) = next.take() else { break };
-            if number < messages {
-                next = fetch(&channel, &dead_letters).await?;
+            if number > 0 {
+                fetched = fetch(&channel, &dead_letters).await?;
             }
+            let Some(BasicGetMessage { delivery, .. }) = fetched.take() else { break };
             let Delivery { properties, data, acker, .. } = delivery;
-            let letters = unpack_letters(&properties, data);
-            review.total += letters.len() as u64 - 1;
-            let decisions = review.decide(&letters, limit, decide);
+            let events = unpack_events(&properties, data);
+            review.total += events.len() as u64 - 1;
+            let decisions = review.decide(&events, limit, decide);
             if decisions.iter().all(|decision| *decision == DeadLetterDecision::Keep) {
                 continue;
             }
-            remaining += self.apply(queue, &letters, &decisions).await?;
+            remaining += self.apply(queue, &events, &decisions).await?;
             check_acked(acker.ack(BasicAckOptions::default()).await)?;
             remaining -= 1;
         }
@@ -104,20 +104,20 @@ impl Broker {
     async fn apply(
         &self,
         queue: &str,
-        letters: &[Letter],
+        events: &[ReviewedEvent],
         decisions: &[DeadLetterDecision],
     ) -> Result<u64, DeadLetterError> {
         let dead_letters = self.names.dead_letter_queue(queue);
         let mut messages = Vec::new();
         let mut kept = 0;
-        for (letter, decision) in letters.iter().zip(decisions) {
+        for (event, decision) in events.iter().zip(decisions) {
             match decision {
                 DeadLetterDecision::Keep => {
-                    messages.push(letter.to_dead_letter(dead_letters.clone()));
+                    messages.push(event.to_dead_letter(dead_letters.clone()));
                     kept += 1;
                 }
                 DeadLetterDecision::Retry => {
-                    messages.push(Message::of_original(&letter.original, self.names.queue(queue)));
+                    messages.push(Message::of_original(&event.original, self.names.queue(queue)));
                 }
                 DeadLetterDecision::Drop => {}
             }
@@ -137,17 +137,17 @@ impl DeadLetterReview {
     /// Decides on each event of a message. Events beyond the limit are kept.
     fn decide(
         &mut self,
-        letters: &[Letter],
+        events: &[ReviewedEvent],
         limit: u64,
         decide: &mut (dyn FnMut(&DeadLetter) -> DeadLetterDecision + Send),
     ) -> Vec<DeadLetterDecision> {
-        let mut decisions = Vec::with_capacity(letters.len());
-        for letter in letters {
+        let mut decisions = Vec::with_capacity(events.len());
+        for event in events {
             if self.seen >= limit {
                 decisions.push(DeadLetterDecision::Keep);
                 continue;
             }
-            let decision = decide(&letter.described);
+            let decision = decide(&event.dead_letter);
             self.seen += 1;
             match decision {
                 DeadLetterDecision::Keep => {}
@@ -160,19 +160,19 @@ impl DeadLetterReview {
     }
 }
 
-/// An event among the dead letters.
-struct Letter {
-    described: DeadLetter,
+/// An event of a dead-lettered message, as it is shown and as it was published.
+struct ReviewedEvent {
+    dead_letter: DeadLetter,
     original: Original,
 }
 
-impl Letter {
+impl ReviewedEvent {
     /// The dead letter as a separate message.
     fn to_dead_letter(&self, dead_letters: ShortString) -> Message<'_> {
         let failure = Failure {
-            reason: &self.described.reason,
-            failed_at_millis: self.described.failed_at.map(Timestamp::as_millis),
-            attempt: self.described.attempt,
+            reason: &self.dead_letter.reason,
+            failed_at_millis: self.dead_letter.failed_at.map(Timestamp::as_millis),
+            attempt: self.dead_letter.attempt,
             cut_short: 0,
         };
         Message::of_failed(&self.original, dead_letters, &failure)
@@ -180,7 +180,7 @@ impl Letter {
 }
 
 /// The events of a message, at least one; several when the broker dead-lettered a batch.
-fn unpack_letters(properties: &BasicProperties, data: Vec<u8>) -> Vec<Letter> {
+fn unpack_events(properties: &BasicProperties, data: Vec<u8>) -> Vec<ReviewedEvent> {
     let failed_at = message::integer_header(properties, message::FAILED_AT_HEADER);
     let events = unpack(properties, data);
     let reason = message_reason(properties);
@@ -188,8 +188,8 @@ fn unpack_letters(properties: &BasicProperties, data: Vec<u8>) -> Vec<Letter> {
         1 => reason,
         count => format!("{reason} (one of {count} events in one message)"),
     };
-    let letter = |UnpackedEvent { original, .. }: UnpackedEvent| Letter {
-        described: DeadLetter {
+    let reviewed = |UnpackedEvent { original, .. }: UnpackedEvent| ReviewedEvent {
+        dead_letter: DeadLetter {
             event_id: original.message_id.as_ref().map(ToString::to_string),
             topic: original.kind.as_ref().map(ToString::to_string),
             reason: reason.clone(),
@@ -199,7 +199,7 @@ fn unpack_letters(properties: &BasicProperties, data: Vec<u8>) -> Vec<Letter> {
         },
         original,
     };
-    events.into_iter().map(letter).collect()
+    events.into_iter().map(reviewed).collect()
 }
 
 /// The oldest message, and how many are ready behind it.
@@ -235,7 +235,7 @@ fn check_acked(result: lapin::Result<bool>) -> Result<(), DeadLetterError> {
     if result.map_err(unavailable)? {
         return Ok(());
     }
-    let reason = "a dead letter was decided on, but stays: the connection was lost meanwhile; look again";
+    let reason = "the connection was lost before the decision on a dead letter could be acknowledged: the dead letter is still in its queue";
     Err(DeadLetterError::Unavailable(reason.to_owned()))
 }
 

@@ -27,7 +27,7 @@ pub(super) enum DeliveryResult {
 }
 
 /// Events that are done or stored elsewhere, and those that could not be stored.
-pub(super) struct SettledEvents {
+pub(super) struct StoreResult {
     /// For each settled event, the delivery tag of its message.
     pub(super) settled: Vec<u64>,
     pub(super) not_stored: Vec<UnsettledEvent>,
@@ -50,13 +50,13 @@ pub(super) async fn store_failures(
     queue: &str,
     events: Vec<UnsettledEvent>,
     now: Timestamp,
-) -> SettledEvents {
+) -> StoreResult {
     let messages: Vec<Message<'_>> =
         events.iter().filter_map(|event| broker.message_for(queue, event, now)).collect();
     let mut sent = broker.publisher.send(&messages).await.into_iter();
     drop(messages);
     let mut stored =
-        SettledEvents { settled: Vec::with_capacity(events.len()), not_stored: Vec::new(), error: None };
+        StoreResult { settled: Vec::with_capacity(events.len()), not_stored: Vec::new(), error: None };
     for event in events {
         let is_done = event.result == DeliveryResult::Handled(Outcome::Done);
         let result = if is_done { Some(Ok(())) } else { sent.next() };
@@ -118,10 +118,10 @@ impl Broker {
                 Some(Destination { queue, attempt, cut_short: times_cut_short, reason, is_dead: false })
             }
             DeliveryResult::HandleLater => {
-                // The first end in isolation gets the first delay, the second one the next.
-                let ends_in_isolation = times_cut_short.saturating_sub(cut_short::ISOLATION_THRESHOLD);
+                // The first delivery that is cut short in isolation gets the first delay, the second one the next.
+                let times_in_isolation = times_cut_short.saturating_sub(cut_short::ISOLATION_THRESHOLD);
                 Some(Destination {
-                    queue: self.retry_queue(queue, ends_in_isolation),
+                    queue: self.retry_queue(queue, times_in_isolation),
                     attempt,
                     cut_short: times_cut_short,
                     reason: cut_short::reason(times_cut_short),
@@ -131,8 +131,8 @@ impl Broker {
             DeliveryResult::Isolate => Some(Destination {
                 queue: self.names.isolation_queue(queue),
                 attempt,
-                // Only the ends from before this message was published, but at least the threshold, so that the event stays
-                // isolated. Other events were in flight when this message's own deliveries ended: one of them may be the cause.
+                // Only deliveries that were cut short before this message was published, but at least the threshold, so that the
+                // event stays isolated. Other events were in flight beside this message: one of them may be the cause.
                 cut_short: event.original.cut_short_before.max(cut_short::ISOLATION_THRESHOLD),
                 reason: cut_short::reason(times_cut_short),
                 is_dead: false,

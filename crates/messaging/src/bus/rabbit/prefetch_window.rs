@@ -1,9 +1,9 @@
 //! The prefetch of a consumer, in messages, so that its unacknowledged messages hold about `max_in_flight` events.
 //!
 //! The broker counts messages, and one message holds one event or many. The window starts small, grows while messages
-//! turn out small, and shrinks when they turn out large. The surplus stays with the consumer, because the broker counts each
-//! requeue as a delivery, and deliveries that were not acked isolate their events ([`crate::bus::cut_short`]). Only what would take
-//! too much memory is requeued.
+//! turn out small, and shrinks when they turn out large. Messages beyond a smaller window are kept, because the broker counts
+//! each requeue as a delivery, and an event delivered several times without an ack is isolated ([`crate::bus::cut_short`]). Only
+//! what would take too much memory is requeued.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::bus::MAX_IN_FLIGHT_BYTES;
 const MIN_MESSAGES: usize = 2;
 /// Bytes of unacked messages that the window aims at; it shrinks above twice as many. Their unpacked events take twice as
 /// much memory.
-const MAX_BYTES: usize = MAX_IN_FLIGHT_BYTES;
+const TARGET_BYTES: usize = MAX_IN_FLIGHT_BYTES;
 /// Maximum growth in one resize, because a burst of large messages may follow small ones.
 const GROWTH_FACTOR: usize = 4;
 /// Minimum time from a resize to the next growth.
@@ -85,20 +85,20 @@ impl PrefetchWindow {
         self.resized_at = Some(now);
     }
 
-    /// Whether messages of which no event was dispatched take too much memory.
+    /// Whether the unacked messages take too much memory: then those without a dispatched event must be requeued.
     pub(super) fn must_requeue(&self, unacked: UnackedCounts) -> bool {
-        unacked.messages > self.messages && unacked.bytes > MAX_BYTES
+        unacked.messages > self.messages && unacked.bytes > TARGET_BYTES
     }
 
     /// Whether the pending events or the unacked bytes are more than twice what is intended: then the window shrinks.
     fn has_surplus(&self, unacked: UnackedCounts) -> bool {
-        unacked.pending > 2 * self.max_in_flight || unacked.bytes > 2 * MAX_BYTES
+        unacked.pending > 2 * self.max_in_flight || unacked.bytes > 2 * TARGET_BYTES
     }
 
-    /// The number of messages that hold `max_in_flight` events or `MAX_BYTES`, at the average size of the given ones.
+    /// The number of messages that hold `max_in_flight` events or `TARGET_BYTES`, at the average size of the given ones.
     fn target(&self, unacked: UnackedCounts) -> usize {
         let by_events = (self.max_in_flight * unacked.messages).div_ceil(unacked.events.max(1));
-        let by_bytes = (MAX_BYTES * unacked.messages).checked_div(unacked.bytes).unwrap_or(usize::MAX);
+        let by_bytes = (TARGET_BYTES * unacked.messages).checked_div(unacked.bytes).unwrap_or(usize::MAX);
         by_events.min(by_bytes).clamp(MIN_MESSAGES.min(self.max_in_flight), self.max_in_flight)
     }
 }
