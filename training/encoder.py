@@ -215,14 +215,14 @@ def batches(conversations, chance):
     return [[conversations[at] for at in places] for places in found]
 
 
-def fit(model, conversations, epochs, rate, checkpoint):
+def fit(model, conversations, epochs, rate, checkpoint, seed=12):
     matrices = [parameter for name, parameter in model.encoder_parameters() if parameter.ndim > 1]
     heads = [parameter for _, head in model.heads() for parameter in head.parameters()]
     chosen = {id(parameter) for parameter in matrices + heads}
     others = [parameter for parameter in model.parameters() if parameter.requires_grad and id(parameter) not in chosen]
     groups = [{"params": matrices, "lr": rate, "weight_decay": 0.01}, {"params": others, "lr": rate, "weight_decay": 0.0}, {"params": heads, "lr": 1e-3, "weight_decay": 0.01}]
     optimizer = torch.optim.AdamW(groups, fused=True)
-    steps, chance = epochs * -(-len(conversations) // BATCH), random.Random(12)
+    steps, chance = epochs * -(-len(conversations) // BATCH), random.Random(seed)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1, (step + 1) / (0.06 * steps)) * max(0.02, 0.5 * (1 + np.cos(np.pi * min(1, step / steps)))))
     model.train()
     for epoch in range(epochs):
@@ -288,11 +288,12 @@ def main():
     parser.add_argument("--epochs", type=int, default=4, help="0 only writes the predictions of --start, on inputs that were made with it: for another second step")
     parser.add_argument("--start", type=Path, help="a model file, or a checkpoint that --out wrote, whose weights the fit starts from instead of the base's")
     parser.add_argument("--rate", type=float, default=1.5e-4)
+    parser.add_argument("--seed", type=int, default=12)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--conversations", type=int, default=0, help="limit of conversations of the corpus, without changed and public ones: for learning curves")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    torch.manual_seed(12)
+    torch.manual_seed(arguments.seed)
     parts = arguments.parts.split(",")
     everything = load(arguments.folder)
     fitted = [conversation for conversation in everything if conversation.label["part"] in parts]
@@ -306,7 +307,7 @@ def main():
     if start:
         model.start_from(start)
     if arguments.epochs:
-        fit(model, fitted, arguments.epochs, arguments.rate, arguments.out)
+        fit(model, fitted, arguments.epochs, arguments.rate, arguments.out, arguments.seed)
     if arguments.predictions:
         # Step 2 is fitted on parts that the encoder has not seen.
         held_out = [conversation for conversation in everything if conversation.label["part"] not in parts]

@@ -33,7 +33,7 @@ CHARGE_WEIGHT = 0.5
 FOLDS = 7
 # Sample weight of a changed conversation or one made of a stock phrase, and factor for a public one.
 SYNTHETIC_WEIGHT = 0.06
-PUBLIC_WEIGHT = 0.5
+PUBLIC_WEIGHT = 1.0
 
 
 class Read:

@@ -14,7 +14,7 @@ use support::expectations::check;
 use support::{golden, read, scorer};
 
 /// Maximum evaluations that violate an expectation, as measured. May only be lowered.
-const MAX_VIOLATIONS: usize = 46;
+const MAX_VIOLATIONS: usize = 40;
 
 /// Probes that the scorer fails. The list is exact: a passing probe must be removed; one is added with another model file only (ADR 25).
 const FAILING_PROBES: &[&str] = &[
@@ -27,9 +27,8 @@ const FAILING_PROBES: &[&str] = &[
     "probe-japanese-success",
     "probe-no-after-anything-else-action",
     "probe-no-to-still-having-trouble",
-    "probe-planned-handoff-collect-then-human",
     "probe-polite-goodbye-without-solution",
-    "probe-promised-callback-never-came",
+    "probe-question-after-thanks",
     "probe-spam-ai-praise-of-itself",
     "probe-will-try-and-come-back",
     "probe-yes-to-still-having-trouble",

@@ -67,7 +67,7 @@ const VERDICTS: [(&str, Status, ResolvedBy, Basis, Charge); 27] = [
 ];
 
 /// Samples with a wrong verdict. The list is exact: a correct one must be removed.
-const MISJUDGED: [&str; 7] = [
+const MISJUDGED: [&str; 8] = [
     "silence-after-an-answer",
     "resolved-agent-with-both-ids",
     "action-done-and-thanked",
@@ -75,6 +75,7 @@ const MISJUDGED: [&str; 7] = [
     "no-after-anything-else",
     "human-work-in-notes",
     "mixed-items",
+    "gave-up-politely",
 ];
 
 #[test]
