@@ -214,6 +214,7 @@
     };
     const size = () => ({ width: plot.clientWidth, height: Math.round(Math.max(150, plot.clientWidth * 0.5)) });
     const axis = { stroke: muted, font: `11px ${style.getPropertyValue("--sans")}`, ticks: { stroke: line, size: 4 } };
+    const isLong = x[x.length - 1] - x[0] > 300 * 86400;
     const chart = new uPlot({
       ...size(),
       legend: { show: false },
@@ -223,7 +224,7 @@
       axes: [
         { ...axis, grid: { show: false }, space: 48, size: 24, incrs: [1, 2, 3, 5, 7, 10, 14, 30, 60, 90, 180, 365].map((days) => days * 86400), values: (_, splits) => splits.map((at) => {
           const day = new Date(at * 1000);
-          return `${day.getUTCDate()} ${months[day.getUTCMonth()]}`;
+          return isLong ? `${months[day.getUTCMonth()]} ${day.getUTCFullYear()}` : `${day.getUTCDate()} ${months[day.getUTCMonth()]}`;
         }) },
         { ...axis, grid: { stroke: line, width: 1 }, size: 34, splits: () => [1, 2.5, 3.5, 4.5, 5].filter((at) => at >= floor), values: (_, splits) => splits.map(String) },
         { ...axis, side: 1, grid: { show: false }, ticks: { show: false }, size: 62, splits: () => Object.keys(bands).map(Number).filter((at) => at > floor), values: (_, splits) => splits.map((at) => bands[at]) },

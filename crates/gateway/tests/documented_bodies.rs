@@ -52,12 +52,13 @@ fn value_of(schemas: &Value, schema: &Value, full: bool) -> Value {
     }
 }
 
-/// A value for list filters: those whose schema has no enumeration, and `status`, because the last value of its enumeration
+/// A value for list filters: those whose schema has no enumeration, and those for which the last value of their enumeration
 /// contradicts other filters.
 fn list_filter_value(name: &str, schema: &Value) -> Option<Value> {
     let is_list = schema["type"].as_str().or_else(|| schema["type"][0].as_str()) == Some("array");
     match name {
         "agent" if is_list => Some(json!(["none"])),
+        "involvement" if is_list => Some(json!(["ai_only"])),
         "language" if is_list => Some(json!(["en"])),
         "status" if is_list => Some(json!(["scored"])),
         _ => None,

@@ -5,7 +5,7 @@ use reqwest::Method;
 
 use super::api::Api;
 use super::reply::Reply;
-use super::stack::Stack;
+use super::stack::{Kind, Stack};
 
 /// A signed-in client of the console's pages.
 pub struct Session {
@@ -16,7 +16,9 @@ pub struct Session {
 impl Session {
     /// Signs in by a one-time address of `assay console link`, as a browser does when a person opens it.
     pub async fn open(stack: &Stack, organization: &str) -> Result<Self> {
-        let arguments = ["link", "--organization", organization, "--url", stack.base_url()];
+        // The standalone listens on a free port, and knows it.
+        let url: &[&str] = if stack.kind == Kind::Standalone { &[] } else { &["--url", stack.base_url()] };
+        let arguments = [&["link", "--organization", organization], url].concat();
         let output = stack.registry_command("console", &arguments).await?;
         ensure!(output.status.success(), "assay console link: {output:?}");
         let link = String::from_utf8(output.stdout)?;

@@ -15,7 +15,10 @@ pub async fn open(location: &RegistryLocation) -> Result<(Database, Settings)> {
     let mut settings = Settings::load()?;
     if let Some(folder) = &location.data_dir {
         // A running standalone holds the lock.
-        DataFolder::open_without_lock(folder)?.configure_databases(&mut settings);
+        let folder = DataFolder::open_without_lock(folder)?;
+        folder.configure_databases(&mut settings);
+        // It may have been started with another `--listen`, or on a free port.
+        settings.gateway.listen = folder.recorded_address().unwrap_or(settings.gateway.listen);
     }
     let context = || match &location.data_dir {
         Some(folder) => format!("cannot use the database in {}", folder.display()),

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write};
+use std::net::SocketAddr;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -20,6 +21,8 @@ pub struct DataFolder {
     path: PathBuf,
     _lock: Option<File>,
 }
+
+const ADDRESS_FILE: &str = "address";
 
 /// Generated on the first start, so that signed URLs and cursors survive a restart.
 #[derive(Serialize, Deserialize)]
@@ -59,6 +62,17 @@ impl DataFolder {
             bail!("{} is no data folder of `assay standalone`", path.display());
         }
         Ok(Self { path: fs::canonicalize(path)?, _lock: None })
+    }
+
+    /// Records the address that the gateway listens on, for commands beside the running process.
+    pub fn record_address(&self, address: SocketAddr) -> Result<()> {
+        fs::write(self.path.join(ADDRESS_FILE), address.to_string())
+            .context("cannot write the gateway's address")
+    }
+
+    /// The address that the gateway listened on when it was last started; `None` before the first start.
+    pub fn recorded_address(&self) -> Option<SocketAddr> {
+        fs::read_to_string(self.path.join(ADDRESS_FILE)).ok()?.trim().parse().ok()
     }
 
     /// Sets the database of every service to its file in the folder.

@@ -42,6 +42,7 @@ pub async fn run(arguments: StandaloneArguments) -> Result<()> {
     migrate_all(&settings).await?;
     release_claims_of_killed_process(&settings).await?;
     let address = public.local_addr()?;
+    folder.record_address(address)?;
     let is_first_start = is_first_start(&settings).await?;
     let mut tasks = Tasks::new(Readiness::default());
     start_all(&settings, public, internal, &mut tasks)?;

@@ -79,7 +79,8 @@ pub(crate) fn filter_label(name: &str) -> String {
         "language" => "Language",
         "confidence_min" => "Confidence from",
         "confidence_max" => "Confidence to",
-        other => return words(other),
+        // Not a filter: shown as it was typed.
+        other => other,
     };
     label.to_owned()
 }

@@ -79,6 +79,9 @@ impl ListState {
         }
         let sort = query.parsed("sort", "is not an order of this list", Sort::parse).unwrap_or_default();
         let chosen = query.texts("column");
+        if chosen.iter().any(|name| COLUMNS.iter().all(|column| column.name != name)) {
+            query.add_error("column", "is not a column of this list");
+        }
         let cursor = query.single("cursor");
         let row = query.parsed("row", "must be the number of a row", |text| {
             text.parse().ok().filter(|row| (1..=MAX_ROW).contains(row))
@@ -240,6 +243,12 @@ mod tests {
         let state = ListState::parse(&pairs("from=2026-01-01&to=2026-01-01")).unwrap();
         let (from, to) = (state.filters.from.unwrap(), state.filters.to.unwrap());
         assert_eq!(to.millis_since(from), 86_400_000);
+    }
+
+    #[test]
+    fn unknown_column_is_refused() {
+        let faults = ListState::parse(&pairs("column=time&column=nonsense")).unwrap_err();
+        assert_eq!(faults.iter().map(|fault| fault.pointer.as_str()).collect::<Vec<_>>(), ["column"]);
     }
 
     #[test]

@@ -15,6 +15,9 @@ const RIGHT: f64 = 252.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 142.0;
 
+/// Labels of days of a longer period have the year.
+const LONG_PERIOD_MILLIS: i64 = 300 * 86_400_000;
+
 /// A point of a trend: the beginning of its part of the period, and its mean, if anything was scored.
 pub(crate) type TrendPoint = (Timestamp, Option<f64>);
 
@@ -79,9 +82,15 @@ fn days(points: &[TrendPoint], x: impl Fn(usize) -> f64) -> Vec<(String, &'stati
         0 if last > 0 => "start",
         _ => "middle",
     };
+    // A year later the same day would have the same label.
+    let is_long = points
+        .first()
+        .zip(points.last())
+        .is_some_and(|(first, last)| last.0.millis_since(first.0) > LONG_PERIOD_MILLIS);
+    let format = if is_long { "%b %Y" } else { "%-d %b" };
     places
         .into_iter()
-        .map(|at| (coordinate(x(at)), anchor(at), utc(points[at].0).format("%-d %b").to_string()))
+        .map(|at| (coordinate(x(at)), anchor(at), utc(points[at].0).format(format).to_string()))
         .collect()
 }
 
@@ -136,6 +145,16 @@ mod tests {
         assert_eq!(drawn.now.len(), 2);
         assert_eq!(drawn.now[0].split(' ').count(), 2);
         assert_eq!(drawn.dot, Some(("252.0".to_owned(), "10.0".to_owned())));
+    }
+
+    #[test]
+    fn labels_of_long_periods_have_the_year() {
+        let labels = |days: usize| {
+            let drawn = draw_trend(&points(&vec![Some(3.0); days]), &[], 1.0);
+            [drawn.days.first().unwrap().2.clone(), drawn.days.last().unwrap().2.clone()]
+        };
+        assert_eq!(labels(31), ["1 Jan", "31 Jan"]);
+        assert_eq!(labels(366), ["Jan 1970", "Jan 1971"]);
     }
 
     #[test]

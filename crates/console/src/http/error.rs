@@ -118,7 +118,7 @@ impl From<ClientError> for PageError {
             let is_unknown_route = problem.is_some_and(|problem| problem.code == ProblemCode::RouteNotFound);
             match status {
                 404 if !is_unknown_route => return Self::NotFound,
-                400 | 413 | 422 => return Self::Invalid(detail()),
+                400 | 413 | 414 | 422 => return Self::Invalid(detail()),
                 409 => return Self::Conflict(detail()),
                 _ => {}
             }

@@ -17,6 +17,9 @@ use super::viewer::Viewer;
 use crate::app::{list_evaluations, read_coverage, summarize};
 use crate::domain::{ListState, MAX_NAME_CHARACTERS, format_count, list_address};
 
+/// Sources with the most conversations. A name may have a thousand characters, and stands in its address once more.
+const LISTED_SOURCES: usize = 30;
+
 #[derive(Template)]
 #[template(path = "imports.html")]
 struct ImportsPage {
@@ -53,7 +56,10 @@ pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result
         let pairs = [("status".to_owned(), status.to_owned())];
         (number > 0).then(|| list_address(&pairs))
     };
-    let sources = summary.breakdown.iter().flat_map(|breakdown| &breakdown.groups).map(|group| {
+    let groups = summary.breakdown.iter().flat_map(|breakdown| &breakdown.groups);
+    let has_more_sources = summary.breakdown.iter().any(|breakdown| breakdown.truncated)
+        || groups.clone().nth(LISTED_SOURCES).is_some();
+    let sources = groups.take(LISTED_SOURCES).map(|group| {
         let value = group.value.clone().unwrap_or_default();
         let address = list_address(&[("source".to_owned(), value.clone())]);
         (shortened(&value, MAX_NAME_CHARACTERS), format_count(group.measures.count), address)
@@ -88,7 +94,7 @@ pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result
         },
         is_empty: imported == 0 && pending.is_some(),
         sources: sources.collect(),
-        has_more_sources: summary.breakdown.iter().any(|breakdown| breakdown.truncated),
+        has_more_sources,
         failed: failed.data.iter().map(|item| row(item, &state)).collect(),
         shell: Shell::new(&request, &console, &viewer, "/console/imports", "Imports"),
     };

@@ -34,12 +34,19 @@ pub(crate) struct MeanChart {
     pub(crate) short: &'static str,
     pub(crate) mean: String,
     pub(crate) band: &'static str,
-    pub(crate) change: Option<String>,
+    pub(crate) earlier: Option<EarlierMean>,
     pub(crate) address: String,
     pub(crate) trend: Trend,
     pub(crate) first_and_last: String,
     pub(crate) table: Vec<PointRow>,
     pub(crate) floor: String,
+}
+
+/// The mean of the compared period.
+pub(crate) struct EarlierMean {
+    pub(crate) change: String,
+    pub(crate) mean: String,
+    pub(crate) address: String,
 }
 
 /// A row of the table of a chart.
@@ -82,15 +89,21 @@ pub(crate) fn charts(summary: &Summary, base: &[(String, String)]) -> Vec<MeanCh
         .map(|(id, title, short, value)| {
             let (now, then) = (points(series, *value), points(compared_series, *value));
             let mean = value(means);
-            let earlier = compared.and_then(|compared| compared.totals.means.as_ref()).map(value);
+            let earlier = compared.and_then(|compared| {
+                let earlier = value(compared.totals.means.as_ref()?);
+                Some(EarlierMean {
+                    change: format_signed(mean - earlier, 2),
+                    mean: format!("{earlier:.2}"),
+                    address: rows_of_period(&compared.period, &[("status", "scored")]),
+                })
+            });
             MeanChart {
                 id,
                 title,
                 short,
                 mean: format!("{mean:.2}"),
                 band: band_of(mean),
-                change: earlier
-                    .map(|earlier| format!("{} from {earlier:.2}", format_signed(mean - earlier, 2))),
+                earlier,
                 address: rows_address(base, &[("status", "scored")]),
                 first_and_last: first_and_last(&now),
                 table: table(series, compared_series, *value),

@@ -301,6 +301,19 @@ impl EvaluationFilters {
         }
         self.check_status(query);
         let is_without_ai = self.involvement == [AiInvolvement::NoAi];
+        if is_without_ai {
+            self.refuse_scores(
+                query,
+                "contradicts `involvement=no_ai`: without an AI agent there is no score",
+            );
+        }
+        if is_without_ai && !self.charge.is_empty() && !self.charge.contains(&ChargeAssessment::NotApplicable)
+        {
+            query.add_error(
+                "charge",
+                "contradicts `involvement=no_ai`: without an AI agent there is no charge",
+            );
+        }
         if is_without_ai && !self.ai_tool.is_empty() && !self.ai_tool.contains(&OrNone::None) {
             query.add_error("ai_tool", "contradicts `involvement=no_ai`: no AI tool took part");
         }
@@ -313,7 +326,17 @@ impl EvaluationFilters {
         if self.status.is_empty() || self.status.contains(&ResultStatus::Scored) {
             return;
         }
-        let detail = "contradicts `status`: only evaluations with the status `scored` have a score";
+        self.refuse_scores(
+            query,
+            "contradicts `status`: only evaluations with the status `scored` have a score",
+        );
+        if self.status == [ResultStatus::Failed] {
+            self.refuse_results(query);
+        }
+    }
+
+    /// Adds an error for each filter by a score, its band or its confidence.
+    fn refuse_scores(&self, query: &mut QueryReader, detail: &str) {
         for (name, score) in self.scores() {
             let given = [
                 ("band", !score.bands.is_empty()),
@@ -331,25 +354,26 @@ impl EvaluationFilters {
         if !self.band.is_empty() {
             query.add_error("band", detail);
         }
-        if self.status == [ResultStatus::Failed] {
-            let detail = "contradicts `status=failed`: a failed evaluation has no result";
-            // `agent` is not one of them: the agents are known from the ticket.
-            let lists = [
-                ("involvement", self.involvement.is_empty()),
-                ("ai_tool", self.ai_tool.is_empty()),
-                ("resolution", self.resolution.is_empty()),
-                ("resolved_by", self.resolved_by.is_empty()),
-                ("basis", self.basis.is_empty()),
-                ("charge", self.charge.is_empty()),
-                ("charge_reason", self.charge_reason.is_empty()),
-                ("handoff", self.handoff.is_empty()),
-                ("language", self.language.is_empty()),
-                ("flag", self.flag.is_empty()),
-                ("scorer", self.scorer.is_empty()),
-            ];
-            for (name, _) in lists.into_iter().filter(|(_, is_empty)| !is_empty) {
-                query.add_error(name, detail);
-            }
+    }
+
+    /// Adds an error for each filter by a result other than scores.
+    fn refuse_results(&self, query: &mut QueryReader) {
+        // `agent` is not one of them: the agents are known from the ticket.
+        let lists = [
+            ("involvement", self.involvement.is_empty()),
+            ("ai_tool", self.ai_tool.is_empty()),
+            ("resolution", self.resolution.is_empty()),
+            ("resolved_by", self.resolved_by.is_empty()),
+            ("basis", self.basis.is_empty()),
+            ("charge", self.charge.is_empty()),
+            ("charge_reason", self.charge_reason.is_empty()),
+            ("handoff", self.handoff.is_empty()),
+            ("language", self.language.is_empty()),
+            ("flag", self.flag.is_empty()),
+            ("scorer", self.scorer.is_empty()),
+        ];
+        for (name, _) in lists.into_iter().filter(|(_, is_empty)| !is_empty) {
+            query.add_error(name, "contradicts `status=failed`: a failed evaluation has no result");
         }
     }
 }

@@ -40,7 +40,8 @@ named_enum!(
     }
 );
 
-/// An order: a key, and its direction. Rows without a value of the key come last in both directions.
+/// An order: a key, and its direction. Rows without a value of the key come last in both directions;
+/// a charge that is not applicable is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sort {
     /// The key.

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use assay_contracts::evaluation::ChargeAssessment;
 use assay_contracts::evaluations::{EvaluationItem, Sort, SortKey};
 use assay_contracts::ids::TicketId;
 use assay_export::domain::facets::code_of;
@@ -20,7 +21,10 @@ fn sort_value(row: &EvaluationItem, sort: Sort) -> Option<i64> {
         SortKey::InteractionEffort => scores.map(|scores| i64::from(scores.interaction_effort.tenths())),
         SortKey::HandoffSmoothness => scores.map(|scores| i64::from(scores.handoff_smoothness.tenths())),
         SortKey::Confidence => scores.map(|scores| i64::from(scores.confidence.hundredths())),
-        SortKey::Charge => row.evaluation.charge.map(|charge| i64::from(code_of(charge))),
+        SortKey::Charge => {
+            let charge = row.evaluation.charge.filter(|charge| *charge != ChargeAssessment::NotApplicable);
+            charge.map(|charge| i64::from(code_of(charge)))
+        }
     }
 }
 

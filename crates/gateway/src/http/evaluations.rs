@@ -32,7 +32,7 @@ use crate::app::{Forward, forward};
     tag = "Evaluations",
     params(
         FilterParameters,
-        ("sort" = inline(Option<Sort>), Query, description = "Order, with a `-` in front from the highest; `-started_at` when left out. Rows without a value come last"),
+        ("sort" = inline(Option<Sort>), Query, description = "Order, with a `-` in front from the highest; `-started_at` when left out. Rows without a value, also those whose charge is `not_applicable`, come last"),
         ("cursor" = Option<String>, Query, min_length = 1, description = "Opaque cursor of a previous page of the same filters and order"),
         ("limit" = Option<u32>, Query, minimum = 1, maximum = 100, description = "Items at most; 20 when left out"),
         IfNoneMatchHeader,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use assay_contracts::evaluation::ChargeAssessment;
 use assay_contracts::evaluations::{EvaluationFilters, Sort, SortKey};
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
@@ -189,7 +190,10 @@ fn conditions(selection: &ListSelection) -> Conditions {
 fn sort_expression(key: SortKey) -> String {
     match key {
         SortKey::StartedAt => "facts.started_at".to_owned(),
-        SortKey::Charge => format!("NULLIF({}, 0)", code_of_field(facets::CHARGE)),
+        SortKey::Charge => {
+            let not_applicable = facets::code_of(ChargeAssessment::NotApplicable);
+            format!("NULLIF(NULLIF({}, 0), {not_applicable})", code_of_field(facets::CHARGE))
+        }
         SortKey::Axis
         | SortKey::ResolutionAccuracy
         | SortKey::InteractionEffort
