@@ -12,6 +12,7 @@ use tokio::sync::Semaphore;
 use url::Url;
 
 use crate::app::Services;
+use crate::app::SessionLookUps;
 use crate::config::Config;
 use crate::domain::FailedSignIns;
 use crate::http::{Assets, Console, MAX_TRANSCRIPTS_IN_MEMORY, configure};
@@ -68,6 +69,7 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
         services,
         assets: Assets::load(),
         failed_sign_ins: FailedSignIns::new(config.failed_sign_ins_per_minute),
+        session_look_ups: SessionLookUps::new(),
         transcript_permits: Semaphore::new(MAX_TRANSCRIPTS_IN_MEMORY),
     });
     let auth = ServiceAuth { tokens: dependencies.tokens, audience: Audience::Console };

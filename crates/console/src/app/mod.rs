@@ -4,6 +4,7 @@ mod evaluations;
 mod exports;
 mod keys;
 mod services;
+mod session_look_ups;
 mod sign_in;
 mod webhooks;
 
@@ -14,6 +15,7 @@ pub(crate) use self::evaluations::{
 pub(crate) use self::exports::{create_export, download_address, list_exports};
 pub(crate) use self::keys::{create_key, list_agents, list_keys, list_sessions, revoke_key};
 pub(crate) use self::services::{Services, claims_of};
+pub(crate) use self::session_look_ups::SessionLookUps;
 pub(crate) use self::sign_in::{Credential, begin_session, end_session, find_session};
 pub(crate) use self::webhooks::{
     change_webhook, create_webhook, delete_webhook, list_deliveries, list_webhooks, read_delivery,

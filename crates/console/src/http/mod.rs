@@ -33,6 +33,7 @@ use tokio::sync::Semaphore;
 pub(crate) use self::assets::Assets;
 use self::error::PageError;
 use crate::app::Services;
+use crate::app::SessionLookUps;
 use crate::domain::FailedSignIns;
 
 /// State of the handlers.
@@ -40,6 +41,7 @@ pub(crate) struct Console {
     pub(crate) services: Services,
     pub(crate) assets: Assets,
     pub(crate) failed_sign_ins: FailedSignIns,
+    pub(crate) session_look_ups: SessionLookUps,
     /// For pages with a transcript, which has up to 4 MiB, and twice that while it is decoded.
     pub(crate) transcript_permits: Semaphore,
 }

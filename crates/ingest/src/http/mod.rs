@@ -55,14 +55,15 @@ pub fn configure(services: Services, auth: ServiceAuth) -> impl Fn(&mut ServiceC
 }
 
 impl Services {
-    /// Reads a body within `budget`: that of all bodies, or the share of an organization.
+    /// Reads a body of at most `max_bytes` within `budget`: that of all bodies, or the share of an organization.
     async fn read_body(
         &self,
         request: &HttpRequest,
         payload: Payload,
+        max_bytes: usize,
         budget: &BodyBudget,
     ) -> Result<BufferedBody, WebError> {
-        let limits = BodyLimits { max_bytes: self.max_body_bytes, deadline: BODY_DEADLINE };
+        let limits = BodyLimits { max_bytes, deadline: BODY_DEADLINE };
         read_buffered_body(request, payload, limits, budget).await
     }
 }

@@ -1,6 +1,7 @@
 //! Maps errors to problems.
 
 use actix_web::http::header::RETRY_AFTER;
+use assay_contracts::json::JsonFault;
 use assay_contracts::problem::{Problem, ProblemCode};
 use assay_contracts::validation::FieldError;
 use assay_platform::db::idempotency;
@@ -43,7 +44,7 @@ impl From<RequestError> for WebError {
             ),
             RequestError::Secret(cause) => Self::internal(&cause),
             RequestError::Randomness(cause) => Self::internal(&cause),
-            RequestError::Json(cause) => Self::internal(&cause),
+            RequestError::Json(cause) => Self::internal(&JsonFault::of(&cause)),
             RequestError::Database(cause) => cause.into(),
         }
     }
