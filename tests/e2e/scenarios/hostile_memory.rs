@@ -38,6 +38,9 @@ const AGENT_CONVERSATIONS: usize = 60;
 /// Lists of these that are read at once.
 const LISTS: usize = 12;
 
+/// Reads of one large ticket or transcript at once.
+const READS: usize = 200;
+
 /// Hostile bodies at once.
 const AT_ONCE: usize = 8;
 
@@ -168,7 +171,20 @@ async fn large_subjects(stack: &PrivateStack, api: &Api) -> Result<()> {
         let missing = (0..SUBJECTS).find(|number| !text.contains(&format!(",subject-{number},")));
         ensure!(missing.is_none(), "subject-{missing:?} is not in the file {kind}");
     }
-    check_limits(stack, "a hundred subjects of 4 MB")
+    check_limits(stack, "a hundred subjects of 4 MB")?;
+    read_at_once(stack, api, &format!("/v1/tickets/{}", tickets[0])).await
+}
+
+/// Some reads may be refused: too many requests, or too many large responses, are in flight.
+async fn read_at_once(stack: &PrivateStack, api: &Api, path: &str) -> Result<()> {
+    reset_peaks(stack)?;
+    let read = async || Ok::<_, anyhow::Error>(api.get(path).await?.status);
+    let statuses: Vec<u16> = join_all((0..READS).map(|_| read())).await.into_iter().collect::<Result<_>>()?;
+    let answered = statuses.iter().filter(|status| **status == 200).count();
+    eprintln!("  {READS} reads of {path} at once: {answered} answered");
+    ensure!(statuses.iter().all(|status| matches!(status, 200 | 503)), "{path}: {statuses:?}");
+    ensure!(answered > 0, "{path}: none was answered");
+    check_limits(stack, "reads at once")
 }
 
 /// Transcripts of megabytes, which scoring-worker gets in pages.
@@ -183,6 +199,7 @@ async fn large_messages(stack: &PrivateStack, api: &Api) -> Result<()> {
     };
     let tickets = import_all(stack, api, LARGE_CONVERSATIONS, body).await?;
     check_limits(stack, "large messages")?;
+    read_at_once(stack, api, &format!("/v1/tickets/{}/transcript", tickets[0])).await?;
     reset_peaks(stack)?;
     open_pages(stack, &tickets).await?;
     check_limits(stack, "pages of large messages")

@@ -21,6 +21,7 @@ pub async fn read(
     id: Path<String>,
 ) -> Result<HttpResponse, WebError> {
     let organization_id = caller.tenant(Scope::Tickets)?.organization_id;
+    let _permit = services.response_budget.begin().await?;
     let ticket = read_ticket(services.store.as_ref(), organization_id, &id).await?;
     let ticket = ticket.ok_or_else(not_found)?;
     services.response_budget.limit(HttpResponse::Ok().json(ticket))

@@ -9,7 +9,7 @@ use assay_contracts::json::JsonFault;
 use assay_contracts::problem::ProblemCode;
 use assay_contracts::tenant::Scope;
 use assay_platform::runtime::blocking;
-use assay_platform::web::{Caller, WebError, json_with_etag};
+use assay_platform::web::{Caller, SMALL_BODY, WebError, json_with_etag};
 
 use super::Services;
 use crate::app::read_transcript::{ReadTranscriptError, read_transcript};
@@ -23,7 +23,7 @@ pub async fn read(
     payload: Payload,
 ) -> Result<HttpResponse, WebError> {
     caller.require_service()?;
-    let body = services.read_body(&request, payload, &services.body_budget).await?;
+    let body = services.read_body(&request, payload, SMALL_BODY, &services.body_budget).await?;
     let wanted: ReadTranscripts = serde_json::from_slice(&body)
         .map_err(|error| WebError::new(ProblemCode::InvalidRequest, JsonFault::of(&error).to_string()))?;
     let transcripts = read_transcripts(services.store.as_ref(), wanted).await?;
@@ -43,6 +43,7 @@ pub async fn read_one(
     id: Path<String>,
 ) -> Result<HttpResponse, WebError> {
     let organization_id = caller.tenant(Scope::TranscriptsRead)?.organization_id;
+    let _permit = services.response_budget.begin().await?;
     let transcript = read_transcript(services.store.as_ref(), organization_id, &id).await?;
     // Up to four megabytes: serialized off the request threads, as above.
     let body = blocking(move || serde_json::to_vec(&transcript))

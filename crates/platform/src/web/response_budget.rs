@@ -3,12 +3,14 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix_web::HttpResponse;
 use actix_web::body::{BoxBody, MessageBody, SizedStream};
 use actix_web::web::Bytes;
 use futures_util::stream;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 
 use super::{SMALL_BODY, WebError, hold_until_sent};
 
@@ -17,16 +19,38 @@ const CHUNK_BYTES: usize = 16 * 1024;
 
 const KIB: usize = 1024;
 
+/// Responses that may be built at once. Until its size is known, a response takes several times as much: what was read from the
+/// database, and its JSON.
+const BUILT_AT_ONCE: usize = 8;
+
+/// How long a response waits until others are built.
+const BUILD_WAIT: Duration = Duration::from_secs(5);
+
 /// The budget. Clones share it.
 #[derive(Debug, Clone)]
 pub struct ResponseBudget {
     available_kib: Arc<Semaphore>,
+    build_permits: Arc<Semaphore>,
 }
 
 impl ResponseBudget {
     /// A budget of `bytes` for the responses above [`SMALL_BODY`] that are being sent.
     pub fn new(bytes: usize) -> Self {
-        Self { available_kib: Arc::new(Semaphore::new(bytes / KIB)) }
+        Self {
+            available_kib: Arc::new(Semaphore::new(bytes / KIB)),
+            build_permits: Arc::new(Semaphore::new(BUILT_AT_ONCE)),
+        }
+    }
+
+    /// The permit to read and serialize what may become a large response: to be held until [`Self::limit`] has counted it.
+    ///
+    /// # Errors
+    /// 503 when too many are being built for too long.
+    pub async fn begin(&self) -> Result<OwnedSemaphorePermit, WebError> {
+        match timeout(BUILD_WAIT, Arc::clone(&self.build_permits).acquire_owned()).await {
+            Ok(Ok(permit)) => Ok(permit),
+            _ => Err(WebError::unavailable(&"too many responses are being built")),
+        }
     }
 
     /// The response, which counts against the budget until it is sent, if it is large.
@@ -62,6 +86,18 @@ pub fn chunked_body(bytes: Bytes) -> impl MessageBody {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn responses_are_built_few_at_once() {
+        let budget = ResponseBudget::new(SMALL_BODY);
+        let mut permits = Vec::new();
+        for _ in 0..BUILT_AT_ONCE {
+            permits.push(budget.begin().await.unwrap());
+        }
+        assert_eq!(budget.begin().await.unwrap_err().problem().status, 503);
+        permits.pop();
+        assert!(budget.begin().await.is_ok());
+    }
 
     #[tokio::test]
     async fn large_responses_count_until_they_are_sent() {
