@@ -215,7 +215,7 @@ def batches(conversations, chance):
     return [[conversations[at] for at in places] for places in found]
 
 
-def fit(model, conversations, epochs, rate, checkpoint, seed=12):
+def fit(model, conversations, epochs, rate, checkpoint, seed):
     matrices = [parameter for name, parameter in model.encoder_parameters() if parameter.ndim > 1]
     heads = [parameter for _, head in model.heads() for parameter in head.parameters()]
     chosen = {id(parameter) for parameter in matrices + heads}

@@ -11,8 +11,7 @@ use assay_platform::web::{ServerSettings, ServiceAuth, serve};
 use tokio::sync::Semaphore;
 use url::Url;
 
-use crate::app::Services;
-use crate::app::SessionLookUps;
+use crate::app::{Services, SessionLookUps};
 use crate::config::Config;
 use crate::domain::FailedSignIns;
 use crate::http::{Assets, Console, MAX_TRANSCRIPTS_IN_MEMORY, configure};

@@ -32,8 +32,7 @@ use tokio::sync::Semaphore;
 
 pub(crate) use self::assets::Assets;
 use self::error::PageError;
-use crate::app::Services;
-use crate::app::SessionLookUps;
+use crate::app::{Services, SessionLookUps};
 use crate::domain::FailedSignIns;
 
 /// State of the handlers.
