@@ -222,7 +222,7 @@
       cursor: { sync: { key: "trends" }, y: false, drag: { x: false, y: false } },
       scales: { y: { range: [floor, 5] } },
       axes: [
-        { ...axis, grid: { show: false }, space: 48, size: 24, incrs: [1, 2, 3, 5, 7, 10, 14, 30, 60, 90, 180, 365].map((days) => days * 86400), values: (_, splits) => splits.map((at) => {
+        { ...axis, grid: { show: false }, space: isLong ? 80 : 48, size: 24, incrs: [1, 2, 3, 5, 7, 10, 14, 30, 60, 90, 180, 365].map((days) => days * 86400), values: (_, splits) => splits.map((at) => {
           const day = new Date(at * 1000);
           return isLong ? `${months[day.getUTCMonth()]} ${day.getUTCFullYear()}` : `${day.getUTCDate()} ${months[day.getUTCMonth()]}`;
         }) },
