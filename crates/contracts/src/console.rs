@@ -114,7 +114,7 @@ pub struct KeyEntry {
 /// Response: the keys of the token's organization, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyList {
-    /// The newest thousand.
+    /// At most a thousand; with `?before=ID` those that were created before this one.
     pub keys: Vec<KeyEntry>,
 }
 
@@ -141,6 +141,10 @@ pub struct NewKey {
 /// Response: the agents of the token's organization, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentList {
-    /// The newest thousand; names and external ids have at most 100 characters and `…`.
+    /// At most a thousand; with `?before=ID` those that were registered before this one. Names and external ids have at most
+    /// 100 characters and `…`.
     pub agents: Vec<Agent>,
+    /// All agents of the organization; absent from an earlier release.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<u64>,
 }

@@ -1,6 +1,6 @@
 //! Lists API keys.
 
-use assay_contracts::ids::OrganizationId;
+use assay_contracts::ids::{ApiKeyId, OrganizationId};
 use assay_platform::db::{Database, DatabaseError};
 
 use crate::domain::{KeyRecord, OrganizationName};
@@ -17,13 +17,14 @@ pub async fn list(
     store::open(database).list_keys(organization).await
 }
 
-/// The keys of one organization, newest first, at most [`store::MAX_LISTED_KEYS`].
+/// The keys of one organization, newest first, at most [`store::MAX_LISTED_KEYS`]; with `before` those created before this key.
 ///
 /// # Errors
 /// When the database fails.
 pub async fn list_in_organization(
     store: &dyn Store,
     organization_id: OrganizationId,
+    before: Option<ApiKeyId>,
 ) -> Result<Vec<KeyRecord>, DatabaseError> {
-    store.list_organization_keys(organization_id).await
+    store.list_organization_keys(organization_id, before).await
 }

@@ -11,7 +11,7 @@ use assay_contracts::validation::FieldError;
 use assay_platform::db::idempotency::{self, Fingerprint, IdempotencyKey};
 use assay_platform::web::{Caller, WebError, body_error, read_body, respond_with};
 
-use super::{BODY_LIMITS, Services, read_as};
+use super::{BODY_LIMITS, Services, read_as, read_before};
 use crate::app::create_agent::{CreateAgent, CreateAgentError, create_agent};
 use crate::app::find_agents::{FindAgentsError, find_agents};
 use crate::app::list_agents::list_agents;
@@ -34,10 +34,15 @@ pub async fn create(
     respond_with(answer)
 }
 
-/// The agents of the organization, newest first.
-pub async fn list(caller: Caller, services: Data<Services>) -> Result<Json<AgentList>, WebError> {
+/// The agents of the organization, newest first; with `?before=ID` those that were registered before this one.
+pub async fn list(
+    caller: Caller,
+    services: Data<Services>,
+    request: HttpRequest,
+) -> Result<Json<AgentList>, WebError> {
     let organization_id = caller.tenant(Scope::Agents)?.organization_id;
-    Ok(Json(AgentList { agents: list_agents(services.store.as_ref(), organization_id).await? }))
+    let before = read_before(&request)?;
+    Ok(Json(list_agents(services.store.as_ref(), organization_id, before).await?))
 }
 
 /// The agents with these ids or external ids.

@@ -11,7 +11,7 @@ use assay_contracts::validation::FieldError;
 use assay_platform::auth::ApiKeyHash;
 use assay_platform::web::{Caller, WebError};
 
-use super::{Services, read_as};
+use super::{Services, read_as, read_before};
 use crate::app::create_key::{CreateKeyError, create_in_organization};
 use crate::app::list_keys::list_in_organization;
 use crate::app::resolve_key::resolve_key;
@@ -34,10 +34,15 @@ pub async fn resolve(
     Ok(Json(ResolvedKey { grant }))
 }
 
-/// The keys of the organization, newest first.
-pub async fn list(caller: Caller, services: Data<Services>) -> Result<Json<KeyList>, WebError> {
+/// The keys of the organization, newest first; with `?before=ID` those created before this one.
+pub async fn list(
+    caller: Caller,
+    services: Data<Services>,
+    request: HttpRequest,
+) -> Result<Json<KeyList>, WebError> {
     let organization_id = caller.tenant(Scope::Console)?.organization_id;
-    let keys = list_in_organization(services.store.as_ref(), organization_id).await?;
+    let before = read_before(&request)?;
+    let keys = list_in_organization(services.store.as_ref(), organization_id, before).await?;
     Ok(Json(KeyList { keys: keys.into_iter().map(entry).collect() }))
 }
 

@@ -5,6 +5,7 @@ mod console;
 mod keys;
 mod retention;
 
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,8 +16,8 @@ use assay_contracts::json::JsonFault;
 use assay_contracts::validation::BodyError;
 use assay_messaging::outbox::Outbox;
 use assay_platform::web::{
-    BodyBudget, BodyLimits, SMALL_BODY, ServiceAuth, WebError, parse_body, read_buffered_body, resource,
-    service_auth_middleware,
+    BodyBudget, BodyLimits, SMALL_BODY, ServiceAuth, WebError, invalid_parameter, parse_body, query_pairs,
+    read_buffered_body, resource, service_auth_middleware,
 };
 use serde::de::DeserializeOwned;
 
@@ -65,6 +66,13 @@ pub fn configure(app: &mut ServiceConfig, services: Data<Services>, auth: Servic
             .service(resource("/agents/find", vec![("POST", post().to(agents::find))]))
             .service(resource("/retention", vec![("GET", get().to(retention::page))])),
     );
+}
+
+/// The parameter `before` of a list: an id of it, after which it goes on.
+fn read_before<T: FromStr>(request: &HttpRequest) -> Result<Option<T>, WebError> {
+    let query = query_pairs(request, &["before"])?;
+    let parse = |text: &String| text.parse().map_err(|_| invalid_parameter("before", "must be an id"));
+    query.get("before").map(parse).transpose()
 }
 
 /// Reads and parses a body that a service wrote.

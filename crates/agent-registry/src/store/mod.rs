@@ -123,10 +123,11 @@ pub trait Store: Send + Sync {
         organization: Option<OrganizationName>,
     ) -> Result<Vec<KeyRecord>, DatabaseError>;
 
-    /// Keys of an organization, newest first, at most [`MAX_LISTED_KEYS`].
+    /// Keys of an organization, newest first, at most [`MAX_LISTED_KEYS`]; with `before` those created before this key.
     async fn list_organization_keys(
         &self,
         organization_id: OrganizationId,
+        before: Option<ApiKeyId>,
     ) -> Result<Vec<KeyRecord>, DatabaseError>;
 
     /// Revokes a key; a key of another organization than `owner` is unknown.
@@ -137,8 +138,13 @@ pub trait Store: Send + Sync {
         now: Timestamp,
     ) -> Result<Revocation, DatabaseError>;
 
-    /// Agents of an organization, newest first, at most [`MAX_LISTED_AGENTS`].
-    async fn list_agents(&self, organization_id: OrganizationId) -> Result<Vec<Agent>, DatabaseError>;
+    /// Agents of an organization, newest first, at most [`MAX_LISTED_AGENTS`]; with `before` those registered before this
+    /// agent. The number counts all agents of the organization.
+    async fn list_agents(
+        &self,
+        organization_id: OrganizationId,
+        before: Option<AgentId>,
+    ) -> Result<(Vec<Agent>, u64), DatabaseError>;
 
     /// Stores a sign-in link; false when the organization does not exist.
     async fn create_sign_in_link(

@@ -4,7 +4,8 @@ use anyhow::{Context as _, Result};
 use assay_agent_registry::console::{CreateSignInLinkError, create_sign_in_link};
 use assay_agent_registry::keys::{OrganizationName, create, revoke};
 use assay_contracts::console::{
-    BeginSession, FindSession, FoundSession, Session, SessionList, SignInCredential, SignInOutcome,
+    AgentList, BeginSession, FindSession, FoundSession, KeyList, Session, SessionList, SignInCredential,
+    SignInOutcome,
 };
 use assay_contracts::tenant::{Scope, Scopes, Tenant};
 use assay_platform::auth::{ApiKey, RandomToken, ServiceClaims};
@@ -22,6 +23,7 @@ on_both_databases! { TestApp {
     session_is_not_found_by_another_token,
     sessions_are_listed_and_ended_within_the_organization,
     keys_are_managed_within_the_organization,
+    lists_go_on_before_an_id,
     key_is_made_with_scopes_of_its_maker_only,
     agents_are_listed_within_the_organization,
 } }
@@ -140,8 +142,7 @@ async fn keys_are_managed_within_the_organization(app: TestApp) -> Result<()> {
     let created: assay_contracts::console::NewKey = created.json().await?;
     let grant = app.resolve(&ApiKey::parse(&created.key)?).await?.grant.context("the key works")?;
     assert_eq!(grant.organization_id, acme.organization_id);
-    let list: assay_contracts::console::KeyList =
-        send(&app, reqwest::Method::GET, "/internal/v1/keys", &other).await?.json().await?;
+    let list: KeyList = send(&app, reqwest::Method::GET, "/internal/v1/keys", &other).await?.json().await?;
     assert_eq!(list.keys.iter().map(|key| key.id).collect::<Vec<_>>(), [other.key_id]);
     let path = format!("/internal/v1/keys/{}", created.id);
     send(&app, reqwest::Method::DELETE, &path, &other).await?;
@@ -196,9 +197,36 @@ async fn agents_are_listed_within_the_organization(app: TestApp) -> Result<()> {
     for (credentials, expected) in [(&acme, 1), (&other, 0)] {
         let token = app.token(&claims_of(credentials, Scope::Agents))?;
         let request = app.http.get(format!("{}/internal/v1/agents", app.address)).bearer_auth(token);
-        let list: assay_contracts::console::AgentList = request.send().await?.json().await?;
+        let list: AgentList = request.send().await?.json().await?;
         assert_eq!(list.agents.len(), expected);
     }
+    Ok(())
+}
+
+async fn lists_go_on_before_an_id(app: TestApp) -> Result<()> {
+    let (acme, other) = (app.credentials_of("acme").await?, app.credentials_of("other").await?);
+    app.create_agent(&other, r#"{"external_id":"x","name":"X"}"#).await?.error_for_status()?;
+    for name in ["a", "b", "c"] {
+        let body = format!(r#"{{"external_id":"{name}","name":"{name}"}}"#);
+        app.create_agent(&acme, &body).await?.error_for_status()?;
+        let body = format!(r#"{{"name":"{name}","scopes":["assess"],"expires_at":null}}"#);
+        app.post("/internal/v1/keys", &session_of(&acme), body).await?.error_for_status()?;
+    }
+    let get = async |path: String| {
+        let request = app.http.get(format!("{}{path}", app.address));
+        let response = request.bearer_auth(app.token(&session_of(&acme))?).send().await?;
+        anyhow::Ok(response.error_for_status()?)
+    };
+    let all: AgentList = get("/internal/v1/agents".to_owned()).await?.json().await?;
+    let rest: AgentList =
+        get(format!("/internal/v1/agents?before={}", all.agents[0].id)).await?.json().await?;
+    assert_eq!((all.agents.len(), all.total, rest.total), (3, Some(3), Some(3)));
+    assert_eq!(rest.agents, all.agents[1..]);
+    let all: KeyList = get("/internal/v1/keys".to_owned()).await?.json().await?;
+    let rest: KeyList = get(format!("/internal/v1/keys?before={}", all.keys[0].id)).await?.json().await?;
+    assert_eq!((all.keys.len(), &rest.keys[..]), (4, &all.keys[1..]));
+    let refused = send(&app, reqwest::Method::GET, "/internal/v1/keys?before=x", &acme).await?;
+    assert_eq!(refused.status(), 400);
     Ok(())
 }
 

@@ -1,11 +1,13 @@
 //! Keys, agents and sessions of the organization.
 
+use std::fmt::Display;
+
 use assay_clients::ClientError;
 use assay_contracts::agent::Agent;
 use assay_contracts::console::{
     AgentList, KeyEntry, KeyList, NewKey, NewKeyRequest, SessionEntry, SessionList,
 };
-use assay_contracts::ids::ApiKeyId;
+use assay_contracts::ids::{AgentId, ApiKeyId};
 use assay_platform::auth::ServiceClaims;
 use reqwest::Method;
 
@@ -13,11 +15,13 @@ use super::services::{Services, get, send, send_without_body};
 
 const KEYS: &str = "/internal/v1/keys";
 
+/// At most a thousand keys, newest first; with `before` those that were created before this one.
 pub(crate) async fn list_keys(
     services: &Services,
     claims: &ServiceClaims,
+    before: Option<ApiKeyId>,
 ) -> Result<Vec<KeyEntry>, ClientError> {
-    Ok(get::<KeyList>(&services.registry, claims, KEYS).await?.keys)
+    Ok(get::<KeyList>(&services.registry, claims, &page_before(KEYS, before)).await?.keys)
 }
 
 pub(crate) async fn create_key(
@@ -36,11 +40,25 @@ pub(crate) async fn revoke_key(
     send_without_body(&services.registry, claims, Method::DELETE, &format!("{KEYS}/{id}")).await
 }
 
+/// The newest thousand agents.
 pub(crate) async fn list_agents(
     services: &Services,
     claims: &ServiceClaims,
 ) -> Result<Vec<Agent>, ClientError> {
-    Ok(get::<AgentList>(&services.registry, claims, "/internal/v1/agents").await?.agents)
+    Ok(list_agents_before(services, claims, None).await?.agents)
+}
+
+/// At most a thousand agents, newest first, and the number of all; with `before` those that were registered before this one.
+pub(crate) async fn list_agents_before(
+    services: &Services,
+    claims: &ServiceClaims,
+    before: Option<AgentId>,
+) -> Result<AgentList, ClientError> {
+    get(&services.registry, claims, &page_before("/internal/v1/agents", before)).await
+}
+
+fn page_before(path: &str, id: Option<impl Display>) -> String {
+    id.map_or_else(|| path.to_owned(), |id| format!("{path}?before={id}"))
 }
 
 pub(crate) async fn list_sessions(

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use actix_web::HttpRequest;
+use actix_web::http::StatusCode;
 use actix_web::web::Payload;
 use assay_contracts::validation::FieldError;
 use assay_platform::web::{BodyBudget, BodyLimits, read_form};
@@ -80,6 +81,24 @@ impl Faults {
 
     pub(crate) fn add(&mut self, field: &str, detail: impl Into<String>) {
         self.0.push(FieldError { pointer: field.to_owned(), detail: detail.into() });
+    }
+
+    /// The parameters of a query that are not among `known`, or are given twice.
+    pub(crate) fn of_parameters(query: &[(String, String)], known: &[&str]) -> Self {
+        let mut faults = Self::default();
+        for (at, (name, _)) in query.iter().enumerate() {
+            if !known.contains(&name.as_str()) {
+                faults.add(name, "is not a parameter of this page");
+            } else if query[..at].iter().any(|(earlier, _)| earlier == name) {
+                faults.add(name, "is given twice");
+            }
+        }
+        faults
+    }
+
+    /// 400 if there are any.
+    pub(crate) fn status(&self) -> StatusCode {
+        if self.is_empty() { StatusCode::OK } else { StatusCode::BAD_REQUEST }
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -15,6 +15,7 @@ use assay_platform::web::query_pairs;
 use super::Console;
 use super::error::PageError;
 use super::form::{Faults, Fields, read_session_form};
+use super::long_list::{first_page, read_before};
 use super::respond::{page, redirect};
 use super::shell::Shell;
 use super::viewer::Viewer;
@@ -26,6 +27,11 @@ use crate::domain::{PageTime, browser_name, parse_day, plus_days};
 struct KeysPage {
     shell: Shell,
     keys: Vec<KeyRow>,
+    is_first_page: bool,
+    /// The last key of the page, if there are older ones.
+    next: Option<String>,
+    /// What is wrong with the query.
+    query_faults: Faults,
     sessions: Vec<SessionRow>,
     scopes: Vec<ScopeChoice>,
     typed: Fields,
@@ -66,7 +72,7 @@ struct ScopeChoice {
 
 pub(crate) async fn list(request: HttpRequest, console: Data<Console>) -> Result<HttpResponse, PageError> {
     let viewer = Viewer::of(&request, &console).await?;
-    let notice = match query_pairs(&request, &["done"])?.get("done").map(String::as_str) {
+    let notice = match query_pairs(&request, &[])?.get("done").map(String::as_str) {
         Some("revoked") => Some(
             "The key is revoked. Gateways may accept it for half a minute more, or a minute while agent-registry does not answer.",
         ),
@@ -155,13 +161,19 @@ async fn show(
     status: StatusCode,
     fill: impl FnOnce(&mut KeysPage),
 ) -> Result<HttpResponse, PageError> {
-    let keys = list_keys(&console.services, &viewer.claims);
+    let (before, query_faults) = read_before(request, &["done"]);
+    let keys = list_keys(&console.services, &viewer.claims, before);
     let sessions = list_sessions(&console.services, &viewer.claims);
     let (keys, sessions) = futures_util::future::try_join(keys, sessions).await?;
+    let (keys, next) = first_page(keys, |key| key.id.to_string());
     let now = now();
+    let status = if query_faults.is_empty() { status } else { StatusCode::BAD_REQUEST };
     let mut template = KeysPage {
         shell: Shell::new(request, console, viewer, "/console/keys", "Keys"),
         keys: keys.into_iter().map(|key| key_row(key, now)).collect(),
+        is_first_page: before.is_none(),
+        next,
+        query_faults,
         sessions: sessions.into_iter().map(|entry| session_row(entry, viewer)).collect(),
         scopes: Vec::new(),
         typed: Fields::default(),

@@ -12,6 +12,7 @@ mod help;
 mod imports;
 mod keys;
 mod list_rows;
+mod long_list;
 mod overview;
 mod overview_parts;
 mod overview_selection;

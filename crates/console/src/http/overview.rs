@@ -1,6 +1,5 @@
 //! The overview of a period, compared with an earlier one. Every count of conversations is a link to their list.
 
-use actix_web::http::StatusCode;
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use askama::Template;
@@ -14,7 +13,7 @@ use super::overview_parts::{
     BandCell, Bar, ChargeRow, GroupRow, MeanChart, ReasonRow, band_cells, bars, charge_bar, charge_rows,
     charts, groups, reasons, rows_address,
 };
-use super::overview_selection::{BREAKDOWNS, DISTRIBUTIONS, MAX_DAILY_POINTS, Selection};
+use super::overview_selection::{BREAKDOWNS, DISTRIBUTIONS, Selection, step_of};
 use super::respond::page;
 use super::shell::Shell;
 use super::viewer::Viewer;
@@ -45,7 +44,7 @@ struct OverviewPage {
     is_empty: bool,
     /// Whether the organization has no evaluation at all.
     is_new: bool,
-    /// "days" or "weeks": the parts of the trends.
+    /// "days", "weeks" or "quarters": the parts of the trends.
     step_name: &'static str,
     charts: Vec<MeanChart>,
     /// Label of the score whose distribution is shown.
@@ -61,7 +60,7 @@ struct OverviewPage {
     charge_bar: Vec<(&'static str, String, String, String)>,
     charges: Vec<ChargeRow>,
     reasons: Vec<ReasonRow>,
-    /// Label of the breakdown.
+    /// Label of the breakdown, within a sentence.
     by: &'static str,
     groups: Vec<GroupRow>,
     all: Option<GroupRow>,
@@ -98,22 +97,23 @@ pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result
         selection.select_all();
         summary = summarize(services, &viewer.claims, &selection.query()).await?;
     }
-    if selection.period.days.is_none() && fits_daily_points(&summary) {
-        // By weeks there would be only a few points.
-        selection.step = Step::Day;
-        summary = summarize(services, &viewer.claims, &selection.query()).await?;
+    if selection.period.days.is_none() && summary.totals.count > 0 {
+        // Only now is it known how long the period of everything is; by quarters a short one would have few points.
+        let step = step_of(Some(length_in_days(&summary)));
+        if step != selection.step {
+            selection.step = step;
+            summary = summarize(services, &viewer.claims, &selection.query()).await?;
+        }
     }
     let coverage = app::read_coverage(services, &viewer.claims, &selection.filters(), &summary).await;
-    let status = if faults.is_empty() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
+    let status = faults.status();
     let mut shell = Shell::new(&request, &console, &viewer, "/console", "Overview");
     shell.has_charts = summary.totals.scored > 0;
     page(&request, status, &view(shell, &query, &selection, faults, &summary, coverage))
 }
 
-/// Whether the period of the summary is short enough for points by days.
-fn fits_daily_points(summary: &Summary) -> bool {
-    let days = summary.period.to.millis_since(summary.period.from) / DAY_MILLIS;
-    summary.totals.count > 0 && days <= MAX_DAILY_POINTS
+fn length_in_days(summary: &Summary) -> i64 {
+    summary.period.to.millis_since(summary.period.from) / DAY_MILLIS
 }
 
 fn has_no_imports(summary: &Summary) -> bool {
@@ -209,7 +209,11 @@ fn view(
         pending: coverage.map(|coverage| coverage.pending).filter(|pending| *pending > 0).map(format_count),
         is_new: is_empty && selection.period.days.is_none(),
         is_empty,
-        step_name: if selection.step == Step::Day { "days" } else { "weeks" },
+        step_name: match selection.step {
+            Step::Day => "days",
+            Step::Week => "weeks",
+            Step::Quarter => "quarters",
+        },
         charts: charts(summary, &base),
         distribution_of: selection.distribution.1,
         scored: format_count(summary.totals.scored),

@@ -6,14 +6,14 @@ use assay_platform::runtime::now;
 use super::form::Faults;
 use crate::domain::{COMPARISONS, PERIODS, Pairs, Period};
 
-/// Name in the URL, label, dimensions.
+/// Name in the URL, label within a sentence, dimensions.
 pub(crate) type BreakdownChoice = (&'static str, &'static str, &'static [Dimension]);
 
 pub(crate) const BREAKDOWNS: [BreakdownChoice; 4] = [
     ("tool", "AI tool, agent", &[Dimension::AiTool, Dimension::Agent]),
-    ("agent", "Agent", &[Dimension::Agent]),
-    ("involvement", "Involvement", &[Dimension::Involvement]),
-    ("language", "Language", &[Dimension::Language]),
+    ("agent", "agent", &[Dimension::Agent]),
+    ("involvement", "involvement", &[Dimension::Involvement]),
+    ("language", "language", &[Dimension::Language]),
 ];
 
 /// Name in the URL, label.
@@ -27,8 +27,10 @@ pub(crate) const DISTRIBUTIONS: [(&str, &str); 4] = [
 /// The parameters of the URL.
 const PARAMETERS: [&str; 6] = ["period", "from", "to", "beside", "by", "of"];
 
-/// Maximum number of points of a trend by days; longer periods have weeks.
-pub(crate) const MAX_DAILY_POINTS: i64 = 31;
+/// Maximum number of days of a trend by days.
+const MAX_DAYS_BY_DAY: i64 = 31;
+/// Maximum number of days of a trend by weeks; with more weeks the page would weigh more than 30 kB.
+const MAX_DAYS_BY_WEEK: i64 = 5 * 91;
 
 /// What the URL selects.
 pub(crate) struct Selection {
@@ -47,21 +49,14 @@ impl Selection {
     /// Reads the pairs of a query, and its faults by parameter. What is at fault has its default.
     pub(crate) fn read(query: &[(String, String)]) -> (Self, Faults) {
         let get = |name: &str| query.iter().find(|pair| pair.0 == name).map_or("", |pair| pair.1.trim());
-        let mut faults = Faults::default();
-        for (at, (name, _)) in query.iter().enumerate() {
-            if !PARAMETERS.contains(&name.as_str()) {
-                faults.add(name, "is not a parameter of the overview");
-            } else if query[..at].iter().any(|(earlier, _)| earlier == name) {
-                faults.add(name, "is given twice");
-            }
-        }
+        let mut faults = Faults::of_parameters(query, &PARAMETERS);
         let period = read_period(get("period"), get("from"), get("to"), &mut faults);
         let is_default_period = [get("period"), get("from"), get("to")] == ["", "", ""];
         let default_period = || Period::named("28d", now()).unwrap_or_else(Period::all);
         let period = period.unwrap_or_else(default_period);
         let beside = choose(&COMPARISONS, |(name, ..)| name, "beside", get("beside"), &mut faults);
         let selection = Self {
-            step: step_of(&period),
+            step: step_of(period.length_in_days()),
             period,
             is_default_period,
             comparison: (beside.0, beside.2),
@@ -74,7 +69,7 @@ impl Selection {
     /// Selects everything in place of the period.
     pub(crate) fn select_all(&mut self) {
         self.period = Period::all();
-        self.step = step_of(&self.period);
+        self.step = step_of(None);
     }
 
     /// The filter of the period.
@@ -141,8 +136,13 @@ fn choose<T>(
     }
 }
 
-fn step_of(period: &Period) -> Step {
-    if period.length_in_days().is_some_and(|days| days <= MAX_DAILY_POINTS) { Step::Day } else { Step::Week }
+/// The parts of the trends of a period with this length in days; those of everything fit any length.
+pub(crate) fn step_of(days: Option<i64>) -> Step {
+    match days {
+        Some(..=MAX_DAYS_BY_DAY) => Step::Day,
+        Some(..=MAX_DAYS_BY_WEEK) => Step::Week,
+        _ => Step::Quarter,
+    }
 }
 
 #[cfg(test)]
@@ -177,9 +177,11 @@ mod tests {
     }
 
     #[test]
-    fn trend_of_a_long_period_has_weeks() {
+    fn trend_of_a_long_period_has_weeks_or_quarters() {
         assert_eq!(read("period=28d").0.step, Step::Day);
         assert_eq!(read("period=quarter").0.step, Step::Week);
-        assert_eq!(read("period=all").0.step, Step::Week);
+        assert_eq!(read("period=year").0.step, Step::Week);
+        assert_eq!(read("from=2024-01-01&to=2025-12-31").0.step, Step::Quarter);
+        assert_eq!(read("period=all").0.step, Step::Quarter);
     }
 }

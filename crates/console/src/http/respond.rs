@@ -41,7 +41,7 @@ pub(crate) fn page(
         .insert_header((VARY, "accept-encoding, cookie, hx-request"));
     if html.len() >= MIN_COMPRESSED
         && accepts_gzip(request)
-        && let Some(compressed) = gzip(html.as_bytes(), Compression::fast())
+        && let Some(compressed) = gzip(html.as_bytes(), Compression::default())
     {
         return Ok(response.insert_header((CONTENT_ENCODING, "gzip")).body(compressed));
     }

@@ -4,6 +4,7 @@
 
 mod headers;
 mod hostile;
+mod long_lists;
 mod overview;
 mod pages;
 mod sessions;

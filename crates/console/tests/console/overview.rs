@@ -1,6 +1,8 @@
 //! The overview: its coverage, its faults, and what its form keeps.
 
 use anyhow::Result;
+use assay_contracts::ids::AgentId;
+use assay_platform::runtime::new_id;
 use serde_json::{Value, json};
 
 use crate::test_app::{TestApp, summary};
@@ -72,5 +74,92 @@ async fn form_of_the_period_keeps_breakdown_and_distribution() -> Result<()> {
     let text = app.get(&session, "/console?period=7d&by=language&of=handoff_smoothness").await?.text;
     assert!(text.contains("<input type=\"hidden\" name=\"by\" value=\"language\">"), "{text}");
     assert!(text.contains("<input type=\"hidden\" name=\"of\" value=\"handoff_smoothness\">"), "{text}");
+    Ok(())
+}
+
+/// The summary of a period of days, with everything that a trend can have.
+fn summary_of(days: i64, step_days: i64) -> Value {
+    let mut summary = summary();
+    let measures = |at: i64| {
+        let mean = |offset: i64| 2.0 + ((at * 7919 + offset * 131) % 300) as f64 / 100.0;
+        json!({
+            "count": 900 + at, "scored": 900 + at, "not_applicable": 0, "failed": 0,
+            "means": { "axis": mean(0), "resolution_accuracy": mean(1), "interaction_effort": mean(2),
+                "handoff_smoothness": mean(3), "confidence": 0.8 },
+            "bands": { "excellent": 10, "good": 20, "mixed": 30, "poor": 40 },
+            "charges": { "supported": 10, "review": 20, "disputed": 30, "not_applicable": 0 },
+        })
+    };
+    let series = |end: i64| -> Vec<Value> {
+        let first = end - days * DAY_MILLIS;
+        let starts = (0..).map(|at| first + at * step_days * DAY_MILLIS).take_while(|start| *start < end);
+        let point = |(at, start): (usize, i64)| {
+            let mut point = measures(i64::try_from(at).unwrap());
+            point["from"] = json!(start);
+            point["to"] = json!((start + step_days * DAY_MILLIS).min(end));
+            point
+        };
+        starts.enumerate().map(point).collect()
+    };
+    let period = json!({ "from": END - days * DAY_MILLIS, "to": END });
+    let before = json!({ "from": END - 2 * days * DAY_MILLIS, "to": END - days * DAY_MILLIS });
+    // The most groups that the page shows: one tool with its agents.
+    let agents: Vec<Value> = (0..200)
+        .map(|at| {
+            let mut group = measures(at);
+            group["value"] = json!(new_id::<AgentId>());
+            group["label"] = json!(format!("Agent number {at}"));
+            group
+        })
+        .collect();
+    let mut tool = measures(3);
+    tool["value"] = json!("intercom");
+    tool["groups"] = json!(agents);
+    summary["breakdown"] = json!({ "by": ["ai_tool", "agent"], "groups": [tool], "truncated": false });
+    summary["period"] = period;
+    summary["totals"] = measures(0);
+    summary["series"] = json!(series(END));
+    summary["compared"] =
+        json!({ "period": before, "totals": measures(1), "series": series(END - days * DAY_MILLIS) });
+    summary
+}
+
+/// 2026-11-01.
+const END: i64 = 1_793_491_200_000;
+const DAY_MILLIS: i64 = 86_400_000;
+
+#[tokio::test]
+async fn overview_of_years_weighs_at_most_30_kb() -> Result<()> {
+    let (app, session) = app_with(summary_of(31, 1)).await?;
+    for days in [31, 364, 455, 456, 3 * 365, 15 * 365] {
+        let (from, to) = (END - days * DAY_MILLIS, END - DAY_MILLIS);
+        let day = |millis| chrono::DateTime::from_timestamp_millis(millis).unwrap().format("%Y-%m-%d");
+        let address = format!("/console?from={}&to={}", day(from), day(to));
+        app.get(&session, &address).await?;
+        let requested = app.services.requested_paths();
+        let requested = requested.iter().rfind(|path| path.contains("step=")).unwrap();
+        let step_days = [("step=day", 1), ("step=week", 7), ("step=quarter", 91)]
+            .into_iter()
+            .find(|(step, _)| requested.contains(step))
+            .unwrap()
+            .1;
+        app.services.answer("/internal/v1/evaluations/summary", 200, summary_of(days, step_days));
+        let request = app.request(reqwest::Method::GET, &address)?.header("cookie", &session);
+        let response = request.header("accept-encoding", "gzip").send().await?;
+        assert_eq!(response.status(), 200);
+        let weight = response.bytes().await?.len();
+        println!("{days} days by {step_days}: {weight} bytes");
+        assert!(weight <= 30_000, "{days} days by {step_days}: {weight} bytes");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn heading_of_the_breakdown_is_in_sentence_case() -> Result<()> {
+    let (app, session) = app_with(summary_of(28, 1)).await?;
+    let text = app.get(&session, "/console?by=language").await?.text;
+    assert!(text.contains("<h2 id=\"h-by\">By language</h2>") && text.contains(">Language</a>"), "{text}");
+    let text = app.get(&session, "/console").await?.text;
+    assert!(text.contains("<h2 id=\"h-by\">By AI tool, agent</h2>"), "{text}");
     Ok(())
 }

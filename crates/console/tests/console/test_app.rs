@@ -9,9 +9,9 @@ use assay_agent_registry::keys::{CreateKey, KeyName, OrganizationName, create};
 use assay_agent_registry::{MIGRATIONS, SCHEMA};
 use assay_console::{Config, Dependencies, start};
 use assay_contracts::evaluations::{Distributions, Measures, Period, Summary};
-use assay_contracts::ids::TicketId;
-use assay_contracts::internal::PUBLIC_BASE_URL_HEADER;
-use assay_contracts::tenant::{Scope, Scopes};
+use assay_contracts::ids::{OrganizationId, TicketId};
+use assay_contracts::internal::{PUBLIC_BASE_URL_HEADER, ResolvedKey};
+use assay_contracts::tenant::{Scope, Scopes, Tenant};
 use assay_contracts::time::Timestamp;
 use assay_messaging::{Bus, BusSettings};
 use assay_platform::auth::{ApiKey, Audience, ServiceClaims, ServiceTokens};
@@ -32,6 +32,7 @@ pub struct TestApp {
     pub services: StandIn,
     pub database: Database,
     pub address: String,
+    registry: Url,
     http: Client,
     tokens: ServiceTokens,
     _tasks: Tasks,
@@ -59,7 +60,7 @@ impl TestApp {
         let database = Database::open(&settings, SCHEMA)?;
         let tokens = ServiceTokens::new(&"a secret of the tests of the console".to_owned().into())?;
         let mut tasks = Tasks::new(Readiness::default());
-        let registry_url = start_registry(settings, &tokens, &mut tasks)?;
+        let registry = start_registry(settings, &tokens, &mut tasks)?;
         let services = StandIn::default();
         let others = services.start(&mut tasks)?;
         let listener = TcpListener::bind("127.0.0.1:0")?;
@@ -72,7 +73,7 @@ impl TestApp {
         let dependencies = Dependencies {
             listener,
             tokens: tokens.clone(),
-            registry_url,
+            registry_url: registry.clone(),
             ingest_url: others.clone(),
             scoring_url: others.clone(),
             export_url: others.clone(),
@@ -86,6 +87,7 @@ impl TestApp {
             services,
             database,
             address,
+            registry,
             http,
             tokens,
             _tasks: tasks,
@@ -132,6 +134,28 @@ impl TestApp {
             expires_at: None,
         };
         Ok(create(&self.database, new).await?.key)
+    }
+
+    /// Registers an agent of the organization.
+    pub async fn create_agent(&self, organization_id: OrganizationId, name: &str) -> Result<()> {
+        let tenant = Tenant { organization_id, scopes: [Scope::Agents].into_iter().collect() };
+        let claims = ServiceClaims::Tenant(tenant);
+        let token = self.tokens.issue(Audience::AgentRegistry, &claims, now())?;
+        let request = self.http.post(self.registry.join("/internal/v1/agents")?).bearer_auth(token);
+        let body = json!({ "external_id": name, "name": name }).to_string();
+        request.header("content-type", "application/json").body(body).send().await?.error_for_status()?;
+        Ok(())
+    }
+
+    /// Id of the organization.
+    pub async fn organization_id(&self) -> Result<OrganizationId> {
+        let key = self.create_key(&[Scope::Assess]).await?;
+        let token = self.tokens.issue(Audience::AgentRegistry, &ServiceClaims::Service, now())?;
+        let request = self.http.post(self.registry.join("/internal/v1/keys/resolve")?).bearer_auth(token);
+        let body = json!({ "key_sha256": key.hash().to_string() }).to_string();
+        let response = request.header("content-type", "application/json").body(body).send().await?;
+        let found: ResolvedKey = serde_json::from_str(&response.text().await?)?;
+        Ok(found.grant.context("the new key is unknown")?.organization_id)
     }
 
     /// Path and query of a new sign-in link.

@@ -63,8 +63,21 @@ named_enum!(
         Day = "day",
         /// Seven days of UTC, from the first day of the period.
         Week = "week",
+        /// Thirteen weeks, from the first day of the period.
+        Quarter = "quarter",
     }
 );
+
+impl Step {
+    /// Length of a part, in days.
+    pub fn days(self) -> i64 {
+        match self {
+            Self::Day => 1,
+            Self::Week => 7,
+            Self::Quarter => 91,
+        }
+    }
+}
 
 named_enum!(
     /// The period to compare with.

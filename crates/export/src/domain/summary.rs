@@ -26,7 +26,7 @@ pub fn lack_texts(days: &Days, filters: &EvaluationFilters) -> bool {
 
 /// The caller's period has more parts than [`MAX_POINTS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the period has more than {MAX_POINTS} parts: narrow it with `from` and `to`, or use `week`")]
+#[error("the period has more than {MAX_POINTS} parts: narrow it with `from` and `to`, or use a longer step")]
 pub struct TooManyParts;
 
 /// Everything that is counted in one pass.
@@ -99,7 +99,7 @@ pub fn count(filters: &EvaluationFilters, days: &Days) -> u64 {
 fn part_days(period: Period, step: Step, is_open: bool) -> Result<i64, TooManyParts> {
     let first = start_of(day_of(period.from));
     let length = period.to.as_millis() - first;
-    let requested = if step == Step::Week { 7 } else { 1 };
+    let requested = step.days();
     let fits = |days: &i64| length <= MAX_POINTS * days * DAY_MILLIS;
     if fits(&requested) {
         return Ok(requested);
@@ -244,5 +244,6 @@ mod tests {
         };
         assert_eq!((parts(800, Step::Day), parts(801, Step::Day)), (Ok(800), Err(TooManyParts)));
         assert_eq!((parts(5_600, Step::Week), parts(5_601, Step::Week)), (Ok(800), Err(TooManyParts)));
+        assert_eq!((parts(5_600, Step::Quarter), parts(91, Step::Quarter)), (Ok(62), Ok(1)));
     }
 }

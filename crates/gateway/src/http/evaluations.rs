@@ -57,7 +57,7 @@ pub(crate) async fn list_evaluations(
 
 /// Summarize evaluations
 ///
-/// Counts, means and distributions of the evaluations that the filters select, by day or week, and by one or two dimensions: the
+/// Counts, means and distributions of the evaluations that the filters select, by day, week or quarter, and by one or two dimensions: the
 /// numbers are those of the list with the same filters. Days are those of UTC. Needs the scope `evaluations:read`.
 #[utoipa::path(
     get,
@@ -67,7 +67,7 @@ pub(crate) async fn list_evaluations(
     params(
         FilterParameters,
         ("by" = Option<Vec<Dimension>>, Query, description = "Dimension of a breakdown, at most two, the outer one first"),
-        ("step" = inline(Option<Step>), Query, description = "Parts of a series: `day` or `week`; whole weeks together where a period with an open end would have more than 800"),
+        ("step" = inline(Option<Step>), Query, description = "Parts of a series: `day`, `week` or `quarter` (thirteen weeks); whole weeks together where a period with an open end would have more than 800"),
         ("compare" = inline(Option<Comparison>), Query, description = "Period to compare with: `previous`, of the same length, or the same dates a `year` before; needs `from` and `to`"),
         IfNoneMatchHeader,
     ),

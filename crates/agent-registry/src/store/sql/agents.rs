@@ -72,9 +72,15 @@ pub(super) fn find(
 pub(super) fn list(
     connection: &mut Connection,
     organization_id: OrganizationId,
-) -> Result<Vec<Agent>, DatabaseError> {
-    let rows: Vec<(StoredId, String, String, i64)> = agents::table
-        .filter(agents::organization_id.eq(StoredId::of(organization_id)))
+    before: Option<AgentId>,
+) -> Result<(Vec<Agent>, u64), DatabaseError> {
+    let of_organization = agents::organization_id.eq(StoredId::of(organization_id));
+    let total: i64 = agents::table.filter(of_organization).count().get_result(connection)?;
+    let mut listed = agents::table.filter(of_organization).into_boxed();
+    if let Some(before) = before {
+        listed = listed.filter(agents::id.lt(StoredId::of(before)));
+    }
+    let rows: Vec<(StoredId, String, String, i64)> = listed
         .order(agents::id.desc())
         .limit(MAX_LISTED_AGENTS)
         .select((agents::id, agents::external_id, agents::name, agents::created_at))
@@ -86,5 +92,5 @@ pub(super) fn list(
         agent_type: AgentType::Custom,
         created_at: Timestamp::saturating_from_millis(created_at),
     };
-    Ok(rows.into_iter().map(agent).collect())
+    Ok((rows.into_iter().map(agent).collect(), u64::try_from(total).unwrap_or_default()))
 }

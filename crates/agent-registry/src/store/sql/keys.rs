@@ -127,14 +127,17 @@ pub(super) fn list(
 pub(super) fn list_in_organization(
     connection: &mut Connection,
     organization_id: OrganizationId,
+    before: Option<ApiKeyId>,
 ) -> Result<Vec<KeyRecord>, DatabaseError> {
-    let rows: Vec<KeyRow> = api_keys::table
+    let mut keys = api_keys::table
         .inner_join(organizations::table)
         .filter(api_keys::organization_id.eq(StoredId::of(organization_id)))
-        .order(api_keys::id.desc())
-        .limit(MAX_LISTED_KEYS)
-        .select(KeyRow::as_select())
-        .load(connection)?;
+        .into_boxed();
+    if let Some(before) = before {
+        keys = keys.filter(api_keys::id.lt(StoredId::of(before)));
+    }
+    let newest = keys.order(api_keys::id.desc()).limit(MAX_LISTED_KEYS);
+    let rows: Vec<KeyRow> = newest.select(KeyRow::as_select()).load(connection)?;
     rows.into_iter().map(KeyRow::into_record).collect()
 }
 

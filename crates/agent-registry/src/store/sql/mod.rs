@@ -75,8 +75,11 @@ impl Store for SqlStore {
     async fn list_organization_keys(
         &self,
         organization_id: OrganizationId,
+        before: Option<ApiKeyId>,
     ) -> Result<Vec<KeyRecord>, DatabaseError> {
-        self.database.read(move |connection| keys::list_in_organization(connection, organization_id)).await
+        self.database
+            .read(move |connection| keys::list_in_organization(connection, organization_id, before))
+            .await
     }
 
     async fn revoke_key(
@@ -88,8 +91,12 @@ impl Store for SqlStore {
         self.database.write(move |connection| keys::revoke(connection, id, owner, now)).await
     }
 
-    async fn list_agents(&self, organization_id: OrganizationId) -> Result<Vec<Agent>, DatabaseError> {
-        self.database.read(move |connection| agents::list(connection, organization_id)).await
+    async fn list_agents(
+        &self,
+        organization_id: OrganizationId,
+        before: Option<AgentId>,
+    ) -> Result<(Vec<Agent>, u64), DatabaseError> {
+        self.database.read(move |connection| agents::list(connection, organization_id, before)).await
     }
 
     async fn create_sign_in_link(

@@ -1,0 +1,61 @@
+//! Lists of keys and agents: light pages, and no row that cannot be reached.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use assay_contracts::tenant::Scope;
+
+use crate::test_app::TestApp;
+
+/// More than the thousand rows of an answer of agent-registry.
+const ROWS: usize = 1_050;
+
+#[tokio::test]
+async fn every_key_and_agent_is_reached_by_light_pages() -> Result<()> {
+    let app = TestApp::start().await?;
+    let session = app.sign_in().await?;
+    let organization_id = app.organization_id().await?;
+    for at in 0..ROWS {
+        app.create_key(&[Scope::Assess]).await?;
+        app.create_agent(organization_id, &format!("agent-{at}")).await?;
+    }
+    let text = app.get(&session, "/console/agents").await?.text;
+    assert!(text.contains("1,050 registered"), "{text}");
+    let agents = ids(&app, &session, "/console/agents", "?agent=").await?;
+    assert_eq!(agents.len(), ROWS);
+    // Two keys are those of the fixture.
+    assert_eq!(ids(&app, &session, "/console/keys", "id=\"revoke-").await?.len(), ROWS + 2);
+    Ok(())
+}
+
+/// The ids after `marker` on all pages of a list, each of at most 30 kB.
+async fn ids(app: &TestApp, session: &str, path: &str, marker: &str) -> Result<BTreeSet<String>> {
+    let (mut found, mut address) = (BTreeSet::new(), path.to_owned());
+    loop {
+        let request = app.request(reqwest::Method::GET, &address)?.header("cookie", session);
+        let weight = request.header("accept-encoding", "gzip").send().await?.bytes().await?.len();
+        assert!(weight <= 30_000, "{address} weighs {weight} bytes");
+        let page = app.get(session, &address).await?;
+        let ids: Vec<&str> = page.text.split(marker).skip(1).map(|rest| &rest[..36]).collect();
+        assert!((1..=100).contains(&ids.len()), "{address} has {} rows", ids.len());
+        assert!(ids.iter().all(|id| found.insert((*id).to_owned())), "{address} repeats a row");
+        match page.link("next-page") {
+            Some(next) => address = next,
+            None => return Ok(found),
+        }
+    }
+}
+
+#[tokio::test]
+async fn list_that_cannot_go_on_says_so() -> Result<()> {
+    let app = TestApp::start().await?;
+    let session = app.sign_in().await?;
+    for path in ["/console/keys", "/console/agents"] {
+        let page = app.get(&session, &format!("{path}?before=x&after=y")).await?;
+        assert_eq!(page.status, 400, "{path}");
+        for expected in ["id=\"before-fault\"", "is no id", "id=\"after-fault\""] {
+            assert!(page.text.contains(expected), "{path}: {expected}: {}", page.text);
+        }
+    }
+    Ok(())
+}
