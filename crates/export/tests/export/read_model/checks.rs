@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use assay_contracts::evaluation::{ChargeReason, Named, Score};
+use assay_contracts::evaluation::{AxisBand, ChargeAssessment, ChargeReason, Named, Score};
 use assay_contracts::evaluations::{
-    Dimension, DistributionStep, EvaluationFilters, EvaluationItem, Group, ItemScores, ReasonCount,
-    ResultStatus, Sort, SortKey, Step, Summary, SummaryQuery,
+    BandCounts, ChargeCounts, Dimension, DistributionStep, EvaluationFilters, EvaluationItem, Group,
+    ItemEvaluation, ItemScores, Measures, ReasonCount, ResultStatus, Sort, SortKey, Step, Summary,
+    SummaryQuery,
 };
 
 use super::fixture::ReadModel;
@@ -28,7 +29,7 @@ impl ReadModel {
         assert_eq!(listed, expected, "{case}");
         let by: Vec<Dimension> =
             (0..self.random.below(3)).map(|_| self.random.choose(Dimension::ALL)).collect();
-        let step = self.random.choose(&[None, Some(Step::Day), Some(Step::Week)]);
+        let step = self.random.choose(&[None, Some(Step::Day), Some(Step::Week), Some(Step::Quarter)]);
         let by = if by.len() == 2 && by[0] == by[1] { vec![by[0]] } else { by };
         let summary =
             self.summary(SummaryQuery { filters: filters.clone(), by, step, compare: None }).await?;
@@ -46,28 +47,9 @@ impl ReadModel {
     }
 
     fn check_summary(&self, summary: &Summary, rows: &[EvaluationItem], case: &str) {
-        let totals = &summary.totals;
-        let count = |is: &dyn Fn(&EvaluationItem) -> bool| rows.iter().filter(|row| is(row)).count() as u64;
-        assert_eq!(totals.count, rows.len() as u64, "{case}");
-        assert_eq!(totals.scored, count(&|row| row.evaluation.status == ResultStatus::Scored), "{case}");
-        assert_eq!(totals.failed, count(&|row| row.evaluation.status == ResultStatus::Failed), "{case}");
-        let charge = |name| count(&|row| row.evaluation.charge.is_some_and(|charge| charge.as_str() == name));
-        assert_eq!(totals.charges.disputed, charge("disputed"), "{case}");
-        assert_eq!(totals.charges.review, charge("review"), "{case}");
-        let band =
-            |name| count(&|row| row.evaluation.scores.is_some_and(|scores| scores.band.as_str() == name));
-        assert_eq!(totals.bands.excellent, band("excellent"), "{case}");
-        assert_eq!(totals.bands.poor, band("poor"), "{case}");
+        let all: Vec<&EvaluationItem> = rows.iter().collect();
+        check_measures(&summary.totals, &all, case);
         let scores: Vec<_> = rows.iter().filter_map(|row| row.evaluation.scores).collect();
-        assert_eq!(totals.means.is_some(), !scores.is_empty(), "{case}");
-        if let Some(means) = totals.means {
-            let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
-            let axis = mean(scores.iter().map(|scores| scores.axis.value()).collect());
-            let confidence = mean(scores.iter().map(|scores| scores.confidence.value()).collect());
-            // Means are rounded to hundredths.
-            assert!((means.axis - axis).abs() < 0.0051, "{case}: {} {axis}", means.axis);
-            assert!((means.confidence - confidence).abs() < 0.0051, "{case}");
-        }
         let distributions = &summary.distributions;
         check_distribution(&distributions.axis, &scores, |scores| scores.axis, case);
         check_distribution(&distributions.resolution_accuracy, &scores, |one| one.resolution_accuracy, case);
@@ -76,13 +58,13 @@ impl ReadModel {
         check_reasons(&summary.charge_reasons, rows, case);
         for point in summary.series.iter().flatten() {
             let period = point.period;
-            let found =
-                count(&|row| row.ticket.started_at >= period.from && row.ticket.started_at < period.to);
-            assert_eq!(point.measures.count, found, "{case}: {period:?}");
+            let is_in = |row: &&EvaluationItem| (period.from..period.to).contains(&row.ticket.started_at);
+            let in_part: Vec<&EvaluationItem> = rows.iter().filter(is_in).collect();
+            check_measures(&point.measures, &in_part, &format!("{case}: {period:?}"));
         }
         if let Some(series) = &summary.series {
             let sum: u64 = series.iter().map(|point| point.measures.count).sum();
-            assert_eq!(sum, totals.count, "{case}: the series has every row");
+            assert_eq!(sum, summary.totals.count, "{case}: the series has every row");
         }
     }
 
@@ -102,6 +84,7 @@ impl ReadModel {
         assert_eq!(found, counts, "{case}: {by:?}");
         for group in groups {
             let rows = &expected[&group.value];
+            check_measures(&group.measures, rows, &format!("{case}: {by:?} {:?}", group.value));
             if by.len() > 1 {
                 self.check_groups(&by[1..], &group.groups, rows, case);
             }
@@ -139,6 +122,49 @@ impl ReadModel {
         assert!(found.is_some_and(|(_, selected)| selected), "{case}");
         Ok(())
     }
+}
+
+/// Compares every count and every mean with those of the rows.
+fn check_measures(found: &Measures, rows: &[&EvaluationItem], case: &str) {
+    let count = |is: &dyn Fn(&ItemEvaluation) -> bool| {
+        u64::try_from(rows.iter().filter(|row| is(&row.evaluation)).count()).unwrap()
+    };
+    let status = |status| count(&|evaluation| evaluation.status == status);
+    let band = |band| count(&|evaluation| evaluation.scores.is_some_and(|scores| scores.band == band));
+    let charge = |charge| count(&|evaluation| evaluation.charge == Some(charge));
+    let expected = Measures {
+        count: count(&|_| true),
+        scored: status(ResultStatus::Scored),
+        not_applicable: status(ResultStatus::NotApplicable),
+        failed: status(ResultStatus::Failed),
+        means: found.means,
+        bands: BandCounts {
+            excellent: band(AxisBand::Excellent),
+            good: band(AxisBand::Good),
+            mixed: band(AxisBand::Mixed),
+            poor: band(AxisBand::Poor),
+        },
+        charges: ChargeCounts {
+            supported: charge(ChargeAssessment::Supported),
+            review: charge(ChargeAssessment::Review),
+            disputed: charge(ChargeAssessment::Disputed),
+            not_applicable: charge(ChargeAssessment::NotApplicable),
+        },
+    };
+    assert_eq!(*found, expected, "{case}");
+    let scores: Vec<ItemScores> = rows.iter().filter_map(|row| row.evaluation.scores).collect();
+    assert_eq!(found.means.is_some(), !scores.is_empty(), "{case}");
+    let Some(means) = found.means else { return };
+    let expect = |found: f64, value: fn(&ItemScores) -> f64| {
+        let mean = scores.iter().map(value).sum::<f64>() / scores.len() as f64;
+        // Means are rounded to hundredths.
+        assert!((found - mean).abs() < 0.0051, "{case}: {found} {mean}");
+    };
+    expect(means.axis, |scores| scores.axis.value());
+    expect(means.resolution_accuracy, |scores| scores.resolution_accuracy.value());
+    expect(means.interaction_effort, |scores| scores.interaction_effort.value());
+    expect(means.handoff_smoothness, |scores| scores.handoff_smoothness.value());
+    expect(means.confidence, |scores| scores.confidence.value());
 }
 
 /// Expects eight steps of half a point that count all scores.
