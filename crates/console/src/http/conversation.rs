@@ -5,6 +5,7 @@ use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use actix_web::web::{Data, Path};
 use actix_web::{HttpRequest, HttpResponse};
 use askama::Template;
+use assay_clients::ClientError;
 use assay_contracts::evaluation::{AiInvolvement, Evaluation, TicketEvaluation, UnscoredStatus};
 use assay_contracts::evaluations::{Neighbours, TicketTranscript};
 use assay_contracts::ids::TicketId;
@@ -12,14 +13,16 @@ use assay_contracts::ids::TicketId;
 use super::Console;
 use super::error::PageError;
 use super::filter_form::filter_line;
+use super::form::Faults;
 use super::respond::page;
 use super::shell::Shell;
-use super::transcript::{Item, MessagePart, Quotes, items, message_part};
+use super::transcript::{Item, MessagePart, Quotes, items, items_of_quotes, message_part};
 use super::verdict::{Verdict, verdict};
 use super::viewer::{PublicAddress, Viewer};
 use crate::app::{TranscriptLookup, find_evaluation, find_neighbours, find_transcript, list_agents};
 use crate::domain::{
-    ListState, PageTime, Pairs, Run, ai_tool_label, format_count, language_label, runs, with_query,
+    ListState, PageTime, Pairs, Run, ai_tool_label, format_count, language_label, list_address, runs,
+    with_query,
 };
 
 #[derive(Template)]
@@ -53,6 +56,8 @@ struct Place {
     previous: Option<String>,
     next: Option<String>,
     position: String,
+    /// What is wrong with the query.
+    faults: Faults,
 }
 
 struct FoundConversation {
@@ -71,8 +76,9 @@ pub(crate) async fn show(
     let place = place(&request, &console, &viewer, id).await;
     let _permit = console.transcript_permits.acquire().await;
     let found = find(&console, &viewer, id).await?;
+    let status = place.faults.status();
     let template = view(&request, &console, &viewer, id, found, place);
-    page(&request, StatusCode::OK, &template)
+    page(&request, status, &template)
 }
 
 /// One message with all of its text, a part of it a page (`?part=2`).
@@ -153,8 +159,12 @@ async fn find(console: &Console, viewer: &Viewer, id: TicketId) -> Result<FoundC
 /// The place in the result of the query. When export, which knows the result, is unavailable, the page is shown without it.
 async fn place(request: &HttpRequest, console: &Console, viewer: &Viewer, id: TicketId) -> Place {
     let pairs: Pairs = url::form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect();
-    let Ok(state) = ListState::parse(&pairs) else {
-        return Place { list: "/console/conversations".to_owned(), ..Place::default() };
+    let state = match ListState::parse(&pairs) {
+        Ok(state) => state,
+        // The list says beside its fields what is wrong, too, and keeps what is right.
+        Err(errors) => {
+            return Place { list: list_address(&pairs), faults: Faults::new(errors), ..Place::default() };
+        }
     };
     let mut query = state.filters.to_pairs();
     query.push(("sort", state.sort.to_string()));
@@ -175,6 +185,9 @@ async fn place(request: &HttpRequest, console: &Console, viewer: &Viewer, id: Ti
             place.position = position(&found, !place.filter.is_empty());
             place.previous = found.previous.map(address);
             place.next = found.next.map(address);
+        }
+        Err(ClientError::Refused { status: 400, problem: Some(problem), .. }) => {
+            place.faults = Faults::new(problem.errors);
         }
         Err(error) => tracing::warn!(cause = %error, "neighbours of a conversation are not known"),
     }
@@ -221,7 +234,18 @@ fn view(
         _ => Some("The conversation is not evaluated yet. It takes seconds; reload the page.".to_owned()),
     };
     let messages = transcript.map(|transcript| transcript.messages.as_slice()).unwrap_or_default();
-    let quotes = Quotes::of(messages, done);
+    let (quotes, items) = match (transcript, done) {
+        (None, Some(evaluation)) => {
+            let quotes = Quotes::without_transcript(evaluation);
+            let items = items_of_quotes(evaluation, &quotes);
+            (quotes, items)
+        }
+        _ => {
+            let quotes = Quotes::of(messages, done);
+            let items = items(messages, done, &quotes);
+            (quotes, items)
+        }
+    };
     let external_id = transcript
         .map(|transcript| transcript.external_id.as_str())
         .or(done.map(|evaluation| evaluation.external_ticket_id.as_str()))
@@ -242,7 +266,7 @@ fn view(
         }),
         language: done.map(|evaluation| language_label(&evaluation.language)).unwrap_or_default(),
         involvement: done.map(|evaluation| involvement(evaluation.ai_involvement)).unwrap_or_default(),
-        items: items(messages, done, &quotes),
+        items,
         verdict: done.map(|evaluation| verdict(evaluation, &|index| quotes.number_of(index))),
         is_expired: transcript.is_none(),
         quotes,

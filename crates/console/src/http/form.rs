@@ -10,7 +10,7 @@ use assay_platform::web::{BodyBudget, BodyLimits, read_form};
 
 use super::error::PageError;
 use super::viewer::{PublicAddress, Viewer};
-use crate::domain::is_same_origin;
+use crate::domain::{Pairs, is_same_origin};
 
 const LIMITS: BodyLimits = BodyLimits { max_bytes: 64 * 1024, deadline: Duration::from_secs(10) };
 
@@ -68,6 +68,11 @@ pub(crate) async fn read_same_origin_form(
     let body = read_form(request, payload, LIMITS, &BodyBudget::new(LIMITS.max_bytes)).await?;
     let pairs = url::form_urlencoded::parse(&body);
     Ok(Fields(pairs.map(|(name, value)| (name.into_owned(), value.into_owned())).collect()))
+}
+
+/// The decoded pairs of the query.
+pub(crate) fn query_of(request: &HttpRequest) -> Pairs {
+    url::form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect()
 }
 
 /// Faults by field, for the texts beside them.

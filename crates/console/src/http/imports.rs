@@ -1,102 +1,160 @@
 //! Imports: counts by status, and how to import. What the API refused is known to its caller only: a refused conversation
 //! is not stored, so there is no list of them.
 
-use actix_web::http::StatusCode;
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use askama::Template;
-use assay_contracts::evaluations::{Dimension, SummaryQuery};
+use assay_clients::ClientError;
+use assay_contracts::evaluation::TicketEvaluation;
+use assay_contracts::evaluations::{Dimension, EvaluationFilters, Measures, SummaryQuery};
 use assay_contracts::validation::shortened;
+use assay_platform::auth::ServiceClaims;
 
 use super::Console;
 use super::error::PageError;
+use super::filter_form::filter_line;
+use super::form::{Faults, query_of};
 use super::list_rows::{Row, row};
+use super::overview_parts::rows_address;
 use super::respond::page;
 use super::shell::Shell;
 use super::viewer::Viewer;
-use crate::app::{list_evaluations, read_coverage, summarize};
+use crate::app::{Services, find_evaluation, list_evaluations, read_coverage, summarize};
 use crate::domain::{ListState, MAX_NAME_CHARACTERS, format_count, list_address};
+
+pub(crate) const ADDRESS: &str = "/console/imports";
 
 /// Sources with the most conversations. A name may have a thousand characters, and stands in its address once more.
 const LISTED_SOURCES: usize = 30;
+
+/// Failed conversations that are listed with their reasons; the list of conversations has all.
+const LISTED_FAILURES: usize = 10;
 
 #[derive(Template)]
 #[template(path = "imports.html")]
 struct ImportsPage {
     shell: Shell,
+    faults: Faults,
+    /// The period in words; empty: everything.
+    period: String,
     /// Name, number, meaning, and the address of the rows.
     counts: Vec<(&'static str, String, &'static str, Option<String>)>,
     imported: String,
+    /// Address of all rows; absent while imports are pending, because the list does not have these.
+    all: Option<String>,
     /// Name, number, and the address of the rows.
     sources: Vec<(String, String, String)>,
     /// Whether sources with fewer conversations are left out.
     has_more_sources: bool,
-    failed: Vec<Row>,
+    /// With the reason of each failure.
+    failed: Vec<(Row, String)>,
     is_empty: bool,
 }
 
 pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result<HttpResponse, PageError> {
     let viewer = Viewer::of(&request, &console).await?;
-    let query = SummaryQuery { by: vec![Dimension::Source], ..SummaryQuery::default() };
-    let failed_query = [("status", "failed".to_owned()), ("limit", "10".to_owned())];
+    let (state, faults) = read_period(&request);
+    let (services, claims) = (&console.services, &viewer.claims);
+    let query = SummaryQuery {
+        filters: state.filters.clone(),
+        by: vec![Dimension::Source],
+        ..SummaryQuery::default()
+    };
     let (summary, failed) = futures_util::future::try_join(
-        summarize(&console.services, &viewer.claims, &query),
-        list_evaluations(&console.services, &viewer.claims, &failed_query),
+        summarize(services, claims, &query),
+        failed_rows(services, claims, &state.filters),
     )
     .await?;
-    let coverage = read_coverage(&console.services, &viewer.claims, &query.filters, &summary).await;
+    let coverage = read_coverage(services, claims, &query.filters, &summary).await;
     let pending = coverage.map(|coverage| coverage.pending);
-    let (pending_text, pending_meaning) = match pending {
-        Some(pending) => (format_count(pending), "accepted, and evaluated in seconds"),
-        None => ("–".to_owned(), "cannot be counted now: the service that keeps imports does not answer"),
-    };
     let imported = summary.totals.count + pending.unwrap_or_default();
-    let totals = &summary.totals;
-    let rows_address = |status: &'static str, number: u64| {
-        let pairs = [("status".to_owned(), status.to_owned())];
-        (number > 0).then(|| list_address(&pairs))
-    };
+    let base = state.filter_pairs();
     let groups = summary.breakdown.iter().flat_map(|breakdown| &breakdown.groups);
     let has_more_sources = summary.breakdown.iter().any(|breakdown| breakdown.truncated)
         || groups.clone().nth(LISTED_SOURCES).is_some();
     let sources = groups.take(LISTED_SOURCES).map(|group| {
         let value = group.value.clone().unwrap_or_default();
-        let address = list_address(&[("source".to_owned(), value.clone())]);
+        let address = rows_address(&base, &[("source", &value)]);
         (shortened(&value, MAX_NAME_CHARACTERS), format_count(group.measures.count), address)
     });
-    let state = ListState::default();
     let template = ImportsPage {
-        counts: vec![
-            (
-                "Scored",
-                format_count(totals.scored),
-                "with AXIS and audit",
-                rows_address("scored", totals.scored),
-            ),
-            (
-                "Not applicable",
-                format_count(totals.not_applicable),
-                "no message of an AI agent, or none of the customer",
-                rows_address("not_applicable", totals.not_applicable),
-            ),
-            ("Pending", pending_text, pending_meaning, None),
-            (
-                "Failed",
-                format_count(totals.failed),
-                "could not be evaluated",
-                rows_address("failed", totals.failed),
-            ),
-        ],
+        counts: counts(&summary.totals, pending, &base),
         imported: if imported == 1 {
             "1 conversation".to_owned()
         } else {
             format!("{} conversations", format_count(imported))
         },
+        all: (imported > 0 && imported == summary.totals.count).then(|| list_address(&base)),
         is_empty: imported == 0 && pending.is_some(),
         sources: sources.collect(),
         has_more_sources,
-        failed: failed.data.iter().map(|item| row(item, &state)).collect(),
-        shell: Shell::new(&request, &console, &viewer, "/console/imports", "Imports"),
+        failed,
+        period: filter_line(&state, &[]),
+        shell: Shell::new(&request, &console, &viewer, ADDRESS, "Imports"),
+        faults,
     };
-    page(&request, StatusCode::OK, &template)
+    page(&request, template.faults.status(), &template)
+}
+
+/// The period of the query, which has no other filter, and its faults.
+fn read_period(request: &HttpRequest) -> (ListState, Faults) {
+    let query = query_of(request);
+    let faults = Faults::of_parameters(&query, &["from", "to"]);
+    if !faults.is_empty() {
+        return (ListState::default(), faults);
+    }
+    match ListState::parse(&query) {
+        Ok(state) => (state, faults),
+        Err(errors) => (ListState::default(), Faults::new(errors)),
+    }
+}
+
+/// Name, number, meaning, and the address of the rows of each state.
+fn counts(
+    totals: &Measures,
+    pending: Option<u64>,
+    base: &[(String, String)],
+) -> Vec<(&'static str, String, &'static str, Option<String>)> {
+    let rows_of = |status: &str, number: u64| (number > 0).then(|| rows_address(base, &[("status", status)]));
+    let (pending_text, pending_meaning) = match pending {
+        Some(pending) => (format_count(pending), "accepted, and evaluated in seconds: not listed yet"),
+        None => ("–".to_owned(), "cannot be counted now: the service that keeps imports does not answer"),
+    };
+    let without_axis = "no message of an AI agent, or none of the customer";
+    let Measures { scored, not_applicable, failed, .. } = *totals;
+    vec![
+        ("Scored", format_count(scored), "with AXIS and audit", rows_of("scored", scored)),
+        (
+            "Not applicable",
+            format_count(not_applicable),
+            without_axis,
+            rows_of("not_applicable", not_applicable),
+        ),
+        ("Pending", pending_text, pending_meaning, None),
+        ("Failed", format_count(failed), "could not be evaluated", rows_of("failed", failed)),
+    ]
+}
+
+/// The latest failed conversations, and why each failed, which only its evaluation says.
+async fn failed_rows(
+    services: &Services,
+    claims: &ServiceClaims,
+    filters: &EvaluationFilters,
+) -> Result<Vec<(Row, String)>, ClientError> {
+    let mut query = filters.to_pairs();
+    query.extend([("status", "failed".to_owned()), ("limit", LISTED_FAILURES.to_string())]);
+    let listed = list_evaluations(services, claims, &query).await?;
+    let reasons = listed.data.iter().map(|item| find_evaluation(services, claims, item.ticket.id));
+    let reasons = futures_util::future::join_all(reasons).await;
+    let reason = |found: Result<Option<TicketEvaluation>, ClientError>| match found {
+        Ok(Some(TicketEvaluation::Unscored { error_message: Some(reason), .. })) => reason,
+        Ok(_) => String::new(),
+        Err(error) => {
+            tracing::warn!(cause = %error, "the reason of a failure is not known");
+            String::new()
+        }
+    };
+    let state = ListState::default();
+    let rows = listed.data.iter().map(|item| row(item, &state));
+    Ok(rows.zip(reasons.into_iter().map(reason)).collect())
 }

@@ -5,15 +5,14 @@ use std::str::FromStr;
 
 use actix_web::HttpRequest;
 
-use super::form::Faults;
-use crate::domain::Pairs;
+use super::form::{Faults, query_of};
 
 /// Rows of a page. A thousand keys or agents would weigh more than 30 kB.
 const ROWS: usize = 100;
 
 /// The parameter `before` of the query, and the faults of the query, which may have the parameters `others`, too.
 pub(crate) fn read_before<T: FromStr>(request: &HttpRequest, others: &[&str]) -> (Option<T>, Faults) {
-    let query: Pairs = url::form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect();
+    let query = query_of(request);
     let mut faults = Faults::of_parameters(&query, &[others, &["before"]].concat());
     let given = query.iter().find(|pair| pair.0 == "before");
     let before = given.and_then(|(_, value)| value.parse().ok());

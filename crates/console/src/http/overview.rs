@@ -9,6 +9,7 @@ use super::Console;
 use super::error::PageError;
 use super::filter_form::FilterForm;
 use super::form::Faults;
+use super::imports;
 use super::overview_parts::{
     BandCell, Bar, ChargeRow, GroupRow, MeanChart, ReasonRow, band_cells, bars, charge_bar, charge_rows,
     charts, groups, reasons, rows_address,
@@ -39,8 +40,8 @@ struct OverviewPage {
     kept: Pairs,
     faults: Faults,
     coverage: Option<CoverageLine>,
-    /// Number of imports that are not evaluated yet; absent if there are none.
-    pending: Option<String>,
+    /// Number of imports that are not evaluated yet, and the address of the page that counts them; absent if there are none.
+    pending: Option<(String, String)>,
     is_empty: bool,
     /// Whether the organization has no evaluation at all.
     is_new: bool,
@@ -80,7 +81,7 @@ struct Link {
 /// Imported = scored + not applicable + pending + failed.
 struct CoverageLine {
     imported: String,
-    /// Address of all rows; absent while imports are pending, because the list does not have these.
+    /// Address of all rows; while imports are pending, which the list does not have, of the page of imports.
     all: Option<String>,
     /// Number, name, and the address of the rows.
     parts: Vec<(String, &'static str, Option<String>)>,
@@ -123,14 +124,16 @@ fn has_no_imports(summary: &Summary) -> bool {
 /// The imports by status, each with the address of its rows.
 fn coverage_line(coverage: Coverage, base: &[(String, String)]) -> CoverageLine {
     let Coverage { imported, scored, not_applicable, failed, pending } = coverage;
+    let imports = with_query(imports::ADDRESS, base);
+    let all = if pending == 0 { list_address(base) } else { imports.clone() };
     let rows_of = |status: &str, number: u64| (number > 0).then(|| rows_address(base, &[("status", status)]));
     CoverageLine {
         imported: format_count(imported),
-        all: (pending == 0 && imported > 0).then(|| list_address(base)),
+        all: (imported > 0).then_some(all),
         parts: vec![
             (format_count(scored), "scored", rows_of("scored", scored)),
             (format_count(not_applicable), "not applicable", rows_of("not_applicable", not_applicable)),
-            (format_count(pending), "pending", None),
+            (format_count(pending), "pending", (pending > 0).then_some(imports)),
             (format_count(failed), "failed", rows_of("failed", failed)),
         ],
     }
@@ -206,7 +209,10 @@ fn view(
         to: typed("to", day_of(to.plus_millis(-1))),
         comparison_name: selection.comparison.0,
         kept: selection.kept_by_the_form(),
-        pending: coverage.map(|coverage| coverage.pending).filter(|pending| *pending > 0).map(format_count),
+        pending: coverage
+            .map(|coverage| coverage.pending)
+            .filter(|pending| *pending > 0)
+            .map(|pending| (format_count(pending), with_query(imports::ADDRESS, &base))),
         is_new: is_empty && selection.period.days.is_none(),
         is_empty,
         step_name: match selection.step {

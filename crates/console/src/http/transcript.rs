@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use assay_contracts::conversation::{Author, Message, MessageKind};
+use assay_contracts::conversation::{AuthorType, Message, MessageKind};
 use assay_contracts::evaluation::{Evaluation, Evidence};
 use assay_contracts::validation::shortened;
 
@@ -22,7 +22,8 @@ pub(crate) struct Item {
     /// The kind of author in words; empty for an event.
     pub(crate) who: &'static str,
     pub(crate) name: Option<Vec<Run>>,
-    pub(crate) time: PageTime,
+    /// Absent for the quote of an expired transcript.
+    pub(crate) time: Option<PageTime>,
     pub(crate) parts: Vec<Part>,
 }
 
@@ -40,19 +41,27 @@ impl Quotes {
         let Some(evaluation) = evaluation else {
             return Self { numbers: BTreeMap::new(), targets: BTreeMap::new() };
         };
-        let reasons = reasons(evaluation);
-        let is_used = |index: &usize| reasons.iter().any(|reason| reason.evidence.contains(index));
         // Index of the message, first byte, index in the evidence: sorted, they have the order of the text.
         let mut found: Vec<(usize, usize, usize)> = evaluation
             .evidence
             .iter()
             .enumerate()
-            .filter(|(index, _)| is_used(index))
             .filter_map(|(index, evidence)| Some((message_of(messages, evidence)?, evidence.start, index)))
             .collect();
         found.sort_unstable();
-        let numbers: BTreeMap<usize, usize> =
-            found.into_iter().enumerate().map(|(at, (_, _, index))| (index, at + 1)).collect();
+        Self::numbered(found.into_iter().map(|(_, _, index)| index), evaluation)
+    }
+
+    /// Numbers the quotes of an evaluation whose transcript has expired, in the order of the evidence.
+    pub(crate) fn without_transcript(evaluation: &Evaluation) -> Self {
+        Self::numbered(0..evaluation.evidence.len(), evaluation)
+    }
+
+    /// Numbers those of these quotes that a reason points to.
+    fn numbered(order: impl Iterator<Item = usize>, evaluation: &Evaluation) -> Self {
+        let reasons = reasons(evaluation);
+        let is_used = |index: &usize| reasons.iter().any(|reason| reason.evidence.contains(index));
+        let numbers: BTreeMap<usize, usize> = order.filter(is_used).zip(1..).collect();
         let targets = numbers.iter().map(|(index, number)| (*number, targets_of(*index, &reasons)));
         Self { targets: targets.collect(), numbers }
     }
@@ -99,6 +108,22 @@ pub(crate) fn items(messages: &[Message], evaluation: Option<&Evaluation>, quote
     .collect()
 }
 
+/// The quotes of an evaluation whose transcript has expired; long ones are cut.
+pub(crate) fn items_of_quotes(evaluation: &Evaluation, quotes: &Quotes) -> Vec<Item> {
+    let lengths: Vec<usize> = evaluation.evidence.iter().map(|evidence| evidence.quote.len()).collect();
+    // A character has up to four bytes.
+    let max_characters = max_bytes_per_text(&lengths, MAX_TEXT_BYTES) / 4;
+    let numbered = evaluation.evidence.iter().enumerate();
+    let numbered = numbered.filter_map(|(index, evidence)| Some((quotes.number_of(index)?, evidence)));
+    let quote = |(number, evidence): (usize, &Evidence)| {
+        let (kind, who) = author(evidence.author_type);
+        let text = runs(&shortened(&evidence.quote, max_characters));
+        let parts = vec![Part::Marked { numbers: vec![number], text }];
+        Item { number, kind, who, name: None, time: None, parts }
+    };
+    numbered.map(quote).collect()
+}
+
 /// A part of one message, for its own page, and the number of its parts.
 pub(crate) struct MessagePart {
     pub(crate) item: Item,
@@ -141,13 +166,9 @@ fn quotes_in(
 }
 
 fn item(at: usize, message: &Message, parts: Vec<Part>) -> Item {
-    let (kind, who) = match (message.kind, &message.author) {
-        (MessageKind::Comment, _) => ("comment", "Internal comment"),
-        (_, Author::Contact { .. }) => ("customer", "Customer"),
-        (_, Author::Ai { .. }) => ("ai", "AI agent"),
-        (_, Author::Teammate { .. }) => ("human", "Teammate"),
-        (_, Author::System { .. }) => ("event", ""),
-        (_, Author::Mixed) => ("human", "Several authors"),
+    let (kind, who) = match message.kind {
+        MessageKind::Comment => ("comment", "Internal comment"),
+        MessageKind::Message => author(message.author.author_type()),
     };
     let name = message.author.name().map(|name| shortened(name, MAX_NAME_CHARACTERS));
     Item {
@@ -155,7 +176,18 @@ fn item(at: usize, message: &Message, parts: Vec<Part>) -> Item {
         kind,
         who,
         name: name.filter(|name| !name.trim().is_empty()).map(|name| runs(&name)),
-        time: PageTime::short(message.timestamp),
+        time: Some(PageTime::short(message.timestamp)),
         parts,
+    }
+}
+
+/// The kind of an item by its author, and the author in words.
+fn author(author: AuthorType) -> (&'static str, &'static str) {
+    match author {
+        AuthorType::Contact => ("customer", "Customer"),
+        AuthorType::Ai => ("ai", "AI agent"),
+        AuthorType::Teammate => ("human", "Teammate"),
+        AuthorType::System => ("event", ""),
+        AuthorType::Mixed => ("human", "Several authors"),
     }
 }

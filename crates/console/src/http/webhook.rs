@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::Console;
 use super::error::PageError;
-use super::form::{Faults, read_session_form};
+use super::form::{Faults, query_of, read_session_form};
 use super::respond::{page, redirect};
 use super::shell::Shell;
 use super::viewer::Viewer;
@@ -34,6 +34,8 @@ struct WebhookPage {
     deliveries: Vec<Row>,
     /// Filters by status: name, address, and whether it is the current one.
     statuses: Vec<(&'static str, String, bool)>,
+    /// What is wrong with the query.
+    faults: Faults,
     next: Option<String>,
     notice: Option<&'static str>,
     secret: Option<String>,
@@ -127,10 +129,16 @@ async fn show(
     status: StatusCode,
     fill: impl FnOnce(&mut WebhookPage),
 ) -> Result<HttpResponse, PageError> {
-    let query: Pairs = url::form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect();
+    let query = query_of(request);
+    let mut faults = Faults::of_parameters(&query, &["status", "cursor", "done"]);
     let get = |name: &str| query.iter().find(|pair| pair.0 == name).map(|pair| pair.1.as_str());
     let (wanted, cursor) =
         (get("status").filter(|status| DeliveryStatus::from_name(status).is_some()), get("cursor"));
+    if get("status") != wanted {
+        let names = DeliveryStatus::ALL.map(|status| status.as_str()).join(", ");
+        faults.add("status", format!("is none of {names}"));
+    }
+    let status = if faults.is_empty() { status } else { StatusCode::BAD_REQUEST };
     let service = webhooks_client(console)?;
     let (webhook, deliveries) = futures_util::future::try_join(
         read_webhook(service, &viewer.claims, id),
@@ -158,6 +166,7 @@ async fn show(
             .chain(statuses.map(|name| (name, address(name), wanted == Some(name))))
             .collect(),
         next,
+        faults,
         notice: match get("done") {
             Some("test") => Some("A test message is queued; it appears below."),
             Some("changed") => Some("The webhook is changed."),

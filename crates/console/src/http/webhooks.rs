@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::Console;
 use super::error::PageError;
-use super::form::{Faults, Fields, read_session_form};
+use super::form::{Faults, Fields, query_of, read_session_form};
 use super::respond::page;
 use super::shell::Shell;
 use super::viewer::Viewer;
@@ -29,6 +29,8 @@ struct WebhooksPage {
     /// Address and secret of the webhook that was just created: this page shows the secret once.
     created: Option<(String, String)>,
     is_deleted: bool,
+    /// What is wrong with the query.
+    faults: Faults,
 }
 
 struct Row {
@@ -114,7 +116,12 @@ pub(crate) fn webhooks_client(console: &Console) -> Result<&ServiceClient, PageE
 pub(crate) async fn list(request: HttpRequest, console: Data<Console>) -> Result<HttpResponse, PageError> {
     let viewer = Viewer::of(&request, &console).await?;
     let is_deleted = request.query_string() == "done=deleted";
-    show(&request, &console, &viewer, StatusCode::OK, |page| page.is_deleted = is_deleted).await
+    let faults = Faults::of_parameters(&query_of(&request), &["done"]);
+    show(&request, &console, &viewer, faults.status(), |page| {
+        page.is_deleted = is_deleted;
+        page.faults = faults;
+    })
+    .await
 }
 
 pub(crate) async fn create(
@@ -153,8 +160,14 @@ async fn show(
         None => None,
     };
     let shell = Shell::new(request, console, viewer, SECTION, "Webhooks");
-    let mut template =
-        WebhooksPage { shell, webhooks, form: WebhookForm::empty(), created: None, is_deleted: false };
+    let mut template = WebhooksPage {
+        shell,
+        webhooks,
+        form: WebhookForm::empty(),
+        created: None,
+        is_deleted: false,
+        faults: Faults::default(),
+    };
     fill(&mut template);
     page(request, status, &template)
 }

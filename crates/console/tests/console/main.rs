@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod conversation;
 mod headers;
 mod hostile;
+mod imports;
 mod long_lists;
 mod overview;
 mod pages;

@@ -28,10 +28,17 @@ async fn pending_imports_are_counted_and_announced() -> Result<()> {
     let (app, session) = app_with(nothing_evaluated()).await?;
     app.services.answer("/internal/v1/tickets?", 200, json!({ "count": 12, "since": null }));
     app.services.answer("/internal/v1/evaluations/count", 200, json!({ "count": 5, "since": null }));
-    let text = app.get(&session, "/console").await?.text;
-    assert!(text.contains("<b>7</b> imported") && text.contains("<b>7</b> pending"), "{text}");
-    assert!(text.contains("Imported, and not evaluated yet: 7."), "{text}");
+    let text = app.get(&session, "/console?from=2026-01-01&to=2026-01-31").await?.text;
+    let number = "<a class=\"q\" href=\"/console/imports?from=2026-01-01&#38;to=2026-01-31\">7</a>";
+    for expected in ["{} imported", "{} pending", "Imported, and not evaluated yet: {}."] {
+        assert!(text.contains(&expected.replace("{}", number)), "{expected}: {text}");
+    }
     assert!(!text.contains("There is no conversation yet"));
+    let text = app.get(&session, "/console/imports?from=2026-01-01&to=2026-01-31").await?.text;
+    assert!(text.contains("7 conversations accepted and kept, of 1 – 31 January 2026"), "{text}");
+    let counted = app.services.requested_paths();
+    let counted = counted.iter().rfind(|path| path.contains("/tickets?")).unwrap();
+    assert!(counted.contains("from=1767225600000&to=1769904000000"), "{counted}");
     let text = app.get(&session, "/console/imports").await?.text;
     assert!(text.contains("7 conversations accepted") && text.contains("<td class=\"num\">7</td>"), "{text}");
     Ok(())
