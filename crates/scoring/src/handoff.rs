@@ -12,8 +12,8 @@ use crate::transcript::{Role, Transcript};
 
 /// Minimum wait for a human that is reported: 15 minutes, in milliseconds.
 const LONG_WAIT_MILLIS: i64 = 15 * 60_000;
-/// Minimum probability of a clear request or promise.
-const CLEAR: f32 = 0.7;
+/// Minimum probability of a clear request or promise. Lower ones limit conversations whose tone only resembles a request (ADR 25).
+const CLEAR: f32 = 0.85;
 /// Maximum smoothness if a human was clearly requested or promised and none came.
 const MAX_NOT_COMPLETED: f64 = 2.0;
 /// Maximum smoothness if the customer had to repeat the request, or to repeat information to the human.
