@@ -12,6 +12,8 @@ mod cpu;
 mod limits;
 mod measures;
 mod report;
+#[path = "../../fuzz/fuzz_targets/small_model.rs"]
+mod small_model;
 
 use std::fs;
 use std::path::PathBuf;
@@ -47,6 +49,9 @@ struct Arguments {
     /// One short round of each measurement: shows that everything works; the figures mean little.
     #[arg(long)]
     quick: bool,
+    /// Evaluate with a model that takes hardly any time: what everything but the scorer costs.
+    #[arg(long)]
+    without_scorer: bool,
     /// Rows of an export.
     #[arg(long, default_value_t = 1_000_000)]
     rows: u64,
@@ -136,8 +141,12 @@ fn remove_when_interrupted(home: PathBuf) -> Result<()> {
 async fn measure(arguments: &Arguments, home: TempDir) -> Result<()> {
     let parts = if arguments.parts.is_empty() { Part::value_variants() } else { &arguments.parts[..] };
     let conversations = Arc::new(Conversations::load()?);
-    let servers = Servers::start(home)?;
+    let mut servers = Servers::start(home)?;
     let mut report = Report::new(!arguments.quick);
+    if arguments.without_scorer {
+        servers.use_model(&small_model::small_model(include_bytes!("../../crates/scoring/model/reader.bin")))?;
+        report.note("evaluated by a model of one short layer: the scorer's own time is not in these figures");
+    }
     if arguments.quick {
         report.note(
             "one short round each: this shows that everything works; figures are not compared with goals",

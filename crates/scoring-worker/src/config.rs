@@ -19,6 +19,8 @@ pub struct Config {
     pub database_url: SecretString,
     /// Maximum number of connections.
     pub database_pool_size: u32,
+    /// A model file made by `make reader`; empty for the shipped model.
+    pub model: PathBuf,
     /// A weights file made by `assay fit`; empty for the shipped weights.
     pub weights: PathBuf,
     /// Whether silence after a substantive AI answer counts as resolved.

@@ -72,10 +72,10 @@ pub enum StartError {
     Scorer(#[from] ScorerError),
     #[error(transparent)]
     Judge(#[from] JudgeConfigError),
-    #[error("scoring.weights: cannot read {path}: {cause}")]
-    WeightsFile { path: PathBuf, cause: std::io::Error },
-    #[error("scoring.weights, {path}: {cause}")]
-    Weights { path: PathBuf, cause: ScorerError },
+    #[error("{setting}: cannot read {path}: {cause}")]
+    ScorerFile { setting: &'static str, path: PathBuf, cause: std::io::Error },
+    #[error("{setting}, {path}: {cause}")]
+    InvalidScorerFile { setting: &'static str, path: PathBuf, cause: ScorerError },
     #[error("scoring-worker cannot start the threads of its scorer: {0}")]
     Threads(std::io::Error),
     #[error("scoring-worker cannot listen: {0}")]
@@ -116,7 +116,7 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     let subscribers = poll_subscribers(config, tasks, http.clone(), webhooks_url, &tokens);
     let registry =
         ServiceClient::new(http, registry_url, Audience::AgentRegistry, tokens.clone(), REGISTRY_DEADLINE);
-    let scorer = Arc::new(scorer(&config.weights)?.with_policy(config.policy()));
+    let scorer = Arc::new(scorer(&config.model, &config.weights)?.with_policy(config.policy()));
     let threads = BackgroundThreads::new("scorer", processors()).map_err(StartError::Threads)?;
     let judge = Judge::open(&config.judge)?;
     let subscription = subscription(config.batch_size, config.max_in_flight);
@@ -249,16 +249,32 @@ fn spawn_maintenance(
     });
 }
 
-/// The scorer with the weights of a file, or with the shipped ones where the path is empty.
-fn scorer(weights: &Path) -> Result<Scorer, StartError> {
-    let scorer = Scorer::builtin()?;
-    if weights.as_os_str().is_empty() {
-        return Ok(scorer);
+/// The scorer with the model and the weights of these files; with the shipped ones where a path is empty.
+fn scorer(model: &Path, weights: &Path) -> Result<Scorer, StartError> {
+    let scorer = match read_file("scoring.model", model)? {
+        None => Scorer::builtin()?,
+        Some(content) => {
+            Scorer::with_model(&content).map_err(|cause| invalid("scoring.model", model, cause))?
+        }
+    };
+    match read_file("scoring.weights", weights)? {
+        None => Ok(scorer),
+        Some(content) => scorer
+            .with_weights(&String::from_utf8_lossy(&content))
+            .map_err(|cause| invalid("scoring.weights", weights, cause)),
     }
-    let path = || weights.to_owned();
-    let text =
-        std::fs::read_to_string(weights).map_err(|cause| StartError::WeightsFile { path: path(), cause })?;
-    scorer.with_weights(&text).map_err(|cause| StartError::Weights { path: path(), cause })
+}
+
+fn read_file(setting: &'static str, path: &Path) -> Result<Option<Vec<u8>>, StartError> {
+    if path.as_os_str().is_empty() {
+        return Ok(None);
+    }
+    let failed = |cause| StartError::ScorerFile { setting, path: path.to_owned(), cause };
+    std::fs::read(path).map(Some).map_err(failed)
+}
+
+fn invalid(setting: &'static str, path: &Path, cause: ScorerError) -> StartError {
+    StartError::InvalidScorerFile { setting, path: path.to_owned(), cause }
 }
 
 fn register_checks(
@@ -294,28 +310,35 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn empty_weights_path_uses_the_shipped_weights() {
-        assert_eq!(
-            scorer(Path::new("")).unwrap().weights_sha256(),
-            Scorer::builtin().unwrap().weights_sha256()
-        );
+    const SHIPPED: &str = "";
+
+    fn refusal(model: &str, weights: &str) -> String {
+        scorer(Path::new(model), Path::new(weights)).unwrap_err().to_string()
     }
 
     #[test]
-    fn unusable_weights_file_is_refused_with_setting_and_path() {
-        let missing = scorer(Path::new("/nowhere/weights.json")).unwrap_err().to_string();
+    fn empty_paths_use_the_shipped_model_and_weights() {
+        let shipped = scorer(Path::new(SHIPPED), Path::new(SHIPPED)).unwrap();
+        assert_eq!(shipped.weights_sha256(), Scorer::builtin().unwrap().weights_sha256());
+    }
+
+    #[test]
+    fn unusable_file_is_refused_with_setting_and_path() {
+        let missing = refusal(SHIPPED, "/nowhere/weights.json");
         assert!(missing.starts_with("scoring.weights: cannot read /nowhere/weights.json: "), "{missing}");
+        let missing = refusal("/nowhere/reader.bin", SHIPPED);
+        assert!(missing.starts_with("scoring.model: cannot read /nowhere/reader.bin: "), "{missing}");
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
-        let unfit = scorer(Path::new(file)).unwrap_err().to_string();
-        assert!(
-            unfit.starts_with(&format!("scoring.weights, {file}: ")) && unfit.contains("assay fit"),
-            "{unfit}"
-        );
+        let unfit = refusal(SHIPPED, file);
+        let begins = format!("scoring.weights, {file}: ");
+        assert!(unfit.starts_with(&begins) && unfit.contains("assay fit"), "{unfit}");
+        let unfit = refusal(file, SHIPPED);
+        let begins = format!("scoring.model, {file}: ");
+        assert!(unfit.starts_with(&begins) && unfit.contains("model"), "{unfit}");
     }
 
     #[test]
-    fn valid_weights_file_is_loaded() {
+    fn model_file_and_weights_file_are_loaded() {
         let builtin = Scorer::builtin().unwrap();
         let keeping = |index| serde_json::to_value(LinearModel::identity(index)).unwrap();
         let weights = serde_json::json!({
@@ -324,7 +347,8 @@ mod tests {
         });
         let file = std::env::temp_dir().join(format!("assay-weights-{}.json", std::process::id()));
         std::fs::write(&file, weights.to_string()).unwrap();
-        let fitted = scorer(&file);
+        let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../scoring/model/reader.bin");
+        let fitted = scorer(Path::new(model), &file);
         std::fs::remove_file(&file).unwrap();
         let fitted = fitted.unwrap();
         assert_eq!(fitted.reader_sha256(), builtin.reader_sha256());

@@ -67,7 +67,7 @@ impl Cluster {
 
     /// One process with everything in it.
     pub async fn standalone(servers: &Servers, name: &str) -> Result<Self> {
-        let launcher = launcher(servers.folder(name)?, Settings::new());
+        let launcher = launcher(servers.folder(name)?, servers.common.clone());
         let instance = Instance::standalone(&launcher.folder.join("data"))?;
         Self::start_all(vec![instance], launcher).await
     }

@@ -24,6 +24,8 @@ pub struct Servers {
     postgres: PrivatePostgres,
     rabbit: PrivateRabbit,
     home: TempDir,
+    /// Settings of every cluster.
+    pub(super) common: Settings,
 }
 
 impl Servers {
@@ -36,7 +38,15 @@ impl Servers {
             PrivatePostgres::start(&PostgresOptions { location, durable: true, dies_with_us: true })?;
         let location = Location::Folder(home.path().join("rabbitmq"));
         let rabbit = PrivateRabbit::start(&RabbitOptions { location, dies_with_us: true })?;
-        Ok(Self { postgres, rabbit, home })
+        Ok(Self { postgres, rabbit, home, common: Settings::new() })
+    }
+
+    /// Clusters that start from now on evaluate with this model.
+    pub fn use_model(&mut self, model: &[u8]) -> Result<()> {
+        let path = self.home.path().join("reader.bin");
+        fs::write(&path, model)?;
+        self.common.insert("ASSAY_SCORING__MODEL".to_owned(), path.display().to_string());
+        Ok(())
     }
 
     /// Creates a database with the database users and schemas of all services; returns its settings.
@@ -44,8 +54,9 @@ impl Servers {
         provision_services(&self.postgres.url(), name, PASSWORD, &owners())?;
         let port = self.postgres.port();
         let url = |user: &str| format!("postgres://{user}:{PASSWORD}@127.0.0.1:{port}/{name}");
-        let mut settings: Settings =
-            databases().map(|database| (database.setting.to_owned(), url(database.owner.role))).collect();
+        let mut settings = self.common.clone();
+        settings
+            .extend(databases().map(|database| (database.setting.to_owned(), url(database.owner.role))));
         settings.insert("ASSAY_BUS__URL".to_owned(), self.rabbit.amqp_url());
         settings.insert("ASSAY_BUS__NAMESPACE".to_owned(), name.to_owned());
         Ok(settings)

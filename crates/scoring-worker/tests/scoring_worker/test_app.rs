@@ -300,6 +300,7 @@ fn config(database: &ServiceDatabase, judge_url: &str) -> Result<Config> {
         listen: "127.0.0.1:0".parse()?,
         database_url: settings.database_url,
         database_pool_size: settings.database_pool_size,
+        model: std::path::PathBuf::new(),
         weights: std::path::PathBuf::new(),
         silence_is_resolved: false,
         escalation_counts_as_not_resolved: false,
