@@ -12,7 +12,7 @@ use assay_platform::web::{BodyBudget, ServerSettings, serve};
 use tokio::sync::Semaphore;
 use url::Url;
 
-use crate::app::{ApiKeyCache, DownloadSlots, RateLimit};
+use crate::app::{ApiKeyCache, RateLimit, Slots};
 use crate::config::Config;
 use crate::http::{Gateway, configure};
 use crate::metrics;
@@ -89,9 +89,9 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
         console: dependencies.console_url.as_ref().map(|url| service(url, Audience::Console)),
         registry,
         rate_limit: RateLimit::new(config.rate_limit_per_second),
-        in_flight: Semaphore::new(config.max_in_flight),
+        in_flight: Slots::new(config.max_in_flight),
         keyless_in_flight: Arc::new(Semaphore::new(config.max_keyless_in_flight)),
-        downloads: DownloadSlots::new(config.max_downloads),
+        downloads: Slots::new(config.max_downloads),
         body_budget: BodyBudget::new(config.body_memory_bytes)
             .parsing_at_once(LARGE_BODIES_PER_WORKER * config.workers),
         console_in_flight: Semaphore::new(config.max_console_in_flight),

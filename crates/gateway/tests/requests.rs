@@ -113,6 +113,29 @@ async fn head_needs_the_same_key_and_is_in_allow() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn one_organization_occupies_half_of_the_slots_until_its_responses_are_sent() -> Result<()> {
+    let fixture = Fixture::start(|config| config.max_in_flight = 4)?;
+    let path = format!("/v1/tickets/{ID}");
+    let ask = || fixture.request(Method::GET, &path).send();
+    let unread = [ask().await?, ask().await?];
+    ensure!(unread.iter().all(|response| response.status() == StatusCode::OK), "{unread:?}");
+    let refused = ask().await?;
+    ensure!(refused.status() == StatusCode::TOO_MANY_REQUESTS, "{refused:?}");
+    ensure!(refused.headers()["retry-after"] == "1", "{refused:?}");
+    ensure!(refused.json::<Problem>().await?.code == ProblemCode::RateLimited);
+    let other_key = fixture.services.key()?;
+    let other = client()?.get(fixture.gateway.url(&path)).bearer_auth(other_key.reveal()).send().await?;
+    ensure!(other.status() == StatusCode::OK, "another organization: {other:?}");
+    drop(unread);
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while ask().await?.status() != StatusCode::OK {
+        ensure!(Instant::now() < deadline, "the slots of ended responses are not free");
+        sleep(Duration::from_millis(20)).await;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn body_other_than_an_import_has_at_most_64_kib() -> Result<()> {
     let fixture = Fixture::start(|_| ())?;
     let webhook = format!("/v1/webhooks/{ID}");

@@ -38,10 +38,10 @@ pub(crate) async fn create_agent(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let (body, _slot) = gateway.read_small(&caller.0, &request, payload, NewAgent::parse).await?;
+    let body = gateway.read_small(&caller, &request, payload, NewAgent::parse).await?;
     forward(Forward {
         service: &gateway.registry,
-        claims: &caller.0,
+        claims: &caller.claims,
         method: reqwest::Method::POST,
         path: "/internal/v1/agents",
         headers: copy_headers(&request, &["idempotency-key"]),

@@ -58,11 +58,10 @@ async fn submit(
     caller: &Authenticated,
 ) -> Result<HttpResponse, WebError> {
     let max_bytes = gateway.config.max_body_bytes;
-    let (body, _slot) =
-        gateway.read_validated(&caller.0, request, payload, max_bytes, Conversation::parse).await?;
+    let body = gateway.read_validated(caller, request, payload, max_bytes, Conversation::parse).await?;
     forward(Forward {
         service: &gateway.ingest,
-        claims: &caller.0,
+        claims: &caller.claims,
         method: reqwest::Method::POST,
         path: "/internal/v1/conversations",
         headers: copy_headers(request, &["idempotency-key"]),

@@ -1,7 +1,10 @@
 //! Authentication and authorization, before the body is read: in a middleware, because the extractors of a handler run
 //! concurrently.
 
-use actix_web::body::MessageBody;
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::Method;
 use actix_web::http::header::{AUTHORIZATION, HeaderName, RETRY_AFTER};
@@ -11,16 +14,31 @@ use assay_contracts::internal::KeyGrant;
 use assay_contracts::problem::ProblemCode;
 use assay_contracts::tenant::{Scope, Tenant};
 use assay_platform::auth::ServiceClaims;
-use assay_platform::web::WebError;
+use assay_platform::web::{WebError, hold_until_sent};
 
 use super::context::{Gateway, ticket_not_found};
-use crate::app::RateLimit;
+use crate::app::{RateLimit, Slot};
 use crate::domain::bearer_key;
 use crate::metrics::{AuthenticationFailure, count_authentication_failure};
 
-/// The claims of the authenticated caller, set by this middleware.
+/// The authenticated caller, set by this middleware.
 #[derive(Clone)]
-pub(crate) struct Authenticated(pub(crate) ServiceClaims);
+pub(crate) struct Authenticated {
+    pub(crate) claims: ServiceClaims,
+    /// The slot that the request occupies, until its response is sent.
+    slot: Rc<OnceCell<Slot>>,
+}
+
+impl Authenticated {
+    /// Occupies one of the gateway's slots for requests in flight, until the response is sent.
+    ///
+    /// # Errors
+    /// 503 when all slots are occupied, 429 when the organization has its share of them.
+    pub(crate) fn occupy_slot(&self, gateway: &Gateway) -> Result<(), WebError> {
+        let slot = gateway.acquire_slot(&self.claims)?;
+        self.slot.set(slot).map_err(|_| WebError::internal(&"request with two slots"))
+    }
+}
 
 impl actix_web::FromRequest for Authenticated {
     type Error = WebError;
@@ -36,20 +54,20 @@ impl actix_web::FromRequest for Authenticated {
 pub(crate) async fn authenticate(
     scope: Scope,
     request: ServiceRequest,
-    next: Next<impl MessageBody>,
+    next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<impl MessageBody>, Error> {
     let gateway = gateway(&request)?;
     let grant = find_grant(&gateway, &request).await?;
     let Some(grant) = grant else { return Err(unauthorized().into()) };
-    authorize(&gateway, &request, grant, scope)?;
-    next.call(request).await
+    let caller = authorize(&gateway, grant, scope)?;
+    call_as(caller, request, next).await
 }
 
 /// [`authenticate`] for tickets: the API has no 401 for reading a ticket, so without a valid key the answer is the same as for
 /// an unknown ticket.
 pub(crate) async fn authenticate_or_not_found(
     request: ServiceRequest,
-    next: Next<impl MessageBody>,
+    next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<impl MessageBody>, Error> {
     let gateway = gateway(&request)?;
     let Some(grant) = find_grant(&gateway, &request).await? else {
@@ -57,8 +75,8 @@ pub(crate) async fn authenticate_or_not_found(
             if request.method() == Method::DELETE { unauthorized() } else { ticket_not_found() }.into()
         );
     };
-    authorize(&gateway, &request, grant, Scope::Tickets)?;
-    next.call(request).await
+    let caller = authorize(&gateway, grant, Scope::Tickets)?;
+    call_as(caller, request, next).await
 }
 
 fn unauthorized() -> WebError {
@@ -97,12 +115,19 @@ async fn find_grant(gateway: &Gateway, request: &ServiceRequest) -> Result<Optio
     }
 }
 
-fn authorize(
-    gateway: &Gateway,
-    request: &ServiceRequest,
-    grant: KeyGrant,
-    scope: Scope,
-) -> Result<(), WebError> {
+/// Handles the request as one of this caller. The response keeps the caller's slot until it is sent.
+async fn call_as(
+    caller: Authenticated,
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let slot = Rc::clone(&caller.slot);
+    request.extensions_mut().insert(caller);
+    let response = next.call(request).await?;
+    Ok(response.map_body(|_, body| hold_until_sent(body.boxed(), slot)))
+}
+
+fn authorize(gateway: &Gateway, grant: KeyGrant, scope: Scope) -> Result<Authenticated, WebError> {
     if !grant.scopes.allows(scope) {
         return Err(WebError::new(ProblemCode::Forbidden, format!("the API key needs the scope `{scope}`")));
     }
@@ -110,8 +135,7 @@ fn authorize(
         limit.check(grant.key_id).map_err(|wait| rate_limited(limit, wait))?;
     }
     let tenant = Tenant { organization_id: grant.organization_id, scopes: grant.scopes };
-    request.extensions_mut().insert(Authenticated(ServiceClaims::Tenant(tenant)));
-    Ok(())
+    Ok(Authenticated { claims: ServiceClaims::Tenant(tenant), slot: Rc::default() })
 }
 
 fn rate_limited(limit: &RateLimit, wait: std::time::Duration) -> WebError {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::HttpRequest;
-use actix_web::http::header::HOST;
+use actix_web::http::header::{HOST, RETRY_AFTER};
 use actix_web::web::Payload;
 use assay_clients::ServiceClient;
 use assay_contracts::problem::ProblemCode;
@@ -14,10 +14,14 @@ use assay_platform::web::{
     BodyBudget, BodyLimits, BufferedBody, SMALL_BODY, WebError, parse_body, read_buffered_body,
 };
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::Semaphore;
 
-use crate::app::{ApiKeyCache, DownloadSlot, DownloadSlots, RateLimit};
+use super::authentication::Authenticated;
+use crate::app::{ApiKeyCache, RateLimit, ShareInUse, Slot, Slots};
 use crate::config::Config;
+
+/// Suggested pause of a client whose organization uses its whole share of the slots for requests, in seconds.
+const SHARE_RETRY_AFTER_SECONDS: &str = "1";
 
 /// The gateway's state: connections to the services, and limits.
 pub(crate) struct Gateway {
@@ -31,9 +35,9 @@ pub(crate) struct Gateway {
     pub(crate) console: Option<ServiceClient>,
     pub(crate) keys: ApiKeyCache,
     pub(crate) rate_limit: Option<RateLimit>,
-    pub(crate) in_flight: Semaphore,
+    pub(crate) in_flight: Slots,
     pub(crate) keyless_in_flight: Arc<Semaphore>,
-    pub(crate) downloads: DownloadSlots,
+    pub(crate) downloads: Slots,
     pub(crate) console_in_flight: Semaphore,
     /// Responses of the console that are being sent: a slow reader keeps its own in memory.
     pub(crate) console_responses: Arc<Semaphore>,
@@ -44,59 +48,64 @@ pub(crate) struct Gateway {
 }
 
 impl Gateway {
-    /// Acquires one of the slots for requests in flight.
-    pub(crate) fn acquire_slot(&self) -> Result<SemaphorePermit<'_>, WebError> {
-        self.in_flight.try_acquire().map_err(|_| too_many_in_flight())
+    /// Acquires one of the slots for requests in flight, to be held until the response is sent.
+    pub(crate) fn acquire_slot(&self, claims: &ServiceClaims) -> Result<Slot, WebError> {
+        let slot = self.in_flight.acquire().ok_or_else(too_many_in_flight)?;
+        match claims {
+            ServiceClaims::Tenant(tenant) => slot.assign_to(tenant.organization_id).map_err(share_in_use),
+            _ => Ok(slot),
+        }
     }
 
     /// Acquires one of the slots for downloads, to be held until the body is sent.
-    pub(crate) fn acquire_download_slot(&self) -> Result<DownloadSlot, WebError> {
+    pub(crate) fn acquire_download_slot(&self) -> Result<Slot, WebError> {
         self.downloads.acquire().ok_or_else(|| WebError::unavailable(&"too many downloads in flight"))
     }
 
     /// [`Self::read_validated`] for the body of an operation other than an import: at most [`SMALL_BODY`] bytes.
     pub(crate) async fn read_small<T>(
         &self,
-        claims: &ServiceClaims,
+        caller: &Authenticated,
         request: &HttpRequest,
         payload: Payload,
         parse: fn(&[u8]) -> Result<T, BodyError>,
-    ) -> Result<(BufferedBody, SemaphorePermit<'_>), WebError>
+    ) -> Result<BufferedBody, WebError>
     where
         T: Send + 'static,
     {
         let max_bytes = self.config.max_body_bytes.min(SMALL_BODY);
-        self.read_validated(claims, request, payload, max_bytes, parse).await
+        self.read_validated(caller, request, payload, max_bytes, parse).await
     }
 
-    /// Reads a body, validates it with `parse`, so that invalid bodies never reach a service, and acquires a slot. The parsed
+    /// Reads a body, validates it with `parse`, so that invalid bodies never reach a service, and occupies a slot. The parsed
     /// value is discarded: the owning service parses the original bytes again.
     ///
-    /// The slot is acquired only after the body has arrived, because a slow upload must not occupy it; without a free slot
+    /// The slot is occupied only after the body has arrived, because a slow upload must not occupy it; without a free slot
     /// the body is not read at all.
     pub(crate) async fn read_validated<T>(
         &self,
-        claims: &ServiceClaims,
+        caller: &Authenticated,
         request: &HttpRequest,
         payload: Payload,
         max_bytes: usize,
         parse: fn(&[u8]) -> Result<T, BodyError>,
-    ) -> Result<(BufferedBody, SemaphorePermit<'_>), WebError>
+    ) -> Result<BufferedBody, WebError>
     where
         T: Send + 'static,
     {
-        if self.in_flight.available_permits() == 0 {
+        if !self.in_flight.has_free() {
             return Err(too_many_in_flight());
         }
         let deadline = Duration::from_secs(self.config.body_deadline_seconds);
         let limits = BodyLimits { max_bytes, deadline };
-        let budget = match claims {
+        let budget = match &caller.claims {
             ServiceClaims::Tenant(tenant) => self.body_budget.of_organization(tenant.organization_id),
             _ => self.body_budget.clone(),
         };
         let body = read_buffered_body(request, payload, limits, &budget).await?;
         parse_body(&body, parse).await?;
-        Ok((body, self.acquire_slot()?))
+        caller.occupy_slot(self)?;
+        Ok(body)
     }
 
     /// The public base URL: scheme and authority, without a trailing slash.
@@ -145,6 +154,12 @@ fn missing(code: ProblemCode) -> WebError {
 
 fn too_many_in_flight() -> WebError {
     WebError::unavailable(&"too many requests in flight")
+}
+
+fn share_in_use(ShareInUse(limit): ShareInUse) -> WebError {
+    let detail =
+        format!("your organization has {limit} requests in flight: wait until a response has arrived");
+    WebError::new(ProblemCode::RateLimited, detail).with_header(RETRY_AFTER, SHARE_RETRY_AFTER_SECONDS)
 }
 
 fn is_authority(host: &str) -> bool {

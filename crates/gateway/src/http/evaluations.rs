@@ -50,9 +50,9 @@ pub(crate) async fn list_evaluations(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _slot = gateway.acquire_slot()?;
+    caller.occupy_slot(&gateway)?;
     let path = with_query("/internal/v1/evaluations", &request);
-    forward(get(&gateway.export, &caller.0, &path, &request)).await
+    forward(get(&gateway.export, &caller.claims, &path, &request)).await
 }
 
 /// Summarize evaluations
@@ -84,18 +84,21 @@ pub(crate) async fn summarize_evaluations(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _slot = gateway.acquire_slot()?;
+    caller.occupy_slot(&gateway)?;
     let path = with_query("/internal/v1/evaluations/summary", &request);
     let filters = SummaryQuery::parse(all_query_pairs(&request)).map(|query| query.filters);
     let period = match filters {
         Ok(filters) if filters.is_period_only() => filters,
         // Any other query goes to export alone, which also refuses invalid ones.
-        _ => return forward(get(&gateway.export, &caller.0, &path, &request)).await,
+        _ => return forward(get(&gateway.export, &caller.claims, &path, &request)).await,
     };
     // Without `If-None-Match`: the summary's tag depends on the pending imports, too.
     let (pending, response) = tokio::join!(
-        count_pending(&gateway.ingest, &gateway.export, &caller.0, &period),
-        forward(Forward { headers: HeaderMap::new(), ..get(&gateway.export, &caller.0, &path, &request) })
+        count_pending(&gateway.ingest, &gateway.export, &caller.claims, &period),
+        forward(Forward {
+            headers: HeaderMap::new(),
+            ..get(&gateway.export, &caller.claims, &path, &request)
+        })
     );
     let response = response?;
     if !response.status().is_success() {
@@ -145,10 +148,10 @@ pub(crate) async fn get_neighbours(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _slot = gateway.acquire_slot()?;
+    caller.occupy_slot(&gateway)?;
     let id: TicketId = path_id(&id, ProblemCode::TicketNotFound)?;
     let path = with_query(&format!("/internal/v1/evaluations/{id}/neighbours"), &request);
-    forward(get(&gateway.export, &caller.0, &path, &request)).await
+    forward(get(&gateway.export, &caller.claims, &path, &request)).await
 }
 
 fn with_query(path: &str, request: &HttpRequest) -> String {

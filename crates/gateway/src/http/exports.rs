@@ -49,9 +49,9 @@ pub(crate) async fn create_export(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let (body, _slot) = gateway.read_small(&caller.0, &request, payload, NewExport::parse).await?;
+    let body = gateway.read_small(&caller, &request, payload, NewExport::parse).await?;
     let path = "/internal/v1/exports";
-    send(&gateway, &request, &caller.0, reqwest::Method::POST, path, Some(body.clone())).await
+    send(&gateway, &request, &caller.claims, reqwest::Method::POST, path, Some(body.clone())).await
 }
 
 /// List evaluation exports
@@ -78,12 +78,12 @@ pub(crate) async fn list_exports(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _slot = gateway.acquire_slot()?;
+    caller.occupy_slot(&gateway)?;
     let path = match request.query_string() {
         "" => "/internal/v1/exports".to_owned(),
         query => format!("/internal/v1/exports?{query}"),
     };
-    send(&gateway, &request, &caller.0, reqwest::Method::GET, &path, None).await
+    send(&gateway, &request, &caller.claims, reqwest::Method::GET, &path, None).await
 }
 
 /// Get an evaluation export
@@ -106,10 +106,10 @@ pub(crate) async fn get_export(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _slot = gateway.acquire_slot()?;
+    caller.occupy_slot(&gateway)?;
     let id: ExportId = path_id(&id, ProblemCode::ExportNotFound)?;
     let path = format!("/internal/v1/exports/{id}");
-    send(&gateway, &request, &caller.0, reqwest::Method::GET, &path, None).await
+    send(&gateway, &request, &caller.claims, reqwest::Method::GET, &path, None).await
 }
 
 /// Download an evaluation export
@@ -138,10 +138,10 @@ pub(crate) async fn download_export(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _slot = gateway.acquire_slot()?;
+    caller.occupy_slot(&gateway)?;
     let id: ExportId = path_id(&id, ProblemCode::ExportNotFound)?;
     let path = format!("/internal/v1/exports/{id}/download");
-    let response = send(&gateway, &request, &caller.0, reqwest::Method::GET, &path, None).await?;
+    let response = send(&gateway, &request, &caller.claims, reqwest::Method::GET, &path, None).await?;
     if !response.status().is_success() {
         return Ok(response);
     }

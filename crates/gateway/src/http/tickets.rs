@@ -41,9 +41,9 @@ pub(crate) async fn get_ticket(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _slot = gateway.acquire_slot()?;
+    caller.occupy_slot(&gateway)?;
     let id: TicketId = id.parse().map_err(|_| ticket_not_found())?;
-    read_ticket(&gateway, &caller.0, id).await
+    read_ticket(&gateway, &caller.claims, id).await
 }
 
 /// Delete a ticket
@@ -70,11 +70,11 @@ pub(crate) async fn delete_ticket(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _slot = gateway.acquire_slot()?;
+    caller.occupy_slot(&gateway)?;
     let id: TicketId = id.parse().map_err(|_| ticket_not_found())?;
     let path = format!("/internal/v1/tickets/{id}");
     let method = reqwest::Method::DELETE;
-    let call = Forward { method, ..get(&gateway.ingest, &caller.0, &path) };
+    let call = Forward { method, ..get(&gateway.ingest, &caller.claims, &path) };
     let answer = forward(call).await?;
     if answer.status() == StatusCode::NOT_FOUND {
         return Err(ticket_not_found());
@@ -103,13 +103,15 @@ pub(crate) async fn get_evaluation(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _slot = gateway.acquire_slot()?;
+    caller.occupy_slot(&gateway)?;
     let id: TicketId = path_id(&id, ProblemCode::TicketNotFound)?;
     let path = format!("/internal/v1/tickets/{id}/evaluation");
     // The evaluation of a deleted ticket is removed asynchronously; ingest knows at once that the ticket was deleted.
-    let (evaluation, is_deleted) =
-        try_join(forward(get(&gateway.scoring, &caller.0, &path)), is_deleted(&gateway, &caller.0, id))
-            .await?;
+    let (evaluation, is_deleted) = try_join(
+        forward(get(&gateway.scoring, &caller.claims, &path)),
+        is_deleted(&gateway, &caller.claims, id),
+    )
+    .await?;
     if is_deleted {
         return Err(ticket_not_found());
     }
@@ -117,7 +119,7 @@ pub(crate) async fn get_evaluation(
         return Ok(evaluation);
     }
     // Not evaluated yet, or no such ticket: ask ingest.
-    let ticket = read_ticket(&gateway, &caller.0, id).await?;
+    let ticket = read_ticket(&gateway, &caller.claims, id).await?;
     if !ticket.status().is_success() {
         return Ok(ticket);
     }
@@ -149,11 +151,11 @@ pub(crate) async fn get_transcript(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _slot = gateway.acquire_slot()?;
+    caller.occupy_slot(&gateway)?;
     let id: TicketId = path_id(&id, ProblemCode::TicketNotFound)?;
     let path = format!("/internal/v1/tickets/{id}/transcript");
     let headers = copy_headers(&request, &["if-none-match"]);
-    forward(Forward { headers, ..get(&gateway.ingest, &caller.0, &path) }).await
+    forward(Forward { headers, ..get(&gateway.ingest, &caller.claims, &path) }).await
 }
 
 async fn is_deleted(gateway: &Gateway, claims: &ServiceClaims, id: TicketId) -> Result<bool, WebError> {

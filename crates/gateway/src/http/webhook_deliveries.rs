@@ -37,10 +37,10 @@ pub(crate) async fn test_webhook(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _slot = gateway.acquire_slot()?;
+    caller.occupy_slot(&gateway)?;
     let id: WebhookId = path_id(&id, ProblemCode::WebhookNotFound)?;
     let path = format!("/internal/v1/webhooks/{id}/test");
-    send(&gateway, &request, &caller.0, Method::POST, &path, None).await
+    send(&gateway, &request, &caller.claims, Method::POST, &path, None).await
 }
 
 /// List the deliveries of a webhook
@@ -71,10 +71,10 @@ pub(crate) async fn list_webhook_deliveries(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _slot = gateway.acquire_slot()?;
+    caller.occupy_slot(&gateway)?;
     let id: WebhookId = path_id(&id, ProblemCode::WebhookNotFound)?;
     let path = with_query(format!("/internal/v1/webhooks/{id}/deliveries"), &request);
-    send(&gateway, &request, &caller.0, Method::GET, &path, None).await
+    send(&gateway, &request, &caller.claims, Method::GET, &path, None).await
 }
 
 /// Get a delivery
@@ -102,10 +102,10 @@ pub(crate) async fn get_webhook_delivery(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _slot = gateway.acquire_slot()?;
+    caller.occupy_slot(&gateway)?;
     let (id, delivery_id) = ids_of(&ids)?;
     let path = format!("/internal/v1/webhooks/{id}/deliveries/{delivery_id}");
-    send(&gateway, &request, &caller.0, Method::GET, &path, None).await
+    send(&gateway, &request, &caller.claims, Method::GET, &path, None).await
 }
 
 /// Send a delivery again
@@ -134,10 +134,10 @@ pub(crate) async fn replay_webhook_delivery(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _slot = gateway.acquire_slot()?;
+    caller.occupy_slot(&gateway)?;
     let (id, delivery_id) = ids_of(&ids)?;
     let path = format!("/internal/v1/webhooks/{id}/deliveries/{delivery_id}/replay");
-    send(&gateway, &request, &caller.0, Method::POST, &path, None).await
+    send(&gateway, &request, &caller.claims, Method::POST, &path, None).await
 }
 
 fn ids_of(ids: &(String, String)) -> Result<(WebhookId, WebhookDeliveryId), WebError> {

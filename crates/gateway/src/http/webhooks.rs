@@ -53,8 +53,8 @@ pub(crate) async fn create_webhook(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let (body, _slot) = gateway.read_small(&caller.0, &request, payload, NewWebhook::parse).await?;
-    send(&gateway, &request, &caller.0, Method::POST, "/internal/v1/webhooks", Some(body.clone())).await
+    let body = gateway.read_small(&caller, &request, payload, NewWebhook::parse).await?;
+    send(&gateway, &request, &caller.claims, Method::POST, "/internal/v1/webhooks", Some(body.clone())).await
 }
 
 /// List webhooks
@@ -82,9 +82,9 @@ pub(crate) async fn list_webhooks(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _slot = gateway.acquire_slot()?;
+    caller.occupy_slot(&gateway)?;
     let path = with_query("/internal/v1/webhooks".to_owned(), &request);
-    send(&gateway, &request, &caller.0, Method::GET, &path, None).await
+    send(&gateway, &request, &caller.claims, Method::GET, &path, None).await
 }
 
 /// Get a webhook
@@ -107,10 +107,10 @@ pub(crate) async fn get_webhook(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _slot = gateway.acquire_slot()?;
+    caller.occupy_slot(&gateway)?;
     let id: WebhookId = path_id(&id, ProblemCode::WebhookNotFound)?;
     let path = format!("/internal/v1/webhooks/{id}");
-    send(&gateway, &request, &caller.0, Method::GET, &path, None).await
+    send(&gateway, &request, &caller.claims, Method::GET, &path, None).await
 }
 
 /// Change a webhook
@@ -139,10 +139,10 @@ pub(crate) async fn change_webhook(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let (body, _slot) = gateway.read_small(&caller.0, &request, payload, WebhookChange::parse).await?;
+    let body = gateway.read_small(&caller, &request, payload, WebhookChange::parse).await?;
     let id: WebhookId = path_id(&id, ProblemCode::WebhookNotFound)?;
     let path = format!("/internal/v1/webhooks/{id}");
-    send(&gateway, &request, &caller.0, Method::PATCH, &path, Some(body.clone())).await
+    send(&gateway, &request, &caller.claims, Method::PATCH, &path, Some(body.clone())).await
 }
 
 /// Delete a webhook
@@ -167,10 +167,10 @@ pub(crate) async fn delete_webhook(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _slot = gateway.acquire_slot()?;
+    caller.occupy_slot(&gateway)?;
     let id: WebhookId = path_id(&id, ProblemCode::WebhookNotFound)?;
     let path = format!("/internal/v1/webhooks/{id}");
-    send(&gateway, &request, &caller.0, Method::DELETE, &path, None).await
+    send(&gateway, &request, &caller.claims, Method::DELETE, &path, None).await
 }
 
 /// Get a webhook's secret
@@ -193,10 +193,10 @@ pub(crate) async fn get_webhook_secret(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _slot = gateway.acquire_slot()?;
+    caller.occupy_slot(&gateway)?;
     let id: WebhookId = path_id(&id, ProblemCode::WebhookNotFound)?;
     let path = format!("/internal/v1/webhooks/{id}/secret");
-    send(&gateway, &request, &caller.0, Method::GET, &path, None).await
+    send(&gateway, &request, &caller.claims, Method::GET, &path, None).await
 }
 
 /// Rotate a webhook's secret
@@ -221,10 +221,10 @@ pub(crate) async fn rotate_webhook_secret(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let _slot = gateway.acquire_slot()?;
+    caller.occupy_slot(&gateway)?;
     let id: WebhookId = path_id(&id, ProblemCode::WebhookNotFound)?;
     let path = format!("/internal/v1/webhooks/{id}/secret/rotate");
-    send(&gateway, &request, &caller.0, Method::POST, &path, None).await
+    send(&gateway, &request, &caller.claims, Method::POST, &path, None).await
 }
 
 /// Appends the query, which the service validates.

@@ -20,7 +20,7 @@ use futures_util::stream;
 use tokio::time::sleep;
 use url::Url;
 
-/// Length of the file of every download: more than the buffers on its way hold.
+/// Length of the file of every download, and of every ticket: more than the buffers on its way hold.
 pub const FILE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// What the services answer to a request with a body, and to a list.
@@ -52,7 +52,8 @@ impl Services {
         serve(&mut tasks, Phase::ServeInternal, "services", listener, settings, move |app| {
             app.app_data(shared.clone())
                 .service(resource("/internal/v1/keys/resolve", vec![("POST", post().to(resolve))]))
-                .service(resource("/v1/downloads/{id}", vec![("GET", get().to(file))]));
+                .service(resource("/v1/downloads/{id}", vec![("GET", get().to(file))]))
+                .service(resource("/internal/v1/tickets/{id}", vec![("GET", get().to(file))]));
             for path in [
                 "/exports",
                 "/exports/{id}",

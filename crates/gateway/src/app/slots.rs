@@ -1,5 +1,5 @@
-//! Slots of downloads, separate from those of other requests, because a slow reader keeps its slot until the body is sent. One
-//! organization has at most half of them: `export` bounds the downloads of its own processes only, and there are several.
+//! Slots of requests and of downloads, held until the response is sent: a slow reader keeps its own. One organization has at most
+//! half of them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// An organization may hold the number of slots divided by this, and at least one.
 const ORGANIZATION_DIVISOR: usize = 2;
 
-pub(crate) struct DownloadSlots {
+pub(crate) struct Slots {
     slots: Arc<Semaphore>,
     shares: Arc<Shares>,
 }
@@ -21,8 +21,8 @@ struct Shares {
     held: Mutex<HashMap<OrganizationId, usize>>,
 }
 
-/// A slot. It counts for no organization until the owner of the file is known.
-pub(crate) struct DownloadSlot {
+/// A slot. It counts for no organization until it is assigned to one.
+pub(crate) struct Slot {
     owner: Option<OrganizationId>,
     shares: Arc<Shares>,
     _slot: OwnedSemaphorePermit,
@@ -32,21 +32,26 @@ pub(crate) struct DownloadSlot {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ShareInUse(pub(crate) usize);
 
-impl DownloadSlots {
+impl Slots {
     pub(crate) fn new(slots: usize) -> Self {
         let shares = Shares { limit: (slots / ORGANIZATION_DIVISOR).max(1), held: Mutex::default() };
         Self { slots: Arc::new(Semaphore::new(slots)), shares: Arc::new(shares) }
     }
 
+    /// Whether a slot is free now.
+    pub(crate) fn has_free(&self) -> bool {
+        self.slots.available_permits() > 0
+    }
+
     /// A free slot, without waiting; `None` when there is none.
-    pub(crate) fn acquire(&self) -> Option<DownloadSlot> {
+    pub(crate) fn acquire(&self) -> Option<Slot> {
         let slot = Arc::clone(&self.slots).try_acquire_owned().ok()?;
-        Some(DownloadSlot { owner: None, shares: self.shares.clone(), _slot: slot })
+        Some(Slot { owner: None, shares: self.shares.clone(), _slot: slot })
     }
 }
 
-impl DownloadSlot {
-    /// The same slot, counted for the organization whose file is sent.
+impl Slot {
+    /// The same slot, counted for an organization.
     ///
     /// # Errors
     /// When the organization uses its whole share; the slot is free again.
@@ -64,7 +69,7 @@ impl DownloadSlot {
     }
 }
 
-impl Drop for DownloadSlot {
+impl Drop for Slot {
     fn drop(&mut self) {
         let Some(owner) = self.owner else { return };
         let mut held = self.shares.held.locked();
@@ -85,7 +90,7 @@ mod tests {
 
     #[test]
     fn one_organization_holds_at_most_half_of_the_slots() {
-        let slots = DownloadSlots::new(5);
+        let slots = Slots::new(5);
         let (greedy, other) = (new_id(), new_id());
         let slot_of = |owner| slots.acquire().map(|slot| slot.assign_to(owner));
         let held = [slot_of(greedy), slot_of(greedy)];
@@ -101,7 +106,7 @@ mod tests {
 
     #[test]
     fn single_slot_serves_organizations_in_turn() {
-        let slots = DownloadSlots::new(1);
+        let slots = Slots::new(1);
         for _ in 0..3 {
             assert!(matches!(slots.acquire().map(|slot| slot.assign_to(new_id())), Some(Ok(_))));
         }
