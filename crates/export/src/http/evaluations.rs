@@ -22,7 +22,7 @@ pub(super) async fn list(
     let organization_id = caller.tenant(Scope::EvaluationsRead)?.organization_id;
     let query = ListQuery::parse(all_query_pairs(&request)).map_err(invalid_query)?;
     let page = list_evaluations(read_context(&services, organization_id), &services.keys, query).await?;
-    services.response_budget.limit(tagged(&request, &page)?)
+    services.response_budget.limit(organization_id, tagged(&request, &page)?)
 }
 
 pub(super) async fn summarize(
@@ -33,7 +33,7 @@ pub(super) async fn summarize(
     let organization_id = caller.tenant(Scope::EvaluationsRead)?.organization_id;
     let query = SummaryQuery::parse(all_query_pairs(&request)).map_err(invalid_query)?;
     let summary = summarize_evaluations(read_context(&services, organization_id), query).await?;
-    services.response_budget.limit(tagged(&request, &summary)?)
+    services.response_budget.limit(organization_id, tagged(&request, &summary)?)
 }
 
 /// Number of evaluations of a period whose tickets have the id `since` or a later one. All of them are counted, so the response has no

@@ -51,7 +51,7 @@ pub(super) async fn list(
     let (cursor, limit) = page_parameters(&mut query_pairs(&request, &["cursor", "limit"])?)?;
     let page = ListExports { organization_id, cursor, limit };
     let exports = list_exports(services.store.as_ref(), &services.keys, &base, page).await?;
-    services.response_budget.limit(HttpResponse::Ok().json(exports))
+    services.response_budget.limit(organization_id, HttpResponse::Ok().json(exports))
 }
 
 pub(super) async fn read(

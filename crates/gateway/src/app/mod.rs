@@ -8,4 +8,4 @@ mod slots;
 pub(crate) use self::api_keys::ApiKeyCache;
 pub(crate) use self::forward_call::{Forward, forward, forward_file, forward_page};
 pub(crate) use self::rate_limit::RateLimit;
-pub(crate) use self::slots::{ShareInUse, Slot, Slots};
+pub(crate) use self::slots::{ShareExhausted, Slot, Slots};

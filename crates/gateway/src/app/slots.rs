@@ -1,41 +1,31 @@
 //! Slots of requests and of downloads, held until the response is sent: a slow reader keeps its own. One organization has at most
 //! half of them.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use assay_contracts::ids::OrganizationId;
-use assay_platform::runtime::LockExt as _;
+use assay_platform::web::{ShareInUse, Shares};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
-/// An organization may hold the number of slots divided by this, and at least one.
-const ORGANIZATION_DIVISOR: usize = 2;
 
 pub(crate) struct Slots {
     slots: Arc<Semaphore>,
-    shares: Arc<Shares>,
-}
-
-struct Shares {
-    limit: usize,
-    held: Mutex<HashMap<OrganizationId, usize>>,
+    shares: Shares,
 }
 
 /// A slot. It counts for no organization until it is assigned to one.
 pub(crate) struct Slot {
-    owner: Option<OrganizationId>,
-    shares: Arc<Shares>,
+    share: ShareInUse,
+    shares: Shares,
     _slot: OwnedSemaphorePermit,
 }
 
 /// The organization uses its whole share: this number of slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ShareInUse(pub(crate) usize);
+pub(crate) struct ShareExhausted(pub(crate) usize);
 
 impl Slots {
     pub(crate) fn new(slots: usize) -> Self {
-        let shares = Shares { limit: (slots / ORGANIZATION_DIVISOR).max(1), held: Mutex::default() };
-        Self { slots: Arc::new(Semaphore::new(slots)), shares: Arc::new(shares) }
+        Self { slots: Arc::new(Semaphore::new(slots)), shares: Shares::half_of(slots) }
     }
 
     /// Whether a slot is free now.
@@ -46,7 +36,7 @@ impl Slots {
     /// A free slot, without waiting; `None` when there is none.
     pub(crate) fn acquire(&self) -> Option<Slot> {
         let slot = Arc::clone(&self.slots).try_acquire_owned().ok()?;
-        Some(Slot { owner: None, shares: self.shares.clone(), _slot: slot })
+        Some(Slot { share: self.shares.of(None), shares: self.shares.clone(), _slot: slot })
     }
 }
 
@@ -55,30 +45,9 @@ impl Slot {
     ///
     /// # Errors
     /// When the organization uses its whole share; the slot is free again.
-    pub(crate) fn assign_to(mut self, owner: OrganizationId) -> Result<Self, ShareInUse> {
-        let limit = self.shares.limit;
-        let mut held = self.shares.held.locked();
-        let count = held.entry(owner).or_default();
-        if *count >= limit {
-            return Err(ShareInUse(limit));
-        }
-        *count += 1;
-        drop(held);
-        self.owner = Some(owner);
-        Ok(self)
-    }
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        let Some(owner) = self.owner else { return };
-        let mut held = self.shares.held.locked();
-        if let Some(count) = held.get_mut(&owner) {
-            *count -= 1;
-            if *count == 0 {
-                held.remove(&owner);
-            }
-        }
+    pub(crate) fn assign_to(mut self, owner: OrganizationId) -> Result<Self, ShareExhausted> {
+        self.share = self.shares.of(Some(owner));
+        if self.share.add(1) { Ok(self) } else { Err(ShareExhausted(self.shares.limit())) }
     }
 }
 
@@ -95,12 +64,11 @@ mod tests {
         let slot_of = |owner| slots.acquire().map(|slot| slot.assign_to(owner));
         let held = [slot_of(greedy), slot_of(greedy)];
         assert!(held.iter().all(|slot| matches!(slot, Some(Ok(_)))));
-        assert_eq!(slot_of(greedy).and_then(Result::err), Some(ShareInUse(2)));
+        assert_eq!(slot_of(greedy).and_then(Result::err), Some(ShareExhausted(2)));
         let others = [slot_of(other), slot_of(other), slot_of(new_id())];
         assert!(others.iter().all(|slot| matches!(slot, Some(Ok(_)))));
         assert!(slots.acquire().is_none());
         drop((held, others));
-        assert!(slots.shares.held.locked().is_empty());
         assert_eq!(slots.slots.available_permits(), 5);
     }
 

@@ -17,7 +17,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use tokio::sync::Semaphore;
 
 use super::authentication::Authenticated;
-use crate::app::{ApiKeyCache, RateLimit, ShareInUse, Slot, Slots};
+use crate::app::{ApiKeyCache, RateLimit, ShareExhausted, Slot, Slots};
 use crate::config::Config;
 
 /// Suggested pause of a client whose organization uses its whole share of the slots for requests, in seconds.
@@ -52,7 +52,7 @@ impl Gateway {
     pub(crate) fn acquire_slot(&self, claims: &ServiceClaims) -> Result<Slot, WebError> {
         let slot = self.in_flight.acquire().ok_or_else(too_many_in_flight)?;
         match claims {
-            ServiceClaims::Tenant(tenant) => slot.assign_to(tenant.organization_id).map_err(share_in_use),
+            ServiceClaims::Tenant(tenant) => slot.assign_to(tenant.organization_id).map_err(share_exhausted),
             _ => Ok(slot),
         }
     }
@@ -156,7 +156,7 @@ fn too_many_in_flight() -> WebError {
     WebError::unavailable(&"too many requests in flight")
 }
 
-fn share_in_use(ShareInUse(limit): ShareInUse) -> WebError {
+fn share_exhausted(ShareExhausted(limit): ShareExhausted) -> WebError {
     let detail =
         format!("your organization has {limit} requests in flight: wait until a response has arrived");
     WebError::new(ProblemCode::RateLimited, detail).with_header(RETRY_AFTER, SHARE_RETRY_AFTER_SECONDS)

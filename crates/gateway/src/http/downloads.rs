@@ -10,7 +10,7 @@ use assay_platform::web::{WebError, hold_until_sent};
 
 use super::context::{Gateway, copy_headers};
 use super::responses::PublicProblems;
-use crate::app::{Forward, ShareInUse, forward_file};
+use crate::app::{Forward, ShareExhausted, forward_file};
 
 /// Suggested pause of a client whose organization uses its whole share of the download slots, in seconds.
 const RETRY_AFTER_SECONDS: &str = "10";
@@ -71,13 +71,13 @@ pub(crate) async fn download_file(
     };
     let (response, owner) = forward_file(call).await?;
     let slot = match owner {
-        Some(owner) => slot.assign_to(owner).map_err(share_in_use)?,
+        Some(owner) => slot.assign_to(owner).map_err(share_exhausted)?,
         None => slot,
     };
     Ok(response.map_body(|_, body| hold_until_sent(body, slot)))
 }
 
-fn share_in_use(ShareInUse(limit): ShareInUse) -> WebError {
+fn share_exhausted(ShareExhausted(limit): ShareExhausted) -> WebError {
     let detail =
         format!("your organization downloads {limit} files at the moment: wait until a download has ended");
     WebError::new(ProblemCode::TooManyDownloads, detail)

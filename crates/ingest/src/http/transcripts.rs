@@ -50,7 +50,7 @@ pub async fn read_one(
         .await
         .map_err(|error| WebError::internal(&error))?;
     let body = body.map_err(|error| WebError::internal(&error))?;
-    services.response_budget.limit(json_with_etag(&request, body.into()))
+    services.response_budget.limit(organization_id, json_with_etag(&request, body.into()))
 }
 
 impl From<ReadTranscriptError> for WebError {

@@ -1,15 +1,14 @@
 //! Memory budget of request bodies. A limit on concurrent requests alone does not bound memory.
 
-use std::collections::HashMap;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use actix_web::web::{Bytes, BytesMut};
 use assay_contracts::ids::OrganizationId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::error::WebError;
-use crate::runtime::LockExt as _;
+use super::shares::{ShareInUse, Shares};
 
 /// Largest buffer allocated before any byte has arrived.
 const MAX_INITIAL_CAPACITY: usize = 64 * 1024;
@@ -24,24 +23,9 @@ const PARSED_AT_ONCE: usize = 4;
 pub struct BodyBudget {
     available: Arc<Semaphore>,
     parse_permits: Arc<Semaphore>,
-    shares: Arc<Shares>,
+    shares: Shares,
     /// Whose bodies are received; `None`: they count for no organization.
     organization: Option<OrganizationId>,
-}
-
-/// Bytes in use by organization.
-#[derive(Debug)]
-struct Shares {
-    max_bytes: usize,
-    in_use: Mutex<HashMap<OrganizationId, usize>>,
-}
-
-/// The bytes of one body in the share of its organization, given back on drop.
-#[derive(Debug)]
-struct ShareInUse {
-    shares: Arc<Shares>,
-    organization: Option<OrganizationId>,
-    bytes: usize,
 }
 
 /// A received body. Its bytes count against the budget until it is dropped.
@@ -66,11 +50,10 @@ impl BodyBudget {
     /// A budget of `bytes`.
     pub fn new(bytes: usize) -> Self {
         let available = Arc::new(Semaphore::new(bytes.min(Semaphore::MAX_PERMITS)));
-        let shares = Shares { max_bytes: bytes / 2, in_use: Mutex::default() };
         Self {
             available,
             parse_permits: Arc::new(Semaphore::new(PARSED_AT_ONCE)),
-            shares: Arc::new(shares),
+            shares: Shares::half_of(bytes),
             organization: None,
         }
     }
@@ -94,7 +77,7 @@ impl BodyBudget {
             bytes: BytesMut::with_capacity(expected.min(MAX_INITIAL_CAPACITY)),
             expected,
             permit: None,
-            share: ShareInUse { shares: self.shares.clone(), organization: self.organization, bytes: 0 },
+            share: self.shares.of(self.organization),
         }
     }
 }
@@ -144,35 +127,6 @@ impl BodyBuffer {
     }
 }
 
-impl ShareInUse {
-    /// Adds bytes; `false` when the organization would have more than its share. A single body may be larger than that.
-    fn add(&mut self, bytes: usize) -> bool {
-        let Some(organization) = self.organization else { return true };
-        let mut in_use = self.shares.in_use.locked();
-        let total = in_use.entry(organization).or_default();
-        let has_others = *total > self.bytes;
-        if has_others && *total + bytes > self.shares.max_bytes {
-            return false;
-        }
-        *total += bytes;
-        self.bytes += bytes;
-        true
-    }
-}
-
-impl Drop for ShareInUse {
-    fn drop(&mut self) {
-        let Some(organization) = self.organization else { return };
-        let mut in_use = self.shares.in_use.locked();
-        if let Some(total) = in_use.get_mut(&organization) {
-            *total -= self.bytes;
-            if *total == 0 {
-                in_use.remove(&organization);
-            }
-        }
-    }
-}
-
 impl BufferedBody {
     pub(super) fn parse_permits(&self) -> &Arc<Semaphore> {
         &self.parse_permits
@@ -209,7 +163,7 @@ mod tests {
         of_other.push(b"12").unwrap();
         second.push(b"345").unwrap();
         drop((second, of_other));
-        assert!(budget.shares.in_use.locked().is_empty());
+        assert!(budget.shares.is_unused());
         assert_eq!(budget.available.available_permits(), 20);
     }
 

@@ -15,6 +15,7 @@ mod response_budget;
 mod routes;
 mod server;
 mod service_auth;
+mod shares;
 mod tagged;
 mod unread_body;
 
@@ -37,4 +38,5 @@ pub use self::routes::{
 pub(crate) use self::server::serve_without_readiness_metrics;
 pub use self::server::{ServerSettings, serve};
 pub use self::service_auth::{Caller, ServiceAuth, service_auth_middleware};
+pub use self::shares::{ShareInUse, Shares};
 pub use self::tagged::{json_with_etag, tagged};

@@ -8,10 +8,12 @@ use std::time::Duration;
 use actix_web::HttpResponse;
 use actix_web::body::{BoxBody, MessageBody, SizedStream};
 use actix_web::web::Bytes;
+use assay_contracts::ids::OrganizationId;
 use futures_util::stream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
+use super::shares::Shares;
 use super::{SMALL_BODY, WebError, hold_until_sent};
 
 /// A chunk is copied into the buffer of its connection, beside up to 32 KiB that wait there.
@@ -30,14 +32,18 @@ const BUILD_WAIT: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone)]
 pub struct ResponseBudget {
     available_kib: Arc<Semaphore>,
+    /// In bytes.
+    shares: Shares,
     build_permits: Arc<Semaphore>,
 }
 
 impl ResponseBudget {
-    /// A budget of `bytes` for the responses above [`SMALL_BODY`] that are being sent.
+    /// A budget of `bytes` for the responses above [`SMALL_BODY`] that are being sent. Those to one organization have at most half
+    /// of it together.
     pub fn new(bytes: usize) -> Self {
         Self {
             available_kib: Arc::new(Semaphore::new(bytes / KIB)),
+            shares: Shares::half_of(bytes),
             build_permits: Arc::new(Semaphore::new(BUILT_AT_ONCE)),
         }
     }
@@ -53,11 +59,15 @@ impl ResponseBudget {
         }
     }
 
-    /// The response, which counts against the budget until it is sent, if it is large.
+    /// The response to an organization, which counts against the budget until it is sent, if it is large.
     ///
     /// # Errors
-    /// 503 when the budget is exhausted.
-    pub fn limit(&self, response: HttpResponse) -> Result<HttpResponse, WebError> {
+    /// 503 when the budget or the share of the organization is exhausted.
+    pub fn limit(
+        &self,
+        organization: OrganizationId,
+        response: HttpResponse,
+    ) -> Result<HttpResponse, WebError> {
         let (head, body) = response.into_parts();
         let bytes = match body.try_into_bytes() {
             Ok(bytes) => bytes,
@@ -66,10 +76,16 @@ impl ResponseBudget {
         if bytes.len() <= SMALL_BODY {
             return Ok(head.set_body(BoxBody::new(bytes)));
         }
+        let mut share = self.shares.of(Some(organization));
+        if !share.add(bytes.len()) {
+            return Err(WebError::unavailable(
+                &"too many large responses to the organization are being sent",
+            ));
+        }
         let kib = u32::try_from(bytes.len().div_ceil(KIB)).unwrap_or(u32::MAX);
         let permit = Arc::clone(&self.available_kib).try_acquire_many_owned(kib);
         let permit = permit.map_err(|_| WebError::unavailable(&"too many large responses are being sent"))?;
-        Ok(head.set_body(hold_until_sent(BoxBody::new(chunked_body(bytes)), permit)))
+        Ok(head.set_body(hold_until_sent(BoxBody::new(chunked_body(bytes)), (permit, share))))
     }
 }
 
@@ -86,6 +102,7 @@ pub fn chunked_body(bytes: Bytes) -> impl MessageBody {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime::new_id;
 
     #[tokio::test(start_paused = true)]
     async fn responses_are_built_few_at_once() {
@@ -99,10 +116,24 @@ mod tests {
         assert!(budget.begin().await.is_ok());
     }
 
+    #[test]
+    fn responses_to_one_organization_have_half_of_the_budget() {
+        let budget = ResponseBudget::new(10 * SMALL_BODY);
+        let (greedy, other) = (new_id(), new_id());
+        let limited =
+            |organization| budget.limit(organization, HttpResponse::Ok().body(vec![0; 2 * SMALL_BODY]));
+        let held = [limited(greedy).unwrap(), limited(greedy).unwrap()];
+        assert_eq!(limited(greedy).unwrap_err().problem().status, 503);
+        assert!(limited(other).is_ok());
+        drop(held);
+        assert!(limited(greedy).is_ok());
+    }
+
     #[tokio::test]
     async fn large_responses_count_until_they_are_sent() {
         let budget = ResponseBudget::new(10 * SMALL_BODY);
-        let limited = |bytes: usize| budget.limit(HttpResponse::Ok().body(vec![b'x'; bytes]));
+        let organization = new_id();
+        let limited = |bytes: usize| budget.limit(organization, HttpResponse::Ok().body(vec![b'x'; bytes]));
         let first = limited(9 * SMALL_BODY).unwrap();
         let refused = limited(2 * SMALL_BODY).err().map(|error| error.to_string());
         assert!(refused.is_some(), "the budget is exhausted");
