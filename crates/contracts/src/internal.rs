@@ -127,6 +127,8 @@ pub struct SubscribersPage {
 pub struct Deletion {
     /// Time of the deletion; absent for a ticket that was not deleted, or whose tombstone has expired.
     pub deleted_at: Option<Timestamp>,
+    /// Whether the ticket is stored.
+    pub exists: bool,
 }
 
 /// Agent-registry → services that store data: a page of the organizations and their retention periods, by id.

@@ -106,22 +106,18 @@ pub(crate) async fn get_evaluation(
     caller.occupy_slot(&gateway)?;
     let id: TicketId = path_id(&id, ProblemCode::TicketNotFound)?;
     let path = format!("/internal/v1/tickets/{id}/evaluation");
-    // The evaluation of a deleted ticket is removed asynchronously; ingest knows at once that the ticket was deleted.
-    let (evaluation, is_deleted) = try_join(
+    // The evaluation is made and removed asynchronously; ingest knows at once that a ticket was accepted or deleted.
+    let (evaluation, deletion) = try_join(
         forward(get(&gateway.scoring, &caller.claims, &path)),
-        is_deleted(&gateway, &caller.claims, id),
+        find_deletion(&gateway, &caller.claims, id),
     )
     .await?;
-    if is_deleted {
+    let is_evaluated = evaluation.status() != StatusCode::NOT_FOUND;
+    if deletion.deleted_at.is_some() || !is_evaluated && !deletion.exists {
         return Err(ticket_not_found());
     }
-    if evaluation.status() != StatusCode::NOT_FOUND {
+    if is_evaluated {
         return Ok(evaluation);
-    }
-    // Not evaluated yet, or no such ticket: ask ingest.
-    let ticket = read_ticket(&gateway, &caller.claims, id).await?;
-    if !ticket.status().is_success() {
-        return Ok(ticket);
     }
     let status = UnscoredStatus::Pending;
     Ok(HttpResponse::Ok().json(TicketEvaluation::Unscored { ticket_id: id, status, error_message: None }))
@@ -158,10 +154,12 @@ pub(crate) async fn get_transcript(
     forward(Forward { headers, ..get(&gateway.ingest, &caller.claims, &path) }).await
 }
 
-async fn is_deleted(gateway: &Gateway, claims: &ServiceClaims, id: TicketId) -> Result<bool, WebError> {
-    let path = format!("/internal/v1/tickets/{id}/deletion");
-    let deletion: Deletion = gateway.ingest.get_json(claims, &path).await?;
-    Ok(deletion.deleted_at.is_some())
+async fn find_deletion(
+    gateway: &Gateway,
+    claims: &ServiceClaims,
+    id: TicketId,
+) -> Result<Deletion, WebError> {
+    Ok(gateway.ingest.get_json(claims, &format!("/internal/v1/tickets/{id}/deletion")).await?)
 }
 
 async fn read_ticket(

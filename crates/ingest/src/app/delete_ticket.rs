@@ -1,7 +1,7 @@
 //! Deletes a ticket: its transcript, its display names, and, through an event, everything derived from it in other roles.
 
 use assay_contracts::ids::{OrganizationId, TicketId};
-use assay_contracts::internal::Deletion;
+use assay_contracts::internal::{Deletion, TicketReference};
 use assay_messaging::EncodeError;
 use assay_messaging::outbox::Outbox;
 use assay_platform::db::DatabaseError;
@@ -39,12 +39,16 @@ pub async fn delete_ticket(
     Ok(())
 }
 
-/// When a ticket was deleted, as long as its tombstone is kept.
+/// When a ticket was deleted, as long as its tombstone is kept, and whether it is stored. Reads no transcript.
 pub async fn find_deletion(
     store: &dyn Store,
     organization_id: OrganizationId,
     id: &str,
 ) -> Result<Deletion, DatabaseError> {
-    let Ok(id) = id.parse::<TicketId>() else { return Ok(Deletion { deleted_at: None }) };
-    Ok(Deletion { deleted_at: store.find_deletion(organization_id, id).await? })
+    let Ok(ticket_id) = id.parse::<TicketId>() else {
+        return Ok(Deletion { deleted_at: None, exists: false });
+    };
+    let deleted_at = store.find_deletion(organization_id, ticket_id).await?;
+    let facts = store.read_ticket_facts(vec![TicketReference { organization_id, ticket_id }]).await?;
+    Ok(Deletion { deleted_at, exists: !facts.is_empty() })
 }

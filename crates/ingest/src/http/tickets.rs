@@ -24,7 +24,7 @@ pub async fn read(
     let _permit = services.response_budget.begin().await?;
     let ticket = read_ticket(services.store.as_ref(), organization_id, &id).await?;
     let ticket = ticket.ok_or_else(not_found)?;
-    services.response_budget.limit(HttpResponse::Ok().json(ticket))
+    services.response_budget.limit(organization_id, HttpResponse::Ok().json(ticket))
 }
 
 pub async fn delete(
@@ -37,7 +37,8 @@ pub async fn delete(
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// When a ticket was deleted. Its evaluation is removed asynchronously, so the gateway asks here first.
+/// When a ticket was deleted, and whether it is stored. Its evaluation is made and removed asynchronously, so the gateway asks here,
+/// too.
 pub async fn deletion(
     caller: Caller,
     services: Data<Services>,

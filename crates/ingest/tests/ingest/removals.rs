@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, anyhow};
 use assay_clients::{HttpSettings, IngestClient, ServiceClient, http_client};
 use assay_contracts::event::{ConversationDeleted, ConversationsExpired, Event, Topic};
 use assay_contracts::ids::{OrganizationId, TicketId};
-use assay_contracts::internal::{OrganizationRetention, TicketReference};
+use assay_contracts::internal::{Deletion, OrganizationRetention, TicketReference};
 use assay_contracts::retention::RetentionPeriod;
 use assay_contracts::tenant::Scope;
 use assay_messaging::{Delivery, Handler, Outcome, Subscription};
@@ -84,23 +84,25 @@ pub async fn delete(app: &TestApp, organization: OrganizationId, id: &str) -> Re
     Ok(app.http.delete(url).bearer_auth(token).send().await?.status().as_u16())
 }
 
-async fn deleted_at(app: &TestApp, organization: OrganizationId, id: &str) -> Result<Value> {
+/// Whether the ticket was deleted, and whether it is stored.
+async fn deletion(app: &TestApp, organization: OrganizationId, id: &str) -> Result<(bool, bool)> {
     let path = format!("/internal/v1/tickets/{id}/deletion");
     let answer = app.get(&path, &claims_for(organization, Scope::Tickets)).await?.error_for_status()?;
-    Ok(answer.json::<Value>().await?["deleted_at"].clone())
+    let deletion: Deletion = answer.json().await?;
+    Ok((deletion.deleted_at.is_some(), deletion.exists))
 }
 
 async fn deleted_ticket_is_not_found_and_publishes_one_event(mut app: TestApp) -> Result<()> {
     let received = ReceivedEvents::listen(&mut app);
     let (gone, kept) = (app.accepted(&conversation("T-1")).await?, app.accepted(&conversation("T-2")).await?);
-    assert_eq!(deleted_at(&app, app.organization, &gone).await?, Value::Null);
+    assert_eq!(deletion(&app, app.organization, &gone).await?, (false, true));
     assert_eq!(delete(&app, app.organization, &gone).await?, 204);
     assert_eq!(
         (app.ticket(&gone).await?.status(), app.ticket(&kept).await?.status()),
         (404.try_into()?, 200.try_into()?)
     );
-    assert!(deleted_at(&app, app.organization, &gone).await?.is_i64());
-    assert_eq!(deleted_at(&app, new_id(), &gone).await?, Value::Null);
+    assert_eq!(deletion(&app, app.organization, &gone).await?, (true, false));
+    assert_eq!(deletion(&app, new_id(), &gone).await?, (false, false));
     assert_eq!(delete(&app, app.organization, &gone).await?, 404);
     // Published after any event of the second deletion.
     assert_eq!(delete(&app, app.organization, &kept).await?, 204);
@@ -264,7 +266,7 @@ async fn expired_transcripts_are_removed_and_publish_events(mut app: TestApp) ->
     )]));
     for id in [&old, &without_evaluation] {
         eventually("the removal", || async { Ok(app.ticket(id).await?.status() == 404) }).await?;
-        assert_eq!(deleted_at(&app, organization, id).await?, Value::Null, "expiry is not a deletion");
+        assert_eq!(deletion(&app, organization, id).await?, (false, false), "expiry is not a deletion");
     }
     for (id, status, code) in [
         (&young, 200, Value::Null),
@@ -312,7 +314,7 @@ async fn ticket_with_expired_transcript_and_kept_evaluation_is_deletable(mut app
         404,
         "its evaluation has expired, too"
     );
-    assert!(deleted_at(&app, organization, &old).await?.is_i64());
+    assert_eq!(deletion(&app, organization, &old).await?, (true, false));
     eventually("the event", || async { Ok(received.deleted()?.len() == 1) }).await
 }
 
@@ -359,10 +361,10 @@ async fn tombstones_expire_after_90_days(app: TestApp) -> Result<()> {
         run(&app.database, age).await?;
     }
     let organization = app.organization;
-    let is_expired = || async { Ok(deleted_at(&app, organization, &old).await? == Value::Null) };
+    let is_expired = || async { Ok(!deletion(&app, organization, &old).await?.0) };
     eventually("the older tombstone to expire", is_expired).await?;
     app.registry.wait_for_maintenance().await?;
-    assert!(deleted_at(&app, organization, &young).await?.is_i64());
+    assert_eq!(deletion(&app, organization, &young).await?, (true, false));
     assert_eq!(app.submit(&conversation("T-1")).await?.status(), 409);
     Ok(())
 }
