@@ -1,5 +1,5 @@
-//! A memory budget of large responses: a client that reads slowly keeps its response in memory until the response is sent or
-//! makes no progress for too long.
+//! A memory budget of large responses: a client that reads slowly keeps its response in memory until the response is sent, or
+//! ends because it is read too slowly.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -101,6 +101,8 @@ pub fn chunked_body(bytes: Bytes) -> impl MessageBody {
 
 #[cfg(test)]
 mod tests {
+    use actix_web::rt::System;
+
     use super::*;
     use crate::runtime::new_id;
 
@@ -118,29 +120,34 @@ mod tests {
 
     #[test]
     fn responses_to_one_organization_have_half_of_the_budget() {
-        let budget = ResponseBudget::new(10 * SMALL_BODY);
-        let (greedy, other) = (new_id(), new_id());
-        let limited =
-            |organization| budget.limit(organization, HttpResponse::Ok().body(vec![0; 2 * SMALL_BODY]));
-        let held = [limited(greedy).unwrap(), limited(greedy).unwrap()];
-        assert_eq!(limited(greedy).unwrap_err().problem().status, 503);
-        assert!(limited(other).is_ok());
-        drop(held);
-        assert!(limited(greedy).is_ok());
+        System::new().block_on(async {
+            let budget = ResponseBudget::new(10 * SMALL_BODY);
+            let (greedy, other) = (new_id(), new_id());
+            let limited =
+                |organization| budget.limit(organization, HttpResponse::Ok().body(vec![0; 2 * SMALL_BODY]));
+            let held = [limited(greedy).unwrap(), limited(greedy).unwrap()];
+            assert_eq!(limited(greedy).unwrap_err().problem().status, 503);
+            assert!(limited(other).is_ok());
+            drop(held);
+            assert!(limited(greedy).is_ok());
+        });
     }
 
-    #[tokio::test]
-    async fn large_responses_count_until_they_are_sent() {
-        let budget = ResponseBudget::new(10 * SMALL_BODY);
-        let organization = new_id();
-        let limited = |bytes: usize| budget.limit(organization, HttpResponse::Ok().body(vec![b'x'; bytes]));
-        let first = limited(9 * SMALL_BODY).unwrap();
-        let refused = limited(2 * SMALL_BODY).err().map(|error| error.to_string());
-        assert!(refused.is_some(), "the budget is exhausted");
-        assert!(limited(SMALL_BODY).is_ok(), "small responses do not count");
-        let sent = actix_web::body::to_bytes(first.into_body()).await.unwrap();
-        assert_eq!(sent.len(), 9 * SMALL_BODY);
-        assert!(limited(10 * SMALL_BODY).is_ok(), "the first one is sent");
-        assert!(limited(11 * SMALL_BODY).is_err());
+    #[test]
+    fn large_responses_count_until_they_are_sent() {
+        System::new().block_on(async {
+            let budget = ResponseBudget::new(10 * SMALL_BODY);
+            let organization = new_id();
+            let limited =
+                |bytes: usize| budget.limit(organization, HttpResponse::Ok().body(vec![b'x'; bytes]));
+            let first = limited(9 * SMALL_BODY).unwrap();
+            let refused = limited(2 * SMALL_BODY).err().map(|error| error.to_string());
+            assert!(refused.is_some(), "the budget is exhausted");
+            assert!(limited(SMALL_BODY).is_ok(), "small responses do not count");
+            let sent = actix_web::body::to_bytes(first.into_body()).await.unwrap();
+            assert_eq!(sent.len(), 9 * SMALL_BODY);
+            assert!(limited(10 * SMALL_BODY).is_ok(), "the first one is sent");
+            assert!(limited(11 * SMALL_BODY).is_err());
+        });
     }
 }
