@@ -33,6 +33,12 @@ pub trait BatchHandler: Send + Sync {
         false
     }
 
+    /// Decodes a delivery that is given up: `None` when it does not say what work is not done. Where [`Self::decode`] fails, that may
+    /// still be readable.
+    fn decode_given_up(&self, delivery: &Delivery) -> Option<Self::Event> {
+        self.decode(delivery).ok()
+    }
+
     /// See [`Handler::give_up`].
     ///
     /// # Errors
@@ -76,8 +82,7 @@ impl<H: BatchHandler> Handler for H {
     }
 
     async fn give_up(&self, delivery: &Delivery) -> Result<(), String> {
-        // There is nothing to record about an event that cannot be decoded.
-        let Ok(event) = self.decode(delivery) else { return Ok(()) };
+        let Some(event) = self.decode_given_up(delivery) else { return Ok(()) };
         BatchHandler::give_up(self, event).await.map_err(|error| error.to_string())
     }
 }

@@ -7,6 +7,7 @@ use assay_contracts::time::Timestamp;
 use assay_platform::runtime::RequestContext;
 use assay_platform::telemetry::traces::{self, Span, SpanKind};
 use async_trait::async_trait;
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use crate::envelope::{DecodeError, EncodeError, IncomingEvent, OutgoingEvent, RepeatedEvent};
@@ -79,8 +80,8 @@ pub trait Handler: Send + Sync {
     /// handler sets its own. Work that computes or blocks runs in `platform::runtime::blocking`.
     async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome>;
 
-    /// Called before a delivery with a valid event becomes a dead letter, because its last attempt failed or the process
-    /// ended too often while it was handled. The handler records that the work is not done; it must not do the work.
+    /// Called before a delivery with a valid envelope becomes a dead letter, because it was rejected, its last attempt failed or the
+    /// process ended too often while it was handled. The handler records that the work is not done; it must not do the work.
     ///
     /// # Errors
     /// When this cannot be recorded at the moment: the delivery does not become a dead letter yet.
@@ -102,6 +103,11 @@ impl Delivery {
             topic: self.topic.clone(),
             source: JsonFault::of(&error),
         })
+    }
+
+    /// Decodes a part of the payload, whatever the rest holds; `None` when it cannot be read.
+    pub fn decode_part<T: DeserializeOwned>(&self) -> Option<T> {
+        serde_json::from_str(self.data.get()).ok()
     }
 
     /// Context of the request that caused the event. Handlers continue it with `context.scope(…)`.

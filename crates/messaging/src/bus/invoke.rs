@@ -34,8 +34,13 @@ pub(super) async fn invoke(
     let calls = parts.map(|part| call(handler, part)).collect::<Vec<_>>();
     let mut outcomes = stream::iter(calls).buffered(CONCURRENT_PARTS).concat().await;
     for ((span, outcome), delivery) in spans.into_iter().zip(&mut outcomes).zip(&*deliveries) {
-        if let Outcome::Retry { reason } = outcome
-            && delivery.is_last_attempt
+        let is_dead = match outcome {
+            Outcome::Retry { .. } => delivery.is_last_attempt,
+            Outcome::Reject { .. } => true,
+            Outcome::Done | Outcome::Postpone { .. } => false,
+        };
+        if let Outcome::Retry { reason } | Outcome::Reject { reason } = outcome
+            && is_dead
             && let Err(error) = give_up(handler, delivery).await
         {
             *outcome = Outcome::Postpone { reason: format!("{reason}; and it cannot be given up: {error}") };
@@ -50,15 +55,6 @@ pub(super) async fn invoke(
         }
     }
     outcomes
-}
-
-/// Gives up a delivery that ended with the process or the connection too often, instead of handling it again.
-async fn give_up_cut_short(handler: &dyn Handler, delivery: &Delivery) -> Outcome {
-    let reason = cut_short::reason(delivery.cut_short);
-    match give_up(handler, delivery).await {
-        Ok(()) => Outcome::Reject { reason },
-        Err(error) => Outcome::Postpone { reason: format!("{reason}; and it cannot be given up: {error}") },
-    }
 }
 
 async fn give_up(handler: &dyn Handler, delivery: &Delivery) -> Result<(), String> {
@@ -95,7 +91,8 @@ async fn call(handler: &dyn Handler, deliveries: &[Delivery]) -> Vec<Outcome> {
     if let [delivery] = deliveries
         && delivery.cut_short >= cut_short::GIVE_UP_THRESHOLD
     {
-        return vec![give_up_cut_short(handler, delivery).await];
+        // It ended with the process or the connection too often: it is given up, not handled again.
+        return vec![Outcome::Reject { reason: cut_short::reason(delivery.cut_short) }];
     }
     if let Some(outcomes) = try_call(handler, deliveries).await {
         return outcomes;

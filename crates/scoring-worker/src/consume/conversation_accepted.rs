@@ -1,9 +1,11 @@
 //! `conversation.accepted.v1`: evaluate the conversation.
 
 use assay_contracts::event::{ConversationAccepted, Event, Topic};
+use assay_contracts::ids::TicketId;
 use assay_messaging::{BatchHandler, Delivery, Subscription};
 use assay_platform::runtime::BoxError;
 use async_trait::async_trait;
+use serde::Deserialize;
 
 use crate::app::{Accepted, EvaluateConversations, EvaluateError};
 
@@ -23,6 +25,12 @@ pub(crate) struct ConversationAcceptedHandler {
     pub(crate) evaluate: EvaluateConversations,
 }
 
+/// The part of an event that says which conversation it was.
+#[derive(Deserialize)]
+struct AcceptedTicket {
+    ticket_id: TicketId,
+}
+
 #[async_trait]
 impl BatchHandler for ConversationAcceptedHandler {
     type Event = Accepted;
@@ -32,6 +40,18 @@ impl BatchHandler for ConversationAcceptedHandler {
         Ok(Accepted {
             event_id: delivery.id,
             event: delivery.decode()?,
+            context: delivery.context(),
+            is_last_attempt: delivery.is_last_attempt,
+        })
+    }
+
+    /// The ticket is enough to record the failure.
+    fn decode_given_up(&self, delivery: &Delivery) -> Option<Accepted> {
+        let AcceptedTicket { ticket_id } = delivery.decode_part()?;
+        let (organization_id, accepted_at) = (delivery.organization_id, delivery.occurred_at);
+        Some(Accepted {
+            event_id: delivery.id,
+            event: ConversationAccepted { organization_id, ticket_id, accepted_at },
             context: delivery.context(),
             is_last_attempt: delivery.is_last_attempt,
         })

@@ -3,7 +3,8 @@
 use std::sync::atomic::Ordering;
 
 use anyhow::{Context as _, Result, ensure};
-use assay_contracts::event::{ConversationDeleted, EvaluationOutcome};
+use assay_contracts::event::{ConversationAccepted, ConversationDeleted, EvaluationOutcome, Event, Topic};
+use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::tenant::Scope;
 use assay_contracts::time::Timestamp;
 use assay_messaging::{OutgoingEvent, PublishError};
@@ -14,6 +15,7 @@ use assay_testkit::{eventually, on_both_databases};
 use diesel::prelude::*;
 use diesel::sql_query;
 use diesel::sql_types::BigInt;
+use serde::{Deserialize, Serialize};
 
 use crate::test_app::TestApp;
 use crate::{by_ai, read};
@@ -23,6 +25,7 @@ on_both_databases! { TestApp {
     evaluation_is_later_than_the_failure_that_it_replaces,
     event_is_retried_until_giving_up_is_recorded,
     evaluated_or_deleted_conversation_is_not_given_up,
+    conversation_of_an_unreadable_event_is_failed,
 } }
 
 /// On a bus without a second attempt.
@@ -64,6 +67,36 @@ async fn given_up_conversation_is_failed_until_a_retry_evaluates_it(app: TestApp
     let order = |index: usize| (of_ticket[index].evaluated_at, of_ticket[index].evaluation_id);
     assert!(order(0) < order(1), "exports keep the newer one");
     assert_eq!(of_ticket[0].ticket, of_ticket[1].ticket);
+    Ok(())
+}
+
+/// What another release might publish.
+#[derive(Serialize, Deserialize)]
+struct UnreadableAccepted {
+    organization_id: OrganizationId,
+    ticket_id: TicketId,
+    accepted_at: String,
+}
+
+impl Event for UnreadableAccepted {
+    const TOPIC: Topic = ConversationAccepted::TOPIC;
+
+    fn organization_id(&self) -> OrganizationId {
+        self.organization_id
+    }
+}
+
+async fn conversation_of_an_unreadable_event_is_failed(app: TestApp) -> Result<()> {
+    let accepted = app.store(&by_ai())?;
+    let (organization_id, ticket_id) = (accepted.organization_id, accepted.ticket_id);
+    let unreadable = UnreadableAccepted { organization_id, ticket_id, accepted_at: "today".to_owned() };
+    let event = OutgoingEvent::new(new_id(), now(), &unreadable)?;
+    let rejected =
+        || async { Ok(matches!(app.try_publish(&event).await, Err(PublishError::Rejected { .. }))) };
+    eventually("the dead letter", rejected).await?;
+    assert_eq!(read(&app, ticket_id).await?["status"], "failed");
+    app.publish(&OutgoingEvent::new(new_id(), now(), &accepted)?).await?;
+    assert_eq!(read(&app, ticket_id).await?["status"], "scored");
     Ok(())
 }
 
