@@ -27,7 +27,7 @@ const SPARE_CONNECTIONS: u32 = 2;
 /// Deadline for a page of retention periods.
 const REGISTRY_DEADLINE: Duration = Duration::from_secs(10);
 
-/// Additional slots, for jobs that wait for the read model. One organization may occupy half of them: its waiting jobs must
+/// Additional slots, for jobs that wait for the read model. One organization may occupy half of all slots: its waiting jobs must
 /// not block the others.
 const WAITING_JOBS: u32 = 16;
 

@@ -1,6 +1,6 @@
 //! Counts the slots of this worker that each organization occupies. A slot runs one claimed job, which waits for the read
-//! model and then writes its file. One organization may occupy as many slots as files are written at once, and half of the
-//! additional ones.
+//! model and then writes its file. One organization may occupy half of the slots, and as many as files are
+//! written at once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -9,7 +9,7 @@ use assay_contracts::ids::OrganizationId;
 use assay_platform::runtime::LockExt as _;
 
 pub(super) struct SlotUsage {
-    /// Maximum for one organization. More than half of all slots: at most one organization can reach it.
+    /// Maximum for one organization. Half or more: while a slot is free, at most one organization has reached it.
     limit: usize,
     occupied: Arc<Mutex<HashMap<OrganizationId, usize>>>,
 }
@@ -23,7 +23,7 @@ pub(super) struct OccupiedSlot {
 impl SlotUsage {
     /// For `parallel` slots of jobs that write, and `waiting` additional ones.
     pub(super) fn new(parallel: usize, waiting: usize) -> Self {
-        Self { limit: parallel + waiting / 2, occupied: Arc::default() }
+        Self { limit: (parallel + waiting).div_ceil(2).max(parallel), occupied: Arc::default() }
     }
 
     /// The organization that occupies as many slots as it may.
@@ -63,16 +63,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn organization_leaves_half_of_the_waiting_slots() {
-        // An organization may occupy 2 + 16 / 2 slots.
+    fn organization_leaves_half_of_the_slots() {
+        // An organization may occupy 9 of 2 + 16 slots.
         let slot_usage = SlotUsage::new(2, 16);
         let (greedy, other) = (new_id(), new_id());
-        let mut occupied: Vec<_> = (0..9).map(|_| slot_usage.occupy(greedy)).collect();
+        let mut occupied: Vec<_> = (0..8).map(|_| slot_usage.occupy(greedy)).collect();
         assert_eq!(slot_usage.organization_at_limit(), None);
         occupied.push(slot_usage.occupy(greedy));
         let others: Vec<_> = (0..8).map(|_| slot_usage.occupy(other)).collect();
         assert_eq!(slot_usage.organization_at_limit(), Some(greedy));
         drop((occupied, others));
         assert_eq!((slot_usage.organization_at_limit(), lock(&slot_usage.occupied).len()), (None, 0));
+    }
+
+    #[test]
+    fn single_organization_may_write_all_files() {
+        let slot_usage = SlotUsage::new(40, 16);
+        let organization = new_id();
+        let occupied: Vec<_> = (0..39).map(|_| slot_usage.occupy(organization)).collect();
+        assert_eq!(slot_usage.organization_at_limit(), None);
+        drop(occupied);
     }
 }
