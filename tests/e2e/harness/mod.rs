@@ -21,7 +21,7 @@ pub use self::api::Api;
 pub use self::cases::Cases;
 pub use self::conversation::{Edit, conversation, edited, message, messages, set, unset};
 pub use self::operations::{Operation, documented_operations, routed_operations, serving_crates};
-pub use self::private_stack::PrivateStack;
+pub use self::private_stack::{PrivateStack, memory_limit};
 pub use self::raw::RawConnection;
 pub use self::receiver::{Message, Receiver};
 pub use self::reply::Reply;

@@ -9,7 +9,7 @@ use std::process::ExitStatus;
 use anyhow::{Context, Result};
 use assay_testkit::launcher::{Instance, Launcher, Settings, databases, owners, set_addresses};
 use assay_testkit::process::Signal;
-use assay_testkit::{MemoryLimit, Template, TestDatabase, random_name, services};
+use assay_testkit::{MemoryLimit, Template, TestDatabase, memory_limit_of_manifest, random_name, services};
 use tempfile::TempDir;
 
 use super::LIMIT;
@@ -20,6 +20,9 @@ const ASSAY: &str = env!("CARGO_BIN_EXE_assay");
 
 /// The key that every stack starts with, of the organization `default`.
 const BOOTSTRAP_KEY: &str = "bootstrap-key-of-the-end-to-end-tests";
+
+/// Memory limit of the standalone, which has no manifest and all roles, in bytes.
+const STANDALONE_MEMORY: u64 = 1024 * 1024 * 1024;
 
 /// Lines of each log shown on failure.
 const LOG_LINES: usize = 80;
@@ -45,6 +48,7 @@ pub struct PrivateStack {
     instances: Vec<Instance>,
     stack: Stack,
     is_migrated: bool,
+    has_memory_limits: bool,
     _database: Option<TestDatabase>,
     home: TempDir,
 }
@@ -58,7 +62,7 @@ impl Deref for PrivateStack {
 }
 
 impl PrivateStack {
-    /// Prepares everything but the processes. The logs are kept, in a folder named by the kind of stack and `name`.
+    /// Prepares everything but the processes, which run under the memory limits of `deploy/`. The logs are kept, in a folder named by the kind of stack and `name`.
     pub fn prepare(kind: Kind, name: &str) -> Result<Self> {
         let home = tempfile::Builder::new().prefix("assay-e2e-").tempdir()?;
         let folder = home.path().to_owned();
@@ -66,13 +70,14 @@ impl PrivateStack {
         let settings = COMMON.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let mut launcher =
             Launcher { program: ASSAY.into(), folder, logs: fresh_logs(kind, name)?, settings };
-        let (instances, database) = match kind {
+        let (mut instances, database) = match kind {
             Kind::Standalone => (vec![Instance::standalone(&data)?], None),
             Kind::Distributed => {
                 let database = add_backends(&mut launcher.settings, &data)?;
                 (launcher.instances()?, Some(database))
             }
         };
+        let has_memory_limits = limit_memory(&mut instances, kind)?;
         let stack = Stack {
             kind,
             launcher,
@@ -86,7 +91,7 @@ impl PrivateStack {
             organization: "default".to_owned(),
             key: BOOTSTRAP_KEY.to_owned(),
         };
-        Ok(Self { instances, stack, is_migrated: false, _database: database, home })
+        Ok(Self { instances, stack, is_migrated: false, has_memory_limits, _database: database, home })
     }
 
     /// Starts every process that does not run, with these settings in addition, and waits until all of them are ready.
@@ -144,12 +149,9 @@ impl PrivateStack {
         self.instance(name)?.pid().with_context(|| format!("{name} does not run"))
     }
 
-    /// Limits the memory of a process from its next start on. `false` where the kernel does not let us set a limit.
-    pub fn limit_memory(&mut self, name: &str, bytes: u64) -> Result<bool> {
-        let Some(limit) = MemoryLimit::create(bytes)? else { return Ok(false) };
-        let found = self.instances.iter_mut().find(|instance| instance.role() == name);
-        found.with_context(|| format!("the stack has no {name}"))?.limit_memory(limit);
-        Ok(true)
+    /// Whether the kernel enforces the memory limits of the processes: not where we may not create control groups.
+    pub fn has_memory_limits(&self) -> bool {
+        self.has_memory_limits
     }
 
     /// Number of times the kernel killed a process at its memory limit; 0 without a limit.
@@ -194,6 +196,26 @@ impl PrivateStack {
         let found = self.instances.iter().find(|instance| instance.role() == name);
         found.with_context(|| format!("the stack has no {name}"))
     }
+}
+
+/// Limits each process as its manifest does. `false` where there are no control groups.
+fn limit_memory(instances: &mut [Instance], kind: Kind) -> Result<bool> {
+    for instance in instances {
+        let Some(limit) = MemoryLimit::create(memory_limit(kind, instance.role())?)? else {
+            return Ok(false);
+        };
+        instance.limit_memory(limit);
+    }
+    Ok(true)
+}
+
+/// The memory limit of a process in its manifest, in bytes.
+pub fn memory_limit(kind: Kind, process: &str) -> Result<u64> {
+    if kind == Kind::Standalone {
+        return Ok(STANDALONE_MEMORY);
+    }
+    let manifests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/kubernetes/base");
+    memory_limit_of_manifest(&manifests.join(format!("{process}.yaml")))
 }
 
 fn fresh_logs(kind: Kind, name: &str) -> Result<PathBuf> {

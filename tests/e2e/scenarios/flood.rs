@@ -19,11 +19,8 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use super::hostile_memory::limit_of;
-use crate::harness::{Kind, PrivateStack, Stack, conversation, edited, set};
+use crate::harness::{PrivateStack, Stack, conversation, edited, memory_limit, set};
 
-/// Memory limit of the standalone, which has no manifest.
-const MAX_STANDALONE_MEMORY: u64 = 1_500 * 1024 * 1024;
 /// Request timeout of the well-behaved client.
 const TIMEOUT: Duration = Duration::from_secs(15);
 /// Delay between two of its imports.
@@ -102,7 +99,7 @@ async fn flood(stack: &mut PrivateStack, mut flood: Flood) -> Result<()> {
     eprintln!("  {large_bodies} bodies of 1 MB at once: {:?}", lock(&large));
     eprintln!("  well-behaved: {good}; the first import afterwards: 202 after {after:?}");
     for name in stack.names() {
-        let most = if kind == Kind::Standalone { MAX_STANDALONE_MEMORY } else { limit_of(kind, name)? };
+        let most = memory_limit(kind, name)?;
         let peak = peak_memory_kib(stack.pid(name)?)?;
         let limit_mib = most / 1024 / 1024;
         eprintln!("  peak memory of {name}: {} of {limit_mib} MiB", peak / 1024);

@@ -14,7 +14,7 @@ use assay_contracts::internal::KeyGrant;
 use assay_contracts::problem::ProblemCode;
 use assay_contracts::tenant::{Scope, Tenant};
 use assay_platform::auth::ServiceClaims;
-use assay_platform::web::{WebError, hold_until_sent};
+use assay_platform::web::{WebError, hold_large_until_sent};
 
 use super::context::{Gateway, ticket_not_found};
 use crate::app::{RateLimit, Slot};
@@ -115,7 +115,7 @@ async fn find_grant(gateway: &Gateway, request: &ServiceRequest) -> Result<Optio
     }
 }
 
-/// Handles the request as one of this caller. The response keeps the caller's slot until it is sent.
+/// Handles the request as one of this caller. A large response keeps the caller's slot until it is sent.
 async fn call_as(
     caller: Authenticated,
     request: ServiceRequest,
@@ -124,7 +124,7 @@ async fn call_as(
     let slot = Rc::clone(&caller.slot);
     request.extensions_mut().insert(caller);
     let response = next.call(request).await?;
-    Ok(response.map_body(|_, body| hold_until_sent(body.boxed(), slot)))
+    Ok(response.map_body(|_, body| hold_large_until_sent(body.boxed(), slot)))
 }
 
 fn authorize(gateway: &Gateway, grant: KeyGrant, scope: Scope) -> Result<Authenticated, WebError> {

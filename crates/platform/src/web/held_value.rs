@@ -33,10 +33,22 @@ pub fn hold_until_sent<T: 'static>(body: BoxBody, value: T) -> BoxBody {
     let held = Rc::new(RefCell::new(Some(Held { body, _value: value })));
     let sent = Rc::new(Cell::new(0));
     let mut checks = JoinSet::new();
-    if !matches!(size, BodySize::None | BodySize::Sized(0..=BUFFERED_BYTES)) {
+    if !is_buffered(size) {
         checks.spawn_local(end_slow(Rc::downgrade(&held), Rc::clone(&sent)));
     }
     BoxBody::new(HoldingBody { size, held, sent, _checks: checks })
+}
+
+/// [`hold_until_sent`], unless the buffers of the connection take the whole body at once: then the value is dropped now.
+///
+/// # Panics
+/// As [`hold_until_sent`].
+pub fn hold_large_until_sent<T: 'static>(body: BoxBody, value: T) -> BoxBody {
+    if is_buffered(body.size()) { body } else { hold_until_sent(body, value) }
+}
+
+fn is_buffered(size: BodySize) -> bool {
+    matches!(size, BodySize::None | BodySize::Sized(0..=BUFFERED_BYTES))
 }
 
 struct Held<T> {

@@ -25,7 +25,7 @@ pub use self::body::{
 pub use self::body_budget::{BodyBudget, BufferedBody};
 pub use self::error::{PROBLEM_CONTENT_TYPE, WebError, body_error};
 pub use self::health::{healthz, readyz};
-pub use self::held_value::hold_until_sent;
+pub use self::held_value::{hold_large_until_sent, hold_until_sent};
 pub use self::metrics::serve_metrics;
 pub use self::page::{invalid_parameter, page_parameters};
 pub use self::page_headers::add_page_headers;
