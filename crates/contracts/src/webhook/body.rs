@@ -226,4 +226,16 @@ mod tests {
             assert!(WebhookChange::parse(body.as_bytes()).is_err(), "{body}");
         }
     }
+
+    #[test]
+    fn null_counts_as_absent() {
+        let fields = r#""description": null, "axis_low_score_below": null"#;
+        let required = r#""url": "https://a.example", "events": ["axis.low_score"]"#;
+        let with_nulls = NewWebhook::parse(format!("{{{required}, {fields}}}").as_bytes()).unwrap();
+        assert_eq!(with_nulls, NewWebhook::parse(format!("{{{required}}}").as_bytes()).unwrap());
+        let change = format!(r#"{{{fields}, "url": null, "events": null, "enabled": null}}"#);
+        assert_eq!(WebhookChange::parse(change.as_bytes()).unwrap(), WebhookChange::default());
+        let missing = NewWebhook::parse(br#"{"url": null, "events": ["axis.low_score"]}"#);
+        assert!(matches!(missing, Err(BodyError::Invalid(errors)) if errors[0].pointer == "/url"));
+    }
 }
