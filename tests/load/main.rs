@@ -144,7 +144,8 @@ async fn measure(arguments: &Arguments, home: TempDir) -> Result<()> {
     let mut servers = Servers::start(home)?;
     let mut report = Report::new(!arguments.quick);
     if arguments.without_scorer {
-        servers.use_model(&small_model::small_model(include_bytes!("../../crates/scoring/model/reader.bin")))?;
+        servers
+            .use_model(&small_model::small_model(include_bytes!("../../crates/scoring/model/reader.bin")))?;
         report.note("evaluated by a model of one short layer: the scorer's own time is not in these figures");
     }
     if arguments.quick {

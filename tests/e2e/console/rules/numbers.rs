@@ -1,9 +1,9 @@
-//! Every number opens the rows that add up to it.
+//! Every number opens the rows that add up to it, and a number that opens nothing is one of a few kinds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -82,22 +82,49 @@ const CLICKED: [&str; 9] = [
     "#groups tbody tr:nth-child(2) td a",
 ];
 
-const OVERVIEWS: [&str; 4] = [
-    "/console",
-    "/console?by=language&of=resolution_accuracy",
-    "/console?period=all&by=involvement&of=interaction_effort&beside=nothing",
-    "/console?period=7d&by=agent&of=handoff_smoothness",
+/// Pages with numbers, and how many of them at least lead to rows.
+const PAGES: [(&str, usize); 6] = [
+    ("/console", 30),
+    ("/console?by=language&of=resolution_accuracy", 30),
+    ("/console?period=all&by=involvement&of=interaction_effort&beside=nothing", 30),
+    ("/console?period=7d&by=agent&of=handoff_smoothness", 30),
+    ("/console?from=2015-01-01&to=2026-12-31", 30),
+    ("/console/imports", 3),
 ];
 
-/// Compares every number of the overviews with the list that it links to: a count with the number of rows, a mean with the
+/// Numbers on the page that are not in a link. Axes of charts and codes have labels, not numbers of rows.
+const UNLINKED: &str = r"(() => {
+  const walker = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
+  const found = [];
+  while (walker.nextNode()) {
+    const text = walker.currentNode.data.trim();
+    const parent = walker.currentNode.parentElement;
+    if (!/^\d[\d,.]*( %| conversations?\b.*)?$/.test(text) || parent.closest('a, svg, time, pre, code, form')) continue;
+    found.push([text, parent.closest('tr, p')?.textContent ?? '']);
+  }
+  return found;
+})()";
+
+/// The numbers that lead nowhere, by their end, and why. Pending imports are a third kind, which no service lists: the overview
+/// links their number to the page of imports, which counts them (`pending_imports_are_counted_and_announced`).
+const WITHOUT_ROWS: [(&str, &str); 2] =
+    [("0", "there are no rows"), (" %", "a share: the counts in its row lead to the rows")];
+
+/// Compares every number of the pages with the list that it links to: a count with the number of rows, a mean with the
 /// mean of their scores.
 pub async fn run(visit: &mut Visit) -> Result<()> {
     let mut lists: BTreeMap<String, Rows> = BTreeMap::new();
     let mut cases = Cases::default();
     let (mut count, mut shares) = (0, 0);
-    for overview in OVERVIEWS {
+    for (overview, at_least) in PAGES {
         let numbers = numbers(visit, overview).await?;
-        ensure!(numbers.len() > 30, "{overview} has {} numbers", numbers.len());
+        ensure!(numbers.len() >= at_least, "{overview} has {} numbers", numbers.len());
+        let unlinked: Vec<(String, String)> = visit.browser.evaluate(UNLINKED).await?;
+        for (text, place) in unlinked {
+            let is_known = text == WITHOUT_ROWS[0].0 || text.ends_with(WITHOUT_ROWS[1].0);
+            let outcome = if is_known { Ok(()) } else { Err(anyhow!("it is no link")) };
+            cases.check(format!("{overview}: {place} {text}"), outcome);
+        }
         for number in &numbers {
             let place = format!("{overview}: {} {}", number.place, number.text);
             if !lists.contains_key(&number.href) {
@@ -121,7 +148,7 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
     cases.finish()
 }
 
-/// The links of an overview whose text is a number.
+/// The links of a page whose text is a number.
 async fn numbers(visit: &mut Visit, overview: &str) -> Result<Vec<Number>> {
     let browser = &mut visit.browser;
     browser.open(overview).await?;
@@ -148,6 +175,7 @@ fn adds_up(number: &Number, rows: &Rows) -> Result<()> {
     let distinct: BTreeSet<&String> = rows.ids.iter().collect();
     ensure!(distinct.len() == rows.ids.len(), "rows are listed twice: {:?}", rows.ids);
     let text = number.text.replace(',', "");
+    let text = text.split(" conversation").next().unwrap_or_default();
     if !text.contains('.') {
         let count: usize = text.parse()?;
         ensure!(rows.ids.len() == count, "{} rows", rows.ids.len());

@@ -83,7 +83,7 @@ async fn overview(visit: &mut Visit) -> Result<()> {
     browser.follow("nav[aria-label=Period] a[href*='period=all']").await?;
     ensure!(browser.address().await?.contains("period=all"), "{}", browser.address().await?);
     browser.follow("nav[aria-label='Break down by'] a[href*='by=language']").await?;
-    ensure!(browser.text("#h-by").await? == "By Language", "{}", browser.text("#h-by").await?);
+    ensure!(browser.text("#h-by").await? == "By language", "{}", browser.text("#h-by").await?);
     browser.follow("footer a[href*='to=dark']").await?;
     let theme: Vec<String> = browser.all("html", "it.dataset.theme").await?;
     ensure!(theme == ["dark"], "{theme:?}");
