@@ -13,6 +13,7 @@ mod or_none;
 mod query;
 mod render;
 mod summary;
+mod summary_query;
 mod transcript;
 
 pub use self::body::{FILTER_NAMES, read_filters};
@@ -26,8 +27,10 @@ pub use self::or_none::OrNone;
 pub use self::query::{MAX_VALUES, QueryReader, words_of};
 pub use self::render::{Pairs, encode_query};
 pub use self::summary::{
-    BandCounts, Breakdown, BreakdownDimension as Dimension, ChargeCounts, Comparison, Coverage, DAY_MILLIS,
-    DistributionStep, Distributions, Group, MAX_DIMENSIONS, MAX_POINTS, Means, Measures, Period,
-    PeriodSummary, ReasonCount, SeriesPoint, Step, Summary, SummaryQuery,
+    BandCounts, Breakdown, ChargeCounts, Coverage, DistributionStep, Distributions, Group, Means, Measures,
+    Period, PeriodSummary, ReasonCount, SeriesPoint, Summary,
+};
+pub use self::summary_query::{
+    BreakdownDimension as Dimension, Comparison, DAY_MILLIS, MAX_DIMENSIONS, MAX_POINTS, Step, SummaryQuery,
 };
 pub use self::transcript::{TicketTranscript, TranscriptAuthor, TranscriptDocument, TranscriptMessage};

@@ -8,6 +8,7 @@ use assay_platform::web::WebError;
 
 use super::authentication::Authenticated;
 use super::context::{Gateway, copy_headers};
+use super::request_body::read_small;
 use super::responses::{BadRequest, BodyProblems, CommonProblems, IdempotencyConflict, IdempotencyHeader};
 use crate::app::{Forward, forward};
 
@@ -38,7 +39,7 @@ pub(crate) async fn create_agent(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let body = gateway.read_small(&caller, &request, payload, NewAgent::parse).await?;
+    let body = read_small(&gateway, &caller, &request, payload, NewAgent::parse).await?;
     forward(Forward {
         service: &gateway.registry,
         claims: &caller.claims,

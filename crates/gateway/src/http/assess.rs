@@ -9,6 +9,7 @@ use assay_platform::web::WebError;
 
 use super::authentication::Authenticated;
 use super::context::{Gateway, copy_headers};
+use super::request_body::read_validated;
 use super::responses::{
     BadRequest, CommonProblems, IdempotencyConflict, IdempotencyHeader, ImportBodyProblems,
 };
@@ -58,7 +59,7 @@ async fn submit(
     caller: &Authenticated,
 ) -> Result<HttpResponse, WebError> {
     let max_bytes = gateway.config.max_body_bytes;
-    let body = gateway.read_validated(caller, request, payload, max_bytes, Conversation::parse).await?;
+    let body = read_validated(gateway, caller, request, payload, max_bytes, Conversation::parse).await?;
     forward(Forward {
         service: &gateway.ingest,
         claims: &caller.claims,

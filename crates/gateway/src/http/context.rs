@@ -1,22 +1,16 @@
 //! State and helpers shared by the handlers.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use actix_web::HttpRequest;
 use actix_web::http::header::{HOST, RETRY_AFTER};
-use actix_web::web::Payload;
 use assay_clients::ServiceClient;
 use assay_contracts::problem::ProblemCode;
-use assay_contracts::validation::BodyError;
 use assay_platform::auth::ServiceClaims;
-use assay_platform::web::{
-    BodyBudget, BodyLimits, BufferedBody, SMALL_BODY, WebError, parse_body, read_buffered_body,
-};
+use assay_platform::web::{BodyBudget, WebError};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use tokio::sync::Semaphore;
 
-use super::authentication::Authenticated;
 use crate::app::{ApiKeyCache, RateLimit, ShareExhausted, Slot, Slots};
 use crate::config::Config;
 
@@ -60,52 +54,6 @@ impl Gateway {
     /// Acquires one of the slots for downloads, to be held until the body is sent.
     pub(crate) fn acquire_download_slot(&self) -> Result<Slot, WebError> {
         self.downloads.acquire().ok_or_else(|| WebError::unavailable(&"too many downloads in flight"))
-    }
-
-    /// [`Self::read_validated`] for the body of an operation other than an import: at most [`SMALL_BODY`] bytes.
-    pub(crate) async fn read_small<T>(
-        &self,
-        caller: &Authenticated,
-        request: &HttpRequest,
-        payload: Payload,
-        parse: fn(&[u8]) -> Result<T, BodyError>,
-    ) -> Result<BufferedBody, WebError>
-    where
-        T: Send + 'static,
-    {
-        let max_bytes = self.config.max_body_bytes.min(SMALL_BODY);
-        self.read_validated(caller, request, payload, max_bytes, parse).await
-    }
-
-    /// Reads a body, validates it with `parse`, so that invalid bodies never reach a service, and occupies a slot. The parsed
-    /// value is discarded: the owning service parses the original bytes again.
-    ///
-    /// The slot is occupied only after the body has arrived, because a slow upload must not occupy it; without a free slot
-    /// the body is not read at all.
-    pub(crate) async fn read_validated<T>(
-        &self,
-        caller: &Authenticated,
-        request: &HttpRequest,
-        payload: Payload,
-        max_bytes: usize,
-        parse: fn(&[u8]) -> Result<T, BodyError>,
-    ) -> Result<BufferedBody, WebError>
-    where
-        T: Send + 'static,
-    {
-        if !self.in_flight.has_free() {
-            return Err(too_many_in_flight());
-        }
-        let deadline = Duration::from_secs(self.config.body_deadline_seconds);
-        let limits = BodyLimits { max_bytes, deadline };
-        let budget = match &caller.claims {
-            ServiceClaims::Tenant(tenant) => self.body_budget.of_organization(tenant.organization_id),
-            _ => self.body_budget.clone(),
-        };
-        let body = read_buffered_body(request, payload, limits, &budget).await?;
-        parse_body(&body, parse).await?;
-        caller.occupy_slot(self)?;
-        Ok(body)
     }
 
     /// The public base URL: scheme and authority, without a trailing slash.
@@ -152,7 +100,7 @@ fn missing(code: ProblemCode) -> WebError {
     WebError::new(code, "there is none with this id in your organization")
 }
 
-fn too_many_in_flight() -> WebError {
+pub(super) fn too_many_in_flight() -> WebError {
     WebError::unavailable(&"too many requests in flight")
 }
 

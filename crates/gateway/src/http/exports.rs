@@ -16,6 +16,7 @@ use reqwest::header::{HeaderMap, HeaderValue};
 
 use super::authentication::Authenticated;
 use super::context::{Gateway, copy_headers, path_id};
+use super::request_body::read_small;
 use super::responses::{
     BadRequest, BodyProblems, CommonProblems, IdempotencyConflict, IdempotencyHeader, NotFound,
 };
@@ -49,7 +50,7 @@ pub(crate) async fn create_export(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let body = gateway.read_small(&caller, &request, payload, NewExport::parse).await?;
+    let body = read_small(&gateway, &caller, &request, payload, NewExport::parse).await?;
     let path = "/internal/v1/exports";
     send(&gateway, &request, &caller.claims, reqwest::Method::POST, path, Some(body.clone())).await
 }

@@ -14,6 +14,7 @@ mod exports;
 mod filter_parameters;
 mod keyless;
 pub(crate) mod openapi;
+mod request_body;
 mod responses;
 mod tickets;
 mod webhook_deliveries;

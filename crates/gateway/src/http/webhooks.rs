@@ -17,6 +17,7 @@ use reqwest::Method;
 
 use super::authentication::Authenticated;
 use super::context::{Gateway, copy_headers, path_id};
+use super::request_body::read_small;
 use super::responses::{
     BadRequest, BodyProblems, CommonProblems, IdempotencyConflict, IdempotencyHeader, WebhookAddressRefused,
     WebhookNotFound, WebhooksOff,
@@ -53,7 +54,7 @@ pub(crate) async fn create_webhook(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let body = gateway.read_small(&caller, &request, payload, NewWebhook::parse).await?;
+    let body = read_small(&gateway, &caller, &request, payload, NewWebhook::parse).await?;
     send(&gateway, &request, &caller.claims, Method::POST, "/internal/v1/webhooks", Some(body.clone())).await
 }
 
@@ -139,7 +140,7 @@ pub(crate) async fn change_webhook(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let body = gateway.read_small(&caller, &request, payload, WebhookChange::parse).await?;
+    let body = read_small(&gateway, &caller, &request, payload, WebhookChange::parse).await?;
     let id: WebhookId = path_id(&id, ProblemCode::WebhookNotFound)?;
     let path = format!("/internal/v1/webhooks/{id}");
     send(&gateway, &request, &caller.claims, Method::PATCH, &path, Some(body.clone())).await
