@@ -12,6 +12,7 @@ mod cpu;
 mod limits;
 mod measures;
 mod report;
+#[allow(clippy::expect_used, reason = "shared with the fuzz targets; the model is ours")]
 #[path = "../../fuzz/fuzz_targets/small_model.rs"]
 mod small_model;
 
