@@ -4,6 +4,7 @@ mod browser;
 mod dates;
 mod failed_sign_ins;
 mod filter_words;
+mod kept_form;
 mod list_state;
 mod marked_text;
 mod numbers;
@@ -19,6 +20,7 @@ pub(crate) use self::filter_words::{
     SCORES, ai_tool_label, ai_tools, closed_filters, filter_label, language_label, reason_meaning,
     resolution_words, value_label,
 };
+pub(crate) use self::kept_form::KeptForm;
 pub(crate) use self::list_state::{
     COLUMNS, Column, ListState, Pairs, ROWS_PER_PAGE, filter_pairs, list_address, with_query,
 };

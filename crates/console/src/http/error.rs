@@ -9,17 +9,19 @@ use assay_clients::ClientError;
 use assay_contracts::problem::ProblemCode;
 use assay_platform::web::WebError;
 
+use crate::domain::KeptForm;
+
 /// Why there is no page.
 #[derive(Debug, Clone)]
 pub(crate) enum PageError {
-    /// There is no session, or it has ended.
-    SignedOut,
+    /// There is no session, or it has ended; with what was typed into the form that was sent.
+    SignedOut(Option<KeptForm>),
     /// There is no such page, or the organization has no such record.
     NotFound,
     /// The address does not support the method.
     MethodNotAllowed,
-    /// The form was not sent by a page of this session.
-    ForeignForm,
+    /// The form was not sent by a page of this session; with what was typed into it, unless another site sent it.
+    ForeignForm(Option<KeptForm>),
     /// A request that our own pages do not make.
     Invalid(String),
     /// It conflicts with stored data, for instance with a limit.
@@ -33,10 +35,10 @@ pub(crate) enum PageError {
 impl PageError {
     pub(crate) fn status(&self) -> StatusCode {
         match self {
-            Self::SignedOut => StatusCode::UNAUTHORIZED,
+            Self::SignedOut(_) => StatusCode::UNAUTHORIZED,
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-            Self::ForeignForm => StatusCode::FORBIDDEN,
+            Self::ForeignForm(_) => StatusCode::FORBIDDEN,
             Self::Invalid(_) => StatusCode::BAD_REQUEST,
             Self::Conflict(_) => StatusCode::CONFLICT,
             Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
@@ -46,9 +48,9 @@ impl PageError {
 
     pub(crate) fn title(&self) -> &'static str {
         match self {
-            Self::SignedOut => "Sign in again",
+            Self::SignedOut(_) => "Sign in again",
             Self::NotFound | Self::MethodNotAllowed => "There is no such page",
-            Self::ForeignForm => "The form is out of date",
+            Self::ForeignForm(_) => "The form is out of date",
             Self::Invalid(_) => "The request cannot be read",
             Self::Conflict(_) => "That is not possible now",
             Self::Unavailable => "Not available at the moment",
@@ -58,10 +60,13 @@ impl PageError {
 
     pub(crate) fn text(&self) -> &str {
         match self {
-            Self::SignedOut => "Your session has ended.",
+            Self::SignedOut(_) => "Your session has ended.",
             Self::NotFound => "The address may be mistyped, or what was there has been deleted.",
             Self::MethodNotAllowed => "The address belongs to a form or a button of another page.",
-            Self::ForeignForm => {
+            Self::ForeignForm(Some(_)) => {
+                "It belongs to a session that has ended. What you typed is kept: go back to the form, check it and send it again."
+            }
+            Self::ForeignForm(None) => {
                 "It does not belong to your session. Go back, reload the page and send it again."
             }
             Self::Invalid(detail) | Self::Conflict(detail) => detail,
@@ -72,6 +77,14 @@ impl PageError {
 }
 
 impl PageError {
+    /// The form that was sent in vain.
+    pub(crate) fn kept_form(&self) -> Option<&KeptForm> {
+        match self {
+            Self::SignedOut(kept) | Self::ForeignForm(kept) => kept.as_ref(),
+            _ => None,
+        }
+    }
+
     /// The page error for any error of actix-web: of a handler, of routing or of an extractor. `None`, and so no page, for a
     /// caller that is not the gateway.
     pub(crate) fn of(error: &actix_web::Error) -> Option<Self> {

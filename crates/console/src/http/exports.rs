@@ -14,8 +14,10 @@ use assay_contracts::validation::shortened;
 use super::Console;
 use super::error::PageError;
 use super::filter_form::{Chip, chips, filter_line};
-use super::form::{Faults, read_session_form};
+use super::form::{Faults, Fields, query_of};
+use super::kept_form::kept_fields;
 use super::respond::{page, redirect};
+use super::session_form::read_session_form;
 use super::shell::Shell;
 use super::viewer::{PublicAddress, Viewer};
 use crate::app::{create_export, download_address, list_agents, list_exports};
@@ -58,8 +60,11 @@ struct Row {
 
 pub(crate) async fn list(request: HttpRequest, console: Data<Console>) -> Result<HttpResponse, PageError> {
     let viewer = Viewer::of(&request, &console).await?;
-    let query: Pairs = url::form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect();
-    show(&request, &console, &viewer, query, "axis", None).await
+    let Some(kept) = kept_fields(&request) else {
+        return show(&request, &console, &viewer, query_of(&request), "axis", None).await;
+    };
+    let (kind, filters) = kind_and_filters(kept);
+    show(&request, &console, &viewer, filters, &kind, None).await
 }
 
 pub(crate) async fn create(
@@ -67,11 +72,9 @@ pub(crate) async fn create(
     payload: Payload,
     console: Data<Console>,
 ) -> Result<HttpResponse, PageError> {
-    let viewer = Viewer::of(&request, &console).await?;
-    let pairs = read_session_form(&request, payload, &viewer).await?.pairs();
-    let (kind, filters): (Pairs, Pairs) = pairs.into_iter().partition(|pair| pair.0 == "kind");
-    let name = kind.first().map_or("", |pair| pair.1.as_str());
-    let Some(kind) = ExportKind::from_name(name) else {
+    let (viewer, fields) = read_session_form(&request, payload, &console).await?;
+    let (kind, filters) = kind_and_filters(fields);
+    let Some(kind) = ExportKind::from_name(&kind) else {
         let mut faults = Faults::default();
         faults.add("kind", "Choose what is exported.");
         return show(&request, &console, &viewer, filters, "", Some(faults)).await;
@@ -96,6 +99,12 @@ pub(crate) async fn create(
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// The columns that were chosen, empty without a choice, and the filter.
+fn kind_and_filters(fields: Fields) -> (String, Pairs) {
+    let kind = fields.get("kind").to_owned();
+    (kind, fields.pairs().into_iter().filter(|pair| pair.0 != "kind").collect())
 }
 
 /// Redirects to the file, under an address that is signed now.

@@ -9,7 +9,7 @@ use assay_contracts::validation::FieldError;
 use assay_platform::web::{BodyBudget, BodyLimits, read_form};
 
 use super::error::PageError;
-use super::viewer::{PublicAddress, Viewer};
+use super::viewer::PublicAddress;
 use crate::domain::{Pairs, is_same_origin};
 
 const LIMITS: BodyLimits = BodyLimits { max_bytes: 64 * 1024, deadline: Duration::from_secs(10) };
@@ -22,6 +22,15 @@ impl Fields {
     /// The first value of a field; empty when there is none.
     pub(crate) fn get(&self, name: &str) -> &str {
         self.0.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
+    }
+
+    /// The fields of an encoded body.
+    pub(crate) fn parse(body: &[u8]) -> Self {
+        Self(url::form_urlencoded::parse(body).into_owned().collect())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     pub(crate) fn all<'f>(&'f self, name: &'f str) -> impl Iterator<Item = &'f str> {
@@ -38,19 +47,6 @@ impl Fields {
     }
 }
 
-/// The fields of a form of this session.
-///
-/// # Errors
-/// [`PageError::ForeignForm`] when another site sent it, or it does not have the session's token.
-pub(crate) async fn read_session_form(
-    request: &HttpRequest,
-    payload: Payload,
-    viewer: &Viewer,
-) -> Result<Fields, PageError> {
-    let fields = read_same_origin_form(request, payload).await?;
-    if viewer.has_form_token(fields.get("csrf")) { Ok(fields) } else { Err(PageError::ForeignForm) }
-}
-
 /// The fields of a form of this host; the caller checks the token.
 ///
 /// # Errors
@@ -62,12 +58,11 @@ pub(crate) async fn read_same_origin_form(
     let header = |name: &str| request.headers().get(name).map(|value| value.to_str().unwrap_or_default());
     let host = PublicAddress::of(request).host;
     if !is_same_origin(header("sec-fetch-site"), header("origin"), &host) {
-        return Err(PageError::ForeignForm);
+        return Err(PageError::ForeignForm(None));
     }
     // A budget of its own: the gateway bounds the memory of all forms together.
     let body = read_form(request, payload, LIMITS, &BodyBudget::new(LIMITS.max_bytes)).await?;
-    let pairs = url::form_urlencoded::parse(&body);
-    Ok(Fields(pairs.map(|(name, value)| (name.into_owned(), value.into_owned())).collect()))
+    Ok(Fields::parse(&body))
 }
 
 /// The decoded pairs of the query.

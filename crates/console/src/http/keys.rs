@@ -14,9 +14,11 @@ use assay_platform::web::query_pairs;
 
 use super::Console;
 use super::error::PageError;
-use super::form::{Faults, Fields, read_session_form};
+use super::form::{Faults, Fields};
+use super::kept_form::kept_fields;
 use super::long_list::{first_page, read_before};
 use super::respond::{page, redirect};
+use super::session_form::read_session_form;
 use super::shell::Shell;
 use super::viewer::Viewer;
 use crate::app::{create_key, list_keys, list_sessions, revoke_key};
@@ -79,7 +81,11 @@ pub(crate) async fn list(request: HttpRequest, console: Data<Console>) -> Result
         Some("session-ended") => Some("The session has ended."),
         _ => None,
     };
-    show(&request, &console, &viewer, StatusCode::OK, |page| page.notice = notice).await
+    show(&request, &console, &viewer, StatusCode::OK, |page| {
+        page.notice = notice;
+        page.typed = kept_fields(&request).unwrap_or_default();
+    })
+    .await
 }
 
 pub(crate) async fn create(
@@ -87,8 +93,7 @@ pub(crate) async fn create(
     payload: Payload,
     console: Data<Console>,
 ) -> Result<HttpResponse, PageError> {
-    let viewer = Viewer::of(&request, &console).await?;
-    let fields = read_session_form(&request, payload, &viewer).await?;
+    let (viewer, fields) = read_session_form(&request, payload, &console).await?;
     let (faults, created) = match new_key(&fields) {
         Err(faults) => (faults, None),
         Ok(new) => match create_key(&console.services, &viewer.claims, &new).await {
@@ -116,8 +121,7 @@ pub(crate) async fn revoke(
     console: Data<Console>,
     id: Path<String>,
 ) -> Result<HttpResponse, PageError> {
-    let viewer = Viewer::of(&request, &console).await?;
-    read_session_form(&request, payload, &viewer).await?;
+    let (viewer, _) = read_session_form(&request, payload, &console).await?;
     let id: ApiKeyId = id.parse().map_err(|_| PageError::NotFound)?;
     revoke_key(&console.services, &viewer.claims, id).await?;
     Ok(redirect("/console/keys?done=revoked"))
@@ -182,8 +186,7 @@ async fn show(
         notice: None,
     };
     fill(&mut template);
-    // A form that was sent has the field `csrf`.
-    let is_new_form = template.typed.get("csrf").is_empty();
+    let is_new_form = template.typed.is_empty();
     let default = Scopes::default_for_keys();
     let choices = Scope::ALL.into_iter().filter(|scope| *scope != Scope::Admin).map(|scope| ScopeChoice {
         name: scope.as_str(),

@@ -17,8 +17,10 @@ use flate2::Compression;
 use super::Console;
 use super::assets::{accepts_gzip, gzip};
 use super::error::PageError;
+use super::kept_form::{forget_shown, keep};
 use super::shell::Shell;
 use super::viewer::Viewer;
+use crate::domain::KeptForm;
 
 /// A smaller page is sent as it is.
 const MIN_COMPRESSED: usize = 1_024;
@@ -61,6 +63,8 @@ pub(crate) fn redirect(path: &str) -> HttpResponse {
 struct ErrorPage<'a> {
     shell: Shell,
     text: &'a str,
+    /// The page of the form that was sent in vain.
+    form: Option<&'a str>,
     /// The id to search the log for; only for errors that are logged.
     request_id: Option<String>,
 }
@@ -77,15 +81,21 @@ pub(crate) async fn finish(
         if let Some(allow) = response.headers().get(ALLOW) {
             rendered.headers_mut().insert(ALLOW, allow.clone());
         }
+        if let Some(form) = error.kept_form() {
+            keep(form, response.request(), rendered.headers_mut());
+        }
         response = response.into_response(rendered);
+    } else if response.status().is_success() {
+        let request = response.request().clone();
+        forget_shown(&request, response.headers_mut());
     }
     add_page_headers(response.headers_mut());
     Ok(response)
 }
 
 async fn error_page(request: &HttpRequest, error: &PageError) -> Option<HttpResponse> {
-    if matches!(error, PageError::SignedOut) {
-        return Some(redirect_to_sign_in(request));
+    if let PageError::SignedOut(form) = error {
+        return Some(redirect_to_sign_in(request, form.as_ref()));
     }
     let console = request.app_data::<Data<Console>>()?;
     let viewer = match error {
@@ -97,18 +107,19 @@ async fn error_page(request: &HttpRequest, error: &PageError) -> Option<HttpResp
         Some(viewer) => Shell::new(request, console, &viewer, "", error.title()),
         None => Shell::signed_out(request, console, error.title()),
     };
+    let form = error.kept_form().map(KeptForm::path);
     let is_logged = error.status().is_server_error();
     let request_id = RequestContext::current().filter(|_| is_logged).map(|context| context.request_id);
-    page(request, error.status(), &ErrorPage { shell, text: error.text(), request_id }).ok()
+    page(request, error.status(), &ErrorPage { shell, text: error.text(), form, request_id }).ok()
 }
 
 /// Redirects to the sign-in form. htmx would put the form into a part of the page, so it is told to load it as a page. The
 /// status is not 401, because to the gateway that means that its own token was refused.
-fn redirect_to_sign_in(request: &HttpRequest) -> HttpResponse {
+fn redirect_to_sign_in(request: &HttpRequest, form: Option<&KeptForm>) -> HttpResponse {
     let here = request.uri().path_and_query().map(|path| path.as_str()).unwrap_or_default();
     let back = match *request.method() {
         actix_web::http::Method::GET => here,
-        _ => "/console",
+        _ => form.map_or("/console", KeptForm::path),
     };
     let address =
         format!("/console/sign-in?{}", assay_contracts::evaluations::encode_query([("back", back)]));

@@ -5,6 +5,7 @@ use actix_web::http::header::COOKIE;
 
 use super::Console;
 use super::assets::Addresses;
+use super::kept_form::kept_fields;
 use super::viewer::Viewer;
 use crate::domain::cookie_value;
 
@@ -38,6 +39,8 @@ pub(crate) struct Shell {
     pub(crate) files: Addresses,
     /// Whether the page has charts.
     pub(crate) has_charts: bool,
+    /// Whether a form of the page shows what was typed before the session ended.
+    pub(crate) is_refilled: bool,
 }
 
 impl Shell {
@@ -52,6 +55,7 @@ impl Shell {
             section,
             organization: Some(viewer.session.organization.clone()),
             csrf: viewer.form_token(),
+            is_refilled: kept_fields(request).is_some(),
             ..Self::signed_out(request, console, title)
         }
     }
@@ -68,6 +72,7 @@ impl Shell {
             here,
             files: console.assets.addresses.clone(),
             has_charts: false,
+            is_refilled: false,
         }
     }
 

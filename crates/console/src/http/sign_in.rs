@@ -15,8 +15,9 @@ use assay_platform::web::query_pairs;
 
 use super::Console;
 use super::error::PageError;
-use super::form::{read_same_origin_form, read_session_form};
+use super::form::read_same_origin_form;
 use super::respond::{page, redirect};
+use super::session_form::read_session_form;
 use super::shell::Shell;
 use super::viewer::{FORM_PURPOSE, PublicAddress, SESSION_COOKIE, Viewer, read_cookie};
 use crate::app::{Credential, begin_session, end_session};
@@ -106,7 +107,7 @@ pub(crate) async fn sign_in(
     let fields = read_same_origin_form(&request, payload).await?;
     let is_own = |token: RandomToken| token.has_derived(FORM_PURPOSE, fields.get("csrf"));
     if !form_cookie(&request).is_some_and(is_own) {
-        return Err(PageError::ForeignForm);
+        return Err(PageError::ForeignForm(None));
     }
     let back = Some(fields.get("back")).filter(|path| may_redirect_to(path)).unwrap_or_default();
     let (link, key) = (fields.get("token"), fields.get("key").trim());
@@ -227,8 +228,7 @@ pub(crate) async fn sign_out(
     payload: Payload,
     console: Data<Console>,
 ) -> Result<HttpResponse, PageError> {
-    let viewer = Viewer::of(&request, &console).await?;
-    read_session_form(&request, payload, &viewer).await?;
+    let (viewer, _) = read_session_form(&request, payload, &console).await?;
     end_session(&console.services, &viewer.claims, viewer.session.id).await?;
     let mut response = redirect("/console/sign-in");
     add_cookie(&mut response, &PublicAddress::of(&request).set_cookie(SESSION_COOKIE, "", 0));
@@ -242,8 +242,7 @@ pub(crate) async fn end(
     console: Data<Console>,
     id: Path<String>,
 ) -> Result<HttpResponse, PageError> {
-    let viewer = Viewer::of(&request, &console).await?;
-    read_session_form(&request, payload, &viewer).await?;
+    let (viewer, _) = read_session_form(&request, payload, &console).await?;
     let id: SessionId = id.parse().map_err(|_| PageError::NotFound)?;
     end_session(&console.services, &viewer.claims, id).await?;
     Ok(redirect("/console/keys?done=session-ended"))

@@ -28,13 +28,13 @@ impl Viewer {
     /// # Errors
     /// [`PageError::SignedOut`] without one.
     pub(crate) async fn of(request: &HttpRequest, console: &Console) -> Result<Self, PageError> {
-        let token = session_token(request).ok_or(PageError::SignedOut)?;
+        let token = session_token(request).ok_or(PageError::SignedOut(None))?;
         let look_ups = &console.session_look_ups;
         let permit = look_ups.begin(token.hash()).map_err(|_| PageError::Unavailable)?;
         let found = find_session(&console.services, &token).await?;
         drop(permit);
         look_ups.end(token.hash(), found.is_some());
-        let session = found.ok_or(PageError::SignedOut)?;
+        let session = found.ok_or(PageError::SignedOut(None))?;
         Ok(Self { claims: claims_of(session.organization_id), session, token })
     }
 

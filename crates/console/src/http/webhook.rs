@@ -11,8 +11,9 @@ use serde_json::json;
 
 use super::Console;
 use super::error::PageError;
-use super::form::{Faults, query_of, read_session_form};
+use super::form::{Faults, query_of};
 use super::respond::{page, redirect};
+use super::session_form::read_session_form;
 use super::shell::Shell;
 use super::viewer::Viewer;
 use super::webhooks::{SECTION, WebhookForm, request_body, state_text, webhooks_client};
@@ -74,7 +75,8 @@ pub(crate) async fn show_webhook(
     id: Path<String>,
 ) -> Result<HttpResponse, PageError> {
     let viewer = Viewer::of(&request, &console).await?;
-    show(&request, &console, &viewer, webhook_id(&id)?, StatusCode::OK, |_| {}).await
+    show(&request, &console, &viewer, webhook_id(&id)?, StatusCode::OK, |page| page.form.refill(&request))
+        .await
 }
 
 /// Saves the settings, or does what one of the buttons says: `test`, `rotate`, `enable`, `disable`, `delete`.
@@ -84,8 +86,7 @@ pub(crate) async fn change(
     console: Data<Console>,
     id: Path<String>,
 ) -> Result<HttpResponse, PageError> {
-    let viewer = Viewer::of(&request, &console).await?;
-    let fields = read_session_form(&request, payload, &viewer).await?;
+    let (viewer, fields) = read_session_form(&request, payload, &console).await?;
     let (service, claims, id) = (webhooks_client(&console)?, &viewer.claims, webhook_id(&id)?);
     let redirect_back = |done: &str| Ok(redirect(&format!("{SECTION}/{id}?done={done}")));
     match fields.get("do") {
@@ -197,8 +198,7 @@ pub(crate) async fn replay(
     console: Data<Console>,
     ids: Path<(String, String)>,
 ) -> Result<HttpResponse, PageError> {
-    let viewer = Viewer::of(&request, &console).await?;
-    read_session_form(&request, payload, &viewer).await?;
+    let (viewer, _) = read_session_form(&request, payload, &console).await?;
     let (webhook, delivery) = (webhook_id(&ids.0)?, delivery_id(&ids.1)?);
     replay_delivery(webhooks_client(&console)?, &viewer.claims, webhook, delivery).await?;
     Ok(redirect(&format!("{SECTION}/{webhook}?done=replayed")))

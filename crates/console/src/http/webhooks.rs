@@ -10,8 +10,10 @@ use serde_json::{Value, json};
 
 use super::Console;
 use super::error::PageError;
-use super::form::{Faults, Fields, query_of, read_session_form};
+use super::form::{Faults, Fields, query_of};
+use super::kept_form::kept_fields;
 use super::respond::page;
+use super::session_form::read_session_form;
 use super::shell::Shell;
 use super::viewer::Viewer;
 use crate::app::{create_webhook, list_webhooks};
@@ -76,6 +78,13 @@ impl WebhookForm {
         }
     }
 
+    /// Takes what was typed before the session ended.
+    pub(crate) fn refill(&mut self, request: &HttpRequest) {
+        if let Some(fields) = kept_fields(request) {
+            *self = Self::typed(&fields, Faults::default());
+        }
+    }
+
     /// A webhook as it is.
     pub(crate) fn of(webhook: &Webhook) -> Self {
         Self {
@@ -119,6 +128,7 @@ pub(crate) async fn list(request: HttpRequest, console: Data<Console>) -> Result
     let faults = Faults::of_parameters(&query_of(&request), &["done"]);
     show(&request, &console, &viewer, faults.status(), |page| {
         page.is_deleted = is_deleted;
+        page.form.refill(&request);
         page.faults = faults;
     })
     .await
@@ -129,8 +139,7 @@ pub(crate) async fn create(
     payload: Payload,
     console: Data<Console>,
 ) -> Result<HttpResponse, PageError> {
-    let viewer = Viewer::of(&request, &console).await?;
-    let fields = read_session_form(&request, payload, &viewer).await?;
+    let (viewer, fields) = read_session_form(&request, payload, &console).await?;
     match create_webhook(webhooks_client(&console)?, &viewer.claims, &request_body(&fields, true)).await {
         Ok(created) => {
             let shown = (created.webhook.url, created.secret);

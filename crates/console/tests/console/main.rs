@@ -6,6 +6,7 @@ mod conversation;
 mod headers;
 mod hostile;
 mod imports;
+mod kept_forms;
 mod long_lists;
 mod overview;
 mod pages;

@@ -1,0 +1,39 @@
+//! What was typed into a form that was sent after its session had ended is kept in a cookie of the browser until the page of the
+//! form is opened again, which shows it.
+
+use actix_web::HttpRequest;
+use actix_web::http::Method;
+use actix_web::http::header::{HeaderMap, HeaderValue, SET_COOKIE};
+
+use super::form::Fields;
+use super::viewer::{PublicAddress, read_cookie};
+use crate::domain::KeptForm;
+
+const COOKIE: &str = "assay-form";
+const KEPT_SECONDS: i64 = 30 * 60;
+
+/// Adds the cookie to a response.
+pub(crate) fn keep(form: &KeptForm, request: &HttpRequest, headers: &mut HeaderMap) {
+    set_cookie(request, headers, &form.address(), KEPT_SECONDS);
+}
+
+/// What was typed into the form of the requested page before the session ended.
+pub(crate) fn kept_fields(request: &HttpRequest) -> Option<Fields> {
+    let (path, typed) = read_cookie(request, COOKIE)?.split_once('?')?;
+    let is_here = *request.method() == Method::GET && path == request.path();
+    is_here.then(|| Fields::parse(typed.as_bytes()))
+}
+
+/// Removes the cookie when its page is shown.
+pub(crate) fn forget_shown(request: &HttpRequest, headers: &mut HeaderMap) {
+    if kept_fields(request).is_some() {
+        set_cookie(request, headers, "", 0);
+    }
+}
+
+fn set_cookie(request: &HttpRequest, headers: &mut HeaderMap, value: &str, seconds: i64) {
+    let cookie = PublicAddress::of(request).set_cookie(COOKIE, value, seconds);
+    if let Ok(value) = HeaderValue::from_str(&cookie) {
+        headers.append(SET_COOKIE, value);
+    }
+}

@@ -1,0 +1,87 @@
+//! A form that was sent after its session had ended: nothing that was typed is lost.
+
+use anyhow::{Context as _, Result};
+
+use crate::test_app::{Page, TestApp};
+
+/// The path of a form, its fields, and what its page shows of them.
+type Case<'c> = (&'c str, &'c [(&'c str, &'c str)], &'c [&'c str]);
+
+/// Sends a form with the cookie and the token of a session that has ended.
+async fn send_too_late(app: &TestApp, path: &str, fields: &[(&str, &str)]) -> Result<Page> {
+    let ended = app.sign_in().await?;
+    let token = app.get(&ended, "/console/keys").await?.form_token()?;
+    app.send_raw(&ended, "/console/sign-out", &[("csrf", token.as_str())]).await?;
+    let fields: Vec<(&str, &str)> = fields.iter().copied().chain([("csrf", token.as_str())]).collect();
+    app.send_raw(&ended, path, &fields).await
+}
+
+#[tokio::test]
+async fn form_shows_what_was_typed_before_the_session_ended() -> Result<()> {
+    let app = TestApp::start().await?;
+    app.answer_all();
+    let key = [("name", "for \"Ann\"; all"), ("scope", "tickets"), ("expires", "2099-01-31")];
+    let webhook =
+        [("url", "https://a.example/?x=1"), ("events", "export.completed"), ("description", "Data")];
+    let export = [("kind", "resolution_audit"), ("charge", "disputed")];
+    let cases: [Case; 3] = [
+        (
+            "/console/keys",
+            &key,
+            &["value=\"for &#34;Ann&#34;; all\"", "value=\"tickets\" checked", "value=\"2099-01-31\""],
+        ),
+        (
+            "/console/webhooks",
+            &webhook,
+            &["value=\"https://a.example/?x=1\"", "value=\"export.completed\" checked", "value=\"Data\""],
+        ),
+        (
+            "/console/exports",
+            &export,
+            &["value=\"resolution_audit\" required checked", "name=\"charge\" value=\"disputed\""],
+        ),
+    ];
+    for (path, fields, shown) in cases {
+        let refused = send_too_late(&app, path, fields).await?;
+        let back = format!("/console/sign-in?back={}", path.replace('/', "%2F"));
+        assert_eq!((refused.status, refused.location.as_str()), (303, back.as_str()));
+        let kept = refused.cookie("assay-form").context("nothing is kept")?;
+        assert!(!kept.contains("csrf"), "{kept}");
+        let session = app.sign_in().await?;
+        let page = app.get(&format!("{session}; {kept}"), path).await?;
+        for expected in shown.iter().chain(&["id=\"refilled\""]) {
+            assert!(page.text.contains(expected), "{path}: {expected}: {}", page.text);
+        }
+        assert_eq!(page.cookie("assay-form").as_deref(), Some("assay-form="), "it is shown once");
+        let other = app.get(&format!("{session}; {kept}"), "/console/agents").await?;
+        assert!(!other.text.contains("id=\"refilled\"") && other.cookie("assay-form").is_none());
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn form_of_an_earlier_session_leads_back_to_what_was_typed() -> Result<()> {
+    let app = TestApp::start().await?;
+    let (old, new) = (app.sign_in().await?, app.sign_in().await?);
+    let token = app.get(&old, "/console/keys").await?.form_token()?;
+    let fields = [("csrf", token.as_str()), ("name", "importer"), ("scope", "assess")];
+    let refused = app.send_raw(&new, "/console/keys", &fields).await?;
+    assert_eq!((refused.status, refused.link("form").as_deref()), (403, Some("/console/keys")));
+    let kept = refused.cookie("assay-form").context("nothing is kept")?;
+    let text = app.get(&format!("{new}; {kept}"), "/console/keys").await?.text;
+    assert!(text.contains("value=\"importer\""), "{text}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn button_and_form_of_another_site_keep_nothing() -> Result<()> {
+    let app = TestApp::start().await?;
+    let refused = send_too_late(&app, "/console/sign-out", &[]).await?;
+    assert_eq!((refused.status, refused.location.as_str()), (303, "/console/sign-in?back=%2Fconsole"));
+    assert_eq!(refused.cookie("assay-form"), None);
+    let request = app.request(reqwest::Method::POST, "/console/keys")?.header("sec-fetch-site", "cross-site");
+    let refused =
+        crate::test_app::page(crate::test_app::with_form(request, &[("name", "n")]).send().await?).await?;
+    assert_eq!((refused.status, refused.cookie("assay-form")), (403, None));
+    Ok(())
+}
