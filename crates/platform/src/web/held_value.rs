@@ -6,7 +6,7 @@ use std::cell::{Cell, RefCell};
 use std::error::Error;
 use std::pin::Pin;
 use std::rc::{Rc, Weak};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use actix_web::body::{BodySize, BoxBody, MessageBody};
@@ -20,7 +20,7 @@ const GRACE: Duration = Duration::from_secs(60);
 const MIN_BYTES_PER_SECOND: u64 = 16 * 1024;
 /// How often the speed is checked.
 const CHECK_INTERVAL: Duration = Duration::from_secs(15);
-/// The buffers of the connection take a body of this length at once.
+/// The buffers of a connection take a body of this length at once, unless they are full of other responses to the same client.
 const BUFFERED_BYTES: u64 = 32 * 1024;
 
 /// The body, and a value that is dropped with it. Ends with an error, and drops both, when the client takes longer than a minute and
@@ -30,10 +30,11 @@ const BUFFERED_BYTES: u64 = 32 * 1024;
 /// Outside of a server of actix.
 pub fn hold_until_sent<T: 'static>(body: BoxBody, value: T) -> BoxBody {
     let size = body.size();
-    let held = Rc::new(RefCell::new(Some(Held { body, _value: value })));
+    let held = Rc::new(RefCell::new(Some(Held { body, waiting: None, _value: value })));
     let sent = Rc::new(Cell::new(0));
     let mut checks = JoinSet::new();
-    if !is_buffered(size) {
+    // A small body, too, may wait behind others that the client asked for on the same connection and does not read.
+    if !matches!(size, BodySize::None | BodySize::Sized(0)) {
         checks.spawn_local(end_slow(Rc::downgrade(&held), Rc::clone(&sent)));
     }
     BoxBody::new(HoldingBody { size, held, sent, _checks: checks })
@@ -44,15 +45,14 @@ pub fn hold_until_sent<T: 'static>(body: BoxBody, value: T) -> BoxBody {
 /// # Panics
 /// As [`hold_until_sent`].
 pub fn hold_large_until_sent<T: 'static>(body: BoxBody, value: T) -> BoxBody {
-    if is_buffered(body.size()) { body } else { hold_until_sent(body, value) }
-}
-
-fn is_buffered(size: BodySize) -> bool {
-    matches!(size, BodySize::None | BodySize::Sized(0..=BUFFERED_BYTES))
+    let is_buffered = matches!(body.size(), BodySize::None | BodySize::Sized(0..=BUFFERED_BYTES));
+    if is_buffered { body } else { hold_until_sent(body, value) }
 }
 
 struct Held<T> {
     body: BoxBody,
+    /// Wakes the connection, which waits for more of the body.
+    waiting: Option<Waker>,
     _value: T,
 }
 
@@ -78,7 +78,11 @@ async fn end_slow<T>(held: Weak<RefCell<Option<Held<T>>>>, sent: Rc<Cell<u64>>) 
         sleep(CHECK_INTERVAL).await;
         let beyond = begin.elapsed().saturating_sub(GRACE);
         if sent.get() < beyond.as_secs().saturating_mul(MIN_BYTES_PER_SECOND) {
-            drop(held.upgrade().and_then(|held| held.take()));
+            let ended = held.upgrade().and_then(|held| held.take());
+            // Nothing else wakes a connection that waits for a source of the body, because the source is dropped here.
+            if let Some(connection) = ended.and_then(|held| held.waiting) {
+                connection.wake();
+            }
             tracing::info!(bytes = sent.get(), "a response ended: its client reads too slowly");
             return;
         }
@@ -99,8 +103,10 @@ impl<T> MessageBody for HoldingBody<T> {
         let mut held = self.held.borrow_mut();
         let Some(held) = held.as_mut() else { return Poll::Ready(Some(Err(SlowClient.into()))) };
         let polled = Pin::new(&mut held.body).poll_next(context);
-        if let Poll::Ready(Some(Ok(bytes))) = &polled {
-            self.sent.set(self.sent.get() + bytes.len() as u64);
+        match &polled {
+            Poll::Ready(Some(Ok(bytes))) => self.sent.set(self.sent.get() + bytes.len() as u64),
+            Poll::Ready(_) => {}
+            Poll::Pending => held.waiting = Some(context.waker().clone()),
         }
         polled
     }
@@ -108,10 +114,13 @@ impl<T> MessageBody for HoldingBody<T> {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
     use std::future::poll_fn;
 
+    use actix_web::body::BodyStream;
     use actix_web::rt::System;
-    use tokio::time::{advance, pause};
+    use futures_util::stream::pending;
+    use tokio::time::{advance, pause, timeout};
 
     use super::super::chunked_body;
     use super::*;
@@ -128,6 +137,17 @@ mod tests {
         hold_until_sent(BoxBody::new(body), Rc::clone(value))
     }
 
+    async fn wait_until_dropped(value: &Rc<()>) {
+        let mut seconds = 0;
+        while Rc::strong_count(value) > 1 {
+            assert!(seconds < 120, "still held after {seconds} s");
+            advance(Duration::from_secs(1)).await;
+            tokio::task::yield_now().await;
+            seconds += 1;
+        }
+        assert!(seconds > GRACE.as_secs(), "dropped after {seconds} s");
+    }
+
     #[test]
     fn value_is_dropped_when_the_client_reads_slowly() {
         System::new().block_on(async {
@@ -135,15 +155,31 @@ mod tests {
             let value = Rc::new(());
             let mut body = held_body(&value);
             assert!(matches!(next(&mut body).await, Some(Ok(_))));
-            let mut seconds = 0;
-            while Rc::strong_count(&value) > 1 {
-                assert!(seconds < 120, "still held after {seconds} s");
-                advance(Duration::from_secs(1)).await;
-                tokio::task::yield_now().await;
-                seconds += 1;
-            }
-            assert!(seconds > GRACE.as_secs(), "dropped after {seconds} s");
+            wait_until_dropped(&value).await;
             assert!(matches!(next(&mut body).await, Some(Err(_))));
+        });
+    }
+
+    #[test]
+    fn small_response_behind_unread_ones_loses_its_value() {
+        System::new().block_on(async {
+            pause();
+            let value = Rc::new(());
+            // The connection does not ask for it, because its buffers are full.
+            let _body = hold_until_sent(BoxBody::new("small"), Rc::clone(&value));
+            wait_until_dropped(&value).await;
+        });
+    }
+
+    #[test]
+    fn body_that_waits_for_its_source_ends_with_an_error() {
+        System::new().block_on(async {
+            pause();
+            let silent = BodyStream::new(pending::<Result<Bytes, Infallible>>());
+            let mut body = hold_until_sent(BoxBody::new(silent), ());
+            let reading = actix_web::rt::spawn(async move { next(&mut body).await });
+            let end = timeout(2 * GRACE, reading).await;
+            assert!(matches!(end, Ok(Ok(Some(Err(_))))), "{end:?}");
         });
     }
 
