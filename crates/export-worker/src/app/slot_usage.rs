@@ -78,10 +78,13 @@ mod tests {
 
     #[test]
     fn single_organization_may_write_all_files() {
-        let slot_usage = SlotUsage::new(40, 16);
-        let organization = new_id();
-        let occupied: Vec<_> = (0..39).map(|_| slot_usage.occupy(organization)).collect();
-        assert_eq!(slot_usage.organization_at_limit(), None);
-        drop(occupied);
+        for (parallel, waiting) in [(40, 16), (2, 0), (1, 0)] {
+            let slot_usage = SlotUsage::new(parallel, waiting);
+            let organization = new_id();
+            let mut occupied: Vec<_> = (1..parallel).map(|_| slot_usage.occupy(organization)).collect();
+            assert_eq!(slot_usage.organization_at_limit(), None, "{parallel} and {waiting}");
+            occupied.push(slot_usage.occupy(organization));
+            assert_eq!(slot_usage.organization_at_limit(), Some(organization), "{parallel} and {waiting}");
+        }
     }
 }
