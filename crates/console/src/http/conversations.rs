@@ -19,6 +19,9 @@ use super::viewer::Viewer;
 use crate::app::{list_agents, list_evaluations};
 use crate::domain::{COLUMNS, Column, ListState, Pairs, ROWS_PER_PAGE, format_count};
 
+/// Servers refuse longer addresses. A form writes a space in one byte, and a link in three.
+const MAX_ADDRESS_BYTES: usize = 8 * 1024;
+
 #[derive(Template)]
 #[template(path = "conversations.html")]
 struct ConversationsPage {
@@ -87,8 +90,9 @@ pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result
     let pairs: Pairs = url::form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect();
     if pairs.iter().any(|(_, value)| value.trim().is_empty()) {
         // A form sends its empty fields, too: redirect to the address without them.
-        if let Ok(state) = ListState::parse(&pairs) {
-            return Ok(redirect(&state.address()));
+        let address = ListState::parse(&pairs).map(|state| state.address()).ok();
+        if let Some(address) = address.filter(|address| address.len() <= MAX_ADDRESS_BYTES) {
+            return Ok(redirect(&address));
         }
     }
     let agents = list_agents(&console.services, &viewer.claims);
@@ -108,6 +112,10 @@ pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result
             if faults.is_empty() {
                 faults.add("cursor", "belongs to another list: begin again with the first page.");
             }
+            None
+        }
+        Err(ClientError::Refused { status: 414, .. }) => {
+            faults.add("filter", "is too long: leave some values out.");
             None
         }
         Err(error) => return Err(error.into()),

@@ -72,6 +72,24 @@ async fn empty_fields_of_a_form_are_removed_from_the_address() -> Result<()> {
 }
 
 #[tokio::test]
+async fn filter_that_is_too_long_for_an_address_stays_in_the_form() -> Result<()> {
+    let app = TestApp::start().await?;
+    let session = app.sign_in().await?;
+    app.services.answer("/internal/v1/evaluations", 200, listed(&["One"], 1, None));
+    // As a form sends it, less than 8 KiB; with each space in three bytes it is more.
+    let values: Vec<String> = (0..12).map(|at| format!("subject=w{at}{}", "+ab".repeat(180))).collect();
+    let address = format!("/console/conversations?search=&{}", values.join("&"));
+    assert!(address.len() < 8_192);
+    let page = app.get(&session, &address).await?;
+    assert_eq!(page.status, 400, "{}", page.location);
+    let typed = format!("value=\"w11{}\"", " ab".repeat(180));
+    for expected in ["is too long: leave some values out", typed.as_str()] {
+        assert!(page.text.contains(expected), "{expected}: {}", page.text);
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn cursor_of_another_list_is_a_fault() -> Result<()> {
     let app = TestApp::start().await?;
     let session = app.sign_in().await?;
