@@ -1,15 +1,11 @@
 //! Permits for downloads: a download keeps connections and a file open until its client has read it. A permit lasts until the
 //! body is sent or the connection ends.
 
-use std::collections::HashMap;
-use std::hash::Hash;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use assay_contracts::ids::{ExportId, OrganizationId};
-use assay_platform::runtime::LockExt as _;
-
-/// One organization may have at most `DownloadLimits::all` divided by this number.
-const ORGANIZATION_DIVISOR: usize = 2;
+use assay_platform::web::{ShareInUse, Shares};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Maximum numbers of simultaneous downloads.
 #[derive(Debug, Clone, Copy)]
@@ -38,73 +34,38 @@ pub(crate) enum DownloadsBusy {
 }
 
 pub(crate) struct DownloadPermits {
-    limits: DownloadLimits,
-    running: Arc<Mutex<Running>>,
-}
-
-#[derive(Default)]
-struct Running {
-    all: usize,
-    per_export: HashMap<ExportId, usize>,
-    per_organization: HashMap<OrganizationId, usize>,
+    all: Arc<Semaphore>,
+    of_exports: Shares<ExportId>,
+    of_organizations: Shares,
 }
 
 /// The right to one download.
 pub(crate) struct DownloadPermit {
-    owner: FileOwner,
-    running: Arc<Mutex<Running>>,
+    _of_export: ShareInUse<ExportId>,
+    _of_organization: ShareInUse,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl DownloadPermits {
     pub(crate) fn new(limits: DownloadLimits) -> Self {
-        Self { limits, running: Arc::default() }
+        Self {
+            all: Arc::new(Semaphore::new(limits.all)),
+            of_exports: Shares::new(limits.per_export),
+            of_organizations: Shares::half_of(limits.all),
+        }
     }
 
     /// # Errors
     /// At a limit; nothing waits.
     pub(crate) fn acquire(&self, owner: FileOwner) -> Result<DownloadPermit, DownloadsBusy> {
-        let DownloadLimits { all, per_export } = self.limits;
-        let per_organization = (all / ORGANIZATION_DIVISOR).max(1);
-        let mut running = lock(&self.running);
-        if running.per_export.get(&owner.export_id).is_some_and(|count| *count >= per_export) {
-            return Err(DownloadsBusy::File(per_export));
-        }
-        if running
-            .per_organization
-            .get(&owner.organization_id)
-            .is_some_and(|count| *count >= per_organization)
-        {
-            return Err(DownloadsBusy::Organization(per_organization));
-        }
-        if running.all >= all {
-            return Err(DownloadsBusy::All);
-        }
-        running.all += 1;
-        *running.per_export.entry(owner.export_id).or_default() += 1;
-        *running.per_organization.entry(owner.organization_id).or_default() += 1;
-        Ok(DownloadPermit { owner, running: self.running.clone() })
-    }
-}
-
-impl Drop for DownloadPermit {
-    fn drop(&mut self) {
-        let mut running = lock(&self.running);
-        running.all -= 1;
-        decrement(&mut running.per_export, self.owner.export_id);
-        decrement(&mut running.per_organization, self.owner.organization_id);
-    }
-}
-
-fn lock(running: &Mutex<Running>) -> MutexGuard<'_, Running> {
-    running.locked()
-}
-
-fn decrement<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: K) {
-    if let Some(count) = counts.get_mut(&key) {
-        *count -= 1;
-        if *count == 0 {
-            counts.remove(&key);
-        }
+        let Self { all, of_exports, of_organizations } = self;
+        let of_export = of_exports.take_one(owner.export_id);
+        let of_organization = of_organizations.take_one(owner.organization_id);
+        Ok(DownloadPermit {
+            _of_export: of_export.ok_or(DownloadsBusy::File(of_exports.limit()))?,
+            _of_organization: of_organization.ok_or(DownloadsBusy::Organization(of_organizations.limit()))?,
+            _permit: Arc::clone(all).try_acquire_owned().map_err(|_| DownloadsBusy::All)?,
+        })
     }
 }
 
@@ -140,7 +101,6 @@ mod tests {
         for _ in 0..3 {
             assert!(permits.acquire(file).is_ok());
         }
-        let running = lock(&permits.running);
-        assert_eq!((running.all, running.per_export.len(), running.per_organization.len()), (0, 0, 0));
+        assert_eq!(permits.all.available_permits(), 2);
     }
 }

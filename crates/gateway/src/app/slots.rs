@@ -15,8 +15,8 @@ pub(crate) struct Slots {
 
 /// A slot. It counts for no organization until it is assigned to one.
 pub(crate) struct Slot {
-    share: ShareInUse,
     shares: Shares,
+    _share: Option<ShareInUse>,
     _slot: OwnedSemaphorePermit,
 }
 
@@ -34,10 +34,16 @@ impl Slots {
         self.slots.available_permits() > 0
     }
 
+    /// # Errors
+    /// When the organization uses its whole share now.
+    pub(crate) fn check_share(&self, owner: OrganizationId) -> Result<(), ShareExhausted> {
+        if self.shares.has_room(owner) { Ok(()) } else { Err(ShareExhausted(self.shares.limit())) }
+    }
+
     /// A free slot, without waiting; `None` when there is none.
     pub(crate) fn acquire(&self) -> Option<Slot> {
         let slot = Arc::clone(&self.slots).try_acquire_owned().ok()?;
-        Some(Slot { share: self.shares.of(None), shares: self.shares.clone(), _slot: slot })
+        Some(Slot { shares: self.shares.clone(), _share: None, _slot: slot })
     }
 }
 
@@ -46,9 +52,9 @@ impl Slot {
     ///
     /// # Errors
     /// When the organization uses its whole share; the slot is free again.
-    pub(crate) fn assign_to(mut self, owner: OrganizationId) -> Result<Self, ShareExhausted> {
-        self.share = self.shares.of(Some(owner));
-        if self.share.add(1) { Ok(self) } else { Err(ShareExhausted(self.shares.limit())) }
+    pub(crate) fn assign_to(self, owner: OrganizationId) -> Result<Self, ShareExhausted> {
+        let share = self.shares.take_one(owner).ok_or(ShareExhausted(self.shares.limit()))?;
+        Ok(Self { _share: Some(share), ..self })
     }
 }
 

@@ -104,7 +104,7 @@ pub(super) fn too_many_in_flight() -> WebError {
     WebError::unavailable(&"too many requests in flight")
 }
 
-fn share_exhausted(ShareExhausted(limit): ShareExhausted) -> WebError {
+pub(super) fn share_exhausted(ShareExhausted(limit): ShareExhausted) -> WebError {
     let detail =
         format!("your organization has {limit} requests in flight: wait until a response has arrived");
     WebError::new(ProblemCode::RateLimited, detail).with_header(RETRY_AFTER, SHARE_RETRY_AFTER_SECONDS)

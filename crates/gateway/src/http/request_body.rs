@@ -9,7 +9,7 @@ use assay_platform::auth::ServiceClaims;
 use assay_platform::web::{BodyLimits, BufferedBody, SMALL_BODY, WebError, parse_body, read_buffered_body};
 
 use super::authentication::Authenticated;
-use super::context::{Gateway, too_many_in_flight};
+use super::context::{Gateway, share_exhausted, too_many_in_flight};
 
 /// [`read_validated`] for the body of an operation other than an import: at most [`SMALL_BODY`] bytes.
 pub(crate) async fn read_small<T>(
@@ -29,8 +29,8 @@ where
 /// Reads a body, validates it with `parse`, so that invalid bodies never reach a service, and occupies a slot. The parsed
 /// value is discarded: the owning service parses the original bytes again.
 ///
-/// The slot is occupied only after the body has arrived, because a slow upload must not occupy it; without a free slot
-/// the body is not read at all.
+/// The slot is occupied only after the body has arrived, because a slow upload must not occupy it; without a free slot,
+/// or beyond the share of the organization, the body is not read at all.
 pub(crate) async fn read_validated<T>(
     gateway: &Gateway,
     caller: &Authenticated,
@@ -48,7 +48,10 @@ where
     let deadline = Duration::from_secs(gateway.config.body_deadline_seconds);
     let limits = BodyLimits { max_bytes, deadline };
     let budget = match &caller.claims {
-        ServiceClaims::Tenant(tenant) => gateway.body_budget.of_organization(tenant.organization_id),
+        ServiceClaims::Tenant(tenant) => {
+            gateway.in_flight.check_share(tenant.organization_id).map_err(share_exhausted)?;
+            gateway.body_budget.of_organization(tenant.organization_id)
+        }
         _ => gateway.body_budget.clone(),
     };
     let body = read_buffered_body(request, payload, limits, &budget).await?;

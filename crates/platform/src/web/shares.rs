@@ -1,62 +1,85 @@
-//! Shares of a limit: no organization uses all of it.
+//! Shares of a limit: no organization, or no file, uses all of it.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex};
 
 use assay_contracts::ids::OrganizationId;
 
 use crate::runtime::LockExt as _;
 
-/// What each organization uses of a limit, and how much one may use. Clones share the counts.
-#[derive(Debug, Clone)]
-pub struct Shares(Arc<Inner>);
+/// What each owner uses of a limit, and how much one may use. Clones share the counts.
+#[derive(Debug)]
+pub struct Shares<K = OrganizationId>(Arc<Inner<K>>);
 
 #[derive(Debug)]
-struct Inner {
+struct Inner<K> {
     limit: usize,
-    in_use: Mutex<HashMap<OrganizationId, usize>>,
+    in_use: Mutex<HashMap<K, usize>>,
 }
 
-/// A part of the share of an organization, given back on drop.
+/// A part of the share of an owner, given back on drop.
 #[derive(Debug)]
-pub struct ShareInUse {
-    shares: Shares,
-    /// `None`: it counts for no organization.
-    organization: Option<OrganizationId>,
+pub struct ShareInUse<K: Copy + Eq + Hash = OrganizationId> {
+    shares: Shares<K>,
+    /// `None`: it counts for no owner.
+    owner: Option<K>,
     amount: usize,
 }
 
-impl Shares {
-    /// Half of `total`, and at least 1, for each organization.
-    pub fn half_of(total: usize) -> Self {
-        Self(Arc::new(Inner { limit: (total / 2).max(1), in_use: Mutex::default() }))
+impl<K> Clone for Shares<K> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<K: Copy + Eq + Hash> Shares<K> {
+    /// `limit` for each owner.
+    pub fn new(limit: usize) -> Self {
+        Self(Arc::new(Inner { limit, in_use: Mutex::default() }))
     }
 
-    /// What one organization may use.
+    /// Half of `total`, and at least 1, for each owner.
+    pub fn half_of(total: usize) -> Self {
+        Self::new((total / 2).max(1))
+    }
+
+    /// What one owner may use.
     pub fn limit(&self) -> usize {
         self.0.limit
     }
 
-    /// Nothing yet of the share of an organization; without one everything is granted.
-    pub fn of(&self, organization: Option<OrganizationId>) -> ShareInUse {
-        ShareInUse { shares: self.clone(), organization, amount: 0 }
+    /// Whether an owner uses less than its share at the moment.
+    pub fn has_room(&self, owner: K) -> bool {
+        self.0.in_use.locked().get(&owner).is_none_or(|total| *total < self.0.limit)
     }
 
-    /// Whether no organization uses anything.
+    /// Nothing yet of the share of an owner; without one everything is granted.
+    pub fn of(&self, owner: Option<K>) -> ShareInUse<K> {
+        ShareInUse { shares: self.clone(), owner, amount: 0 }
+    }
+
+    /// One of the share of an owner; `None` when the owner uses all of it.
+    pub fn take_one(&self, owner: K) -> Option<ShareInUse<K>> {
+        let mut share = self.of(Some(owner));
+        share.add(1).then_some(share)
+    }
+
+    /// Whether no owner uses anything.
     #[cfg(test)]
     pub(super) fn is_unused(&self) -> bool {
         self.0.in_use.locked().is_empty()
     }
 }
 
-impl ShareInUse {
-    /// Adds `amount`; `false`, and nothing is added, when the organization would have more than its share. A single user may have
-    /// more than that.
+impl<K: Copy + Eq + Hash> ShareInUse<K> {
+    /// Adds `amount`; `false`, and nothing is added, when the owner would have more than its share. A single user may have more
+    /// than that.
     #[must_use]
     pub fn add(&mut self, amount: usize) -> bool {
-        let Some(organization) = self.organization else { return true };
+        let Some(owner) = self.owner else { return true };
         let mut in_use = self.shares.0.in_use.locked();
-        let total = in_use.entry(organization).or_default();
+        let total = in_use.entry(owner).or_default();
         let has_others = *total > self.amount;
         if has_others && *total + amount > self.shares.0.limit {
             return false;
@@ -67,14 +90,14 @@ impl ShareInUse {
     }
 }
 
-impl Drop for ShareInUse {
+impl<K: Copy + Eq + Hash> Drop for ShareInUse<K> {
     fn drop(&mut self) {
-        let Some(organization) = self.organization else { return };
+        let Some(owner) = self.owner else { return };
         let mut in_use = self.shares.0.in_use.locked();
-        if let Some(total) = in_use.get_mut(&organization) {
+        if let Some(total) = in_use.get_mut(&owner) {
             *total -= self.amount;
             if *total == 0 {
-                in_use.remove(&organization);
+                in_use.remove(&owner);
             }
         }
     }
@@ -87,11 +110,12 @@ mod tests {
 
     #[test]
     fn organization_has_half_beside_others_of_its_own() {
-        let shares = Shares::half_of(10);
-        let (greedy, other) = (Some(new_id()), Some(new_id()));
-        let (mut first, mut second, mut third) = (shares.of(greedy), shares.of(greedy), shares.of(other));
+        let shares: Shares = Shares::half_of(10);
+        let (greedy, other) = (new_id(), new_id());
+        let of = |owner| shares.of(Some(owner));
+        let (mut first, mut second, mut third) = (of(greedy), of(greedy), of(other));
         assert!(first.add(4) && second.add(1) && third.add(5));
-        assert!(!second.add(1) && !first.add(1));
+        assert!(!shares.has_room(greedy) && !second.add(1) && !first.add(1));
         drop(first);
         assert!(second.add(9), "the only user may have more");
         drop((second, third));
