@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use assay_clients::ClientError;
-use assay_contracts::agent::Agent;
+use assay_contracts::agent::{Agent, NewAgent};
 use assay_contracts::console::{
     AgentList, KeyEntry, KeyList, NewKey, NewKeyRequest, SessionEntry, SessionList,
 };
@@ -14,6 +14,7 @@ use reqwest::Method;
 use super::services::{Services, get, send, send_without_body};
 
 const KEYS: &str = "/internal/v1/keys";
+const AGENTS: &str = "/internal/v1/agents";
 
 /// At most a thousand keys, newest first; with `before` those that were created before this one.
 pub(crate) async fn list_keys(
@@ -54,7 +55,15 @@ pub(crate) async fn list_agents_before(
     claims: &ServiceClaims,
     before: Option<AgentId>,
 ) -> Result<AgentList, ClientError> {
-    get(&services.registry, claims, &page_before("/internal/v1/agents", before)).await
+    get(&services.registry, claims, &page_before(AGENTS, before)).await
+}
+
+pub(crate) async fn create_agent(
+    services: &Services,
+    claims: &ServiceClaims,
+    new: &NewAgent,
+) -> Result<Agent, ClientError> {
+    send(&services.registry, claims, Method::POST, AGENTS, new).await
 }
 
 fn page_before(path: &str, id: Option<impl Display>) -> String {

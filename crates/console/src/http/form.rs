@@ -5,6 +5,7 @@ use std::time::Duration;
 use actix_web::HttpRequest;
 use actix_web::http::StatusCode;
 use actix_web::web::Payload;
+use assay_contracts::problem::Problem;
 use assay_contracts::validation::FieldError;
 use assay_platform::web::{BodyBudget, BodyLimits, read_form};
 
@@ -77,6 +78,16 @@ pub(crate) struct Faults(Vec<FieldError>);
 impl Faults {
     pub(crate) fn new(errors: Vec<FieldError>) -> Self {
         Self(errors)
+    }
+
+    /// The faults that a service found; a problem without any is shown beside `field`.
+    pub(crate) fn of_problem(problem: Box<Problem>, field: &str) -> Self {
+        let Problem { title, detail, errors, .. } = *problem;
+        let mut faults = Self::new(errors);
+        if faults.is_empty() {
+            faults.add(field, detail.unwrap_or(title));
+        }
+        faults
     }
 
     pub(crate) fn add(&mut self, field: &str, detail: impl Into<String>) {

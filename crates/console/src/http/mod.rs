@@ -100,7 +100,7 @@ pub(crate) fn configure(app: &mut ServiceConfig, console: Data<Console>, auth: S
             .service(page!("/imports", imports::show))
             .service(form_page!("/keys", keys::list, keys::create))
             .service(form!("/keys/{id}/revoke", keys::revoke))
-            .service(page!("/agents", agents::list))
+            .service(form_page!("/agents", agents::list, agents::create))
             .default_service(route().to(not_found)),
     );
 }

@@ -129,8 +129,10 @@ async fn conversation(visit: &mut Visit) -> Result<()> {
     browser.back().await
 }
 
-/// A key is made, shown once and revoked; a webhook is made, tested and deleted; the session is ended.
+/// An agent is registered, and refused a second time; a key is made, shown once and revoked; a webhook is made, tested and deleted;
+/// the session is ended.
 async fn management(visit: &mut Visit) -> Result<()> {
+    register_agent(visit).await.context("agents")?;
     let browser = &mut visit.browser;
     browser.follow("nav a[href='/console/keys']").await?;
     browser.click("#name").await?;
@@ -195,4 +197,28 @@ async fn tab_to(visit: &mut Visit, selector: &str) -> Result<()> {
 async fn go(visit: &mut Visit, selector: &str) -> Result<()> {
     tab_to(visit, selector).await?;
     visit.browser.press_and_follow("Enter").await
+}
+
+async fn register_agent(visit: &mut Visit) -> Result<()> {
+    let browser = &mut visit.browser;
+    browser.follow("nav a[href='/console/agents']").await?;
+    for fault in [None, Some("is taken by another agent")] {
+        browser.click("#external_id").await?;
+        browser.type_text("night-bot").await?;
+        browser.click("#name").await?;
+        browser.type_text("Night bot").await?;
+        browser.follow("#new button[type=submit]").await?;
+        match fault {
+            None => ensure!(browser.has("#done").await?, "no confirmation"),
+            Some(text) => {
+                let shown = browser.text("#external_id-fault").await?;
+                ensure!(shown.contains(text), "{shown}");
+                let kept: Vec<String> = browser.all("#new input:not([type=hidden])", "it.value").await?;
+                ensure!(kept == ["night-bot", "Night bot"], "{kept:?}");
+            }
+        }
+    }
+    let ids: Vec<String> = browser.all("tbody td:nth-child(2)", "it.textContent").await?;
+    ensure!(ids.iter().filter(|id| *id == "night-bot").count() == 1, "{ids:?}");
+    Ok(())
 }
