@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::client::Answer;
-use crate::rng::Rng;
+use assay_testkit::Rng;
 
 /// The log of a run, shared by all clients.
 pub struct Journal {

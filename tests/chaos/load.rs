@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::client::{Answer, Client};
 use crate::journal::Journal;
-use crate::rng::Rng;
+use assay_testkit::Rng;
 
 /// Helpdesks that import at the same time.
 const HELPDESKS: u64 = 6;
@@ -105,12 +105,12 @@ impl Helpdesk {
     async fn work(mut self) {
         while !self.stop.is_cancelled() {
             let (external_id, body) = self.conversations.next();
-            if self.rng.once_in(8) {
+            if self.rng.one_in(8) {
                 // Concurrent duplicates.
                 tokio::join!(self.assess(&external_id, &body), self.assess(&external_id, &body));
             }
             self.assess_until_done(&external_id, &body).await;
-            if self.rng.once_in(8) {
+            if self.rng.one_in(8) {
                 self.assess(&external_id, &body).await;
             }
             let (from, to) = PAUSE;

@@ -12,7 +12,6 @@ mod faults;
 mod journal;
 mod load;
 mod report;
-mod rng;
 mod run;
 mod verdict;
 
@@ -21,6 +20,7 @@ mod verdict;
 mod table;
 
 use anyhow::Result;
+use assay_testkit::Rng;
 
 use self::cluster::Kind;
 use self::faults::Fault;
@@ -51,7 +51,7 @@ fn standalone_loses_nothing_when_it_is_killed() -> Result<()> {
 #[ignore = "minutes: `make chaos`"]
 fn distributed_loses_nothing_whatever_happens() -> Result<()> {
     seeds().try_for_each(|seed| {
-        let faults = rng::Rng::new(seed).shuffled(Fault::of_the_distributed_stack());
+        let faults = Rng::new(seed).shuffled(Fault::of_the_distributed_stack());
         run::run(Plan { name: "distributed", kind: Kind::Distributed { replicas: 2 }, seed, faults })
     })
 }
@@ -60,7 +60,7 @@ fn distributed_loses_nothing_whatever_happens() -> Result<()> {
 #[ignore = "minutes: `make chaos`"]
 fn standalone_loses_nothing_whatever_happens() -> Result<()> {
     seeds().try_for_each(|seed| {
-        let faults = rng::Rng::new(seed).shuffled(Fault::of_the_standalone());
+        let faults = Rng::new(seed).shuffled(Fault::of_the_standalone());
         run::run(Plan { name: "standalone", kind: Kind::Standalone, seed, faults })
     })
 }

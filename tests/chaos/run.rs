@@ -14,8 +14,8 @@ use crate::faults::{Fault, FaultContext};
 use crate::journal::Journal;
 use crate::load::{Conversations, Load};
 use crate::report::{InjectedFault, Report};
-use crate::rng::Rng;
 use crate::verdict;
+use assay_testkit::Rng;
 
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
 /// Imports that must be accepted after a fault before the next one.

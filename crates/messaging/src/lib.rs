@@ -20,8 +20,6 @@ pub mod outbox;
 pub mod parking;
 mod readiness;
 mod settings;
-#[cfg(test)]
-mod test_databases;
 
 use assay_platform::db::Migrations;
 

@@ -6,8 +6,6 @@ mod support;
 #[macro_use]
 #[path = "support/relaying.rs"]
 mod relaying;
-#[path = "../src/test_databases.rs"]
-mod test_databases;
 
 use std::time::Duration;
 
@@ -18,7 +16,7 @@ use assay_platform::db::{Database, DatabaseError};
 use diesel::RunQueryDsl as _;
 use tokio::time::sleep;
 
-use relaying::{TABLES, enqueue, enqueue_with_claim, run_stopped_relay, start_relay};
+use relaying::{enqueue, enqueue_with_claim, run_stopped_relay, sqlite_database, start_relay};
 use support::{
     ACCEPTED, Running, Scripted, accepted, behind_a_proxy, connected, eventually, local_bus, publish,
     rabbit_bus,
@@ -121,8 +119,8 @@ async fn update_outbox(database: &Database, assignments: String) -> Result<()> {
 
 #[tokio::test]
 async fn events_dispatched_in_an_outage_are_released() -> Result<()> {
-    let fresh = test_databases::sqlite(&TABLES).await?;
-    let outbox = Outbox::new(fresh.database.clone());
+    let (_kept, database) = sqlite_database().await?;
+    let outbox = Outbox::new(database.clone());
     let (proxy, bus) = behind_a_proxy().await?;
     let handler = Scripted::done();
     let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
@@ -132,13 +130,13 @@ async fn events_dispatched_in_an_outage_are_released() -> Result<()> {
     proxy.cut();
     eventually("the outage to be noticed", || async { Ok(bus.ping().await.is_err()) }).await?;
     let events: Vec<OutgoingEvent> = (0..300).map(|_| accepted()).collect();
-    enqueue_with_claim(&fresh.database, &events, claim).await?;
+    enqueue_with_claim(&database, &events, claim).await?;
     outbox.dispatch(claim, events.clone());
     relay.stop().await?;
     // Another relay claims them at once.
     proxy.heal();
     eventually("the broker to be back", || async { Ok(bus.ping().await.is_ok()) }).await?;
-    run_stopped_relay(&Outbox::new(fresh.database.clone()), &bus).await;
+    run_stopped_relay(&Outbox::new(database.clone()), &bus).await;
     handler.wait_for_all(&events).await?;
     consumer.stop().await
 }

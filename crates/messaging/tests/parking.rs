@@ -3,8 +3,6 @@
 #![allow(clippy::disallowed_methods, reason = "tests spawn what they observe")]
 
 mod support;
-#[path = "../src/test_databases.rs"]
-mod test_databases;
 #[allow(dead_code, reason = "this suite uses a part of it")]
 #[path = "support/relaying.rs"]
 #[macro_use]
@@ -23,7 +21,7 @@ use assay_platform::db::{Database, DatabaseError};
 use assay_platform::runtime::{new_id, now};
 use diesel::{RunQueryDsl, sql_query};
 
-use crate::relaying::{TABLES, start_relay};
+use crate::relaying::start_relay;
 use crate::support::{
     ACCEPTED, Running, Scripted, connected, declare, eventually, local_bus, publish_all, rabbit_bus,
 };

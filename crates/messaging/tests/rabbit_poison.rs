@@ -7,9 +7,6 @@
 mod relaying;
 mod support;
 #[allow(dead_code, reason = "this suite uses a part of it")]
-#[path = "../src/test_databases.rs"]
-mod test_databases;
-
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
@@ -23,7 +20,7 @@ use assay_messaging::{
 use async_trait::async_trait;
 use tokio::sync::Notify;
 
-use relaying::{TABLES, enqueue, start_relay};
+use relaying::{enqueue, sqlite_database, start_relay};
 use support::wire::Wire;
 use support::{
     ACCEPTED, Running, Scripted, accepted, agent_created, agent_named, connected, declare, eventually,
@@ -196,12 +193,12 @@ async fn early_ends_do_not_count_for_isolated_events() -> Result<()> {
 
 #[tokio::test]
 async fn early_ends_do_not_count_for_isolated_events_of_the_local_bus() -> Result<()> {
-    let fresh = test_databases::sqlite(&TABLES).await?;
-    let outbox = Outbox::new(fresh.database.clone());
+    let (_kept, database) = sqlite_database().await?;
+    let outbox = Outbox::new(database.clone());
     for _ in 0..EARLY_ENDS {
-        enqueue(&fresh.database, &[accepted()]).await?;
+        enqueue(&database, &[accepted()]).await?;
         outbox.release_all_claims().await?;
-        make_due(&fresh.database).await?;
+        make_due(&database).await?;
         let (bus, stuck) = (local_bus(), Scripted::gated(|_| Outcome::Done));
         let consumer = Running::consumer(&bus, BATCHES, stuck.clone());
         let relay = start_relay(&outbox, &bus);
@@ -211,7 +208,7 @@ async fn early_ends_do_not_count_for_isolated_events_of_the_local_bus() -> Resul
         consumer.abort().await;
     }
     outbox.release_all_claims().await?;
-    make_due(&fresh.database).await?;
+    make_due(&database).await?;
     let (bus, handler) = (local_bus(), Scripted::done());
     let consumer = Running::consumer(&bus, BATCHES, handler.clone());
     let relay = start_relay(&outbox, &bus);
@@ -258,16 +255,16 @@ fn handled_without(handler: &Scripted, culprit: EventId) -> HashSet<EventId> {
 /// As in standalone: the process is killed while its relay publishes on the local bus.
 #[tokio::test]
 async fn event_that_ends_the_process_dies_alone_on_the_local_bus() -> Result<()> {
-    let fresh = test_databases::sqlite(&TABLES).await?;
+    let (_kept, database) = sqlite_database().await?;
     let events: Vec<OutgoingEvent> = (0..EVENTS).map(|_| accepted()).collect();
     let culprit = &events[37];
     let handler = Fatal::new(culprit.id());
-    enqueue(&fresh.database, &events).await?;
+    enqueue(&database, &events).await?;
     let mut ended = 0;
     loop {
-        let (bus, outbox) = (local_bus(), Outbox::new(fresh.database.clone()));
+        let (bus, outbox) = (local_bus(), Outbox::new(database.clone()));
         outbox.release_all_claims().await?;
-        make_due(&fresh.database).await?;
+        make_due(&database).await?;
         let consumer = Running::consumer(&bus, BATCHES, handler.clone());
         let relay = start_relay(&outbox, &bus);
         let given_up =
@@ -351,7 +348,7 @@ impl Handler for Failing {
 
 #[tokio::test]
 async fn event_that_the_broker_refuses_does_not_block_others() -> Result<()> {
-    let fresh = test_databases::sqlite(&TABLES).await?;
+    let (_kept, database) = sqlite_database().await?;
     let (bus, _, _) = rabbit().await?;
     let agents = Subscription { queue: "auditor.agent", topics: &[AgentCreated::TOPIC], ..ACCEPTED };
     let handler = Scripted::done();
@@ -363,11 +360,11 @@ async fn event_that_the_broker_refuses_does_not_block_others() -> Result<()> {
     let results = bus.publish(&[small[0].clone(), refused.clone(), small[1].clone()]).await;
     assert!(matches!(&results[..], [Ok(()), Err(PublishError::Refused { .. }), Ok(())]), "{results:?}");
 
-    let outbox = Outbox::new(fresh.database.clone());
+    let outbox = Outbox::new(database.clone());
     let relay = start_relay(&outbox, &bus);
-    enqueue(&fresh.database, std::slice::from_ref(&refused)).await?;
+    enqueue(&database, std::slice::from_ref(&refused)).await?;
     let others: Vec<OutgoingEvent> = (0..20).map(|_| agent_created()).collect();
-    enqueue(&fresh.database, &others).await?;
+    enqueue(&database, &others).await?;
     outbox.wake();
     handler.wait_for_all(&others).await?;
     let status = || async {

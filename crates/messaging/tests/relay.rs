@@ -6,8 +6,6 @@ mod support;
 #[macro_use]
 #[path = "support/relaying.rs"]
 mod relaying;
-#[path = "../src/test_databases.rs"]
-mod test_databases;
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -20,7 +18,7 @@ use assay_platform::db::{Database, DatabaseError};
 use assay_platform::runtime::now;
 use async_trait::async_trait;
 
-use relaying::{TABLES, enqueue, run_stopped_relay, start_relay};
+use relaying::{enqueue, run_stopped_relay, sqlite_database, start_relay};
 use support::{
     ACCEPTED, Running, Scripted, accepted, behind_a_proxy, eventually, local_bus, publish, publish_all,
     rabbit_bus,
@@ -140,8 +138,8 @@ async fn stopped_relay_flushes_due_events(database: Database, bus: Bus) -> Resul
 
 #[tokio::test]
 async fn event_rejected_on_the_local_bus_is_dead_until_retried() -> Result<()> {
-    let fresh = test_databases::sqlite(&TABLES).await?;
-    let (database, bus) = (fresh.database.clone(), local_bus());
+    let (_kept, database) = sqlite_database().await?;
+    let bus = local_bus();
     let outbox = Outbox::new(database.clone());
     let relay = start_relay(&outbox, &bus);
     let rejecting = Scripted::new(|_| Outcome::Reject { reason: "unknown kind of author".to_owned() });
@@ -165,13 +163,13 @@ async fn event_rejected_on_the_local_bus_is_dead_until_retried() -> Result<()> {
 
 #[tokio::test]
 async fn stopped_relay_leaves_a_long_backlog() -> Result<()> {
-    let fresh = test_databases::sqlite(&TABLES).await?;
-    let (outbox, bus) = (Outbox::new(fresh.database.clone()), local_bus());
+    let (_kept, database) = sqlite_database().await?;
+    let (outbox, bus) = (Outbox::new(database.clone()), local_bus());
     let handler = Scripted::done();
     let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
     assert_eq!(publish_all(&bus, &[accepted()]).await, [Ok(())]);
     let events: Vec<OutgoingEvent> = (0..3_000).map(|_| accepted()).collect();
-    enqueue(&fresh.database, &events).await?;
+    enqueue(&database, &events).await?;
     run_stopped_relay(&outbox, &bus).await;
     let pending = outbox.status().await?.pending;
     assert!((1..3_000).contains(&pending), "{pending} events are left");
@@ -181,10 +179,10 @@ async fn stopped_relay_leaves_a_long_backlog() -> Result<()> {
 
 #[tokio::test]
 async fn relay_stopped_after_its_consumers_releases_events() -> Result<()> {
-    let fresh = test_databases::sqlite(&TABLES).await?;
-    let (outbox, bus) = (Outbox::new(fresh.database.clone()), local_bus());
+    let (_kept, database) = sqlite_database().await?;
+    let (outbox, bus) = (Outbox::new(database.clone()), local_bus());
     let event = accepted();
-    enqueue(&fresh.database, std::slice::from_ref(&event)).await?;
+    enqueue(&database, std::slice::from_ref(&event)).await?;
     run_stopped_relay(&outbox, &bus).await;
     let status = outbox.status().await?;
     assert_eq!((status.pending, status.last_error), (1, None), "the event was postponed");
@@ -200,12 +198,12 @@ async fn relay_stopped_after_its_consumers_releases_events() -> Result<()> {
 
 #[tokio::test]
 async fn stopped_relay_does_not_wait_for_a_stuck_consumer() -> Result<()> {
-    let fresh = test_databases::sqlite(&TABLES).await?;
-    let (outbox, bus) = (Outbox::new(fresh.database.clone()), local_bus());
+    let (_kept, database) = sqlite_database().await?;
+    let (outbox, bus) = (Outbox::new(database.clone()), local_bus());
     let handler = Scripted::gated(|_| Outcome::Done);
     let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
     let relay = start_relay(&outbox, &bus);
-    enqueue(&fresh.database, &[accepted()]).await?;
+    enqueue(&database, &[accepted()]).await?;
     outbox.wake();
     eventually("the handler to begin", || async { Ok(handler.begun() == 1) }).await?;
     relay.stop().await?;
@@ -216,8 +214,8 @@ async fn stopped_relay_does_not_wait_for_a_stuck_consumer() -> Result<()> {
 
 #[tokio::test]
 async fn events_wait_in_the_outbox_during_an_outage() -> Result<()> {
-    let fresh = test_databases::sqlite(&TABLES).await?;
-    let outbox = Outbox::new(fresh.database.clone());
+    let (_kept, database) = sqlite_database().await?;
+    let outbox = Outbox::new(database.clone());
     let (proxy, bus) = behind_a_proxy().await?;
     let handler = Scripted::done();
     let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
@@ -227,7 +225,7 @@ async fn events_wait_in_the_outbox_during_an_outage() -> Result<()> {
 
     let relay = start_relay(&outbox, &bus);
     let events: Vec<OutgoingEvent> = (0..300).map(|_| accepted()).collect();
-    enqueue(&fresh.database, &events).await?;
+    enqueue(&database, &events).await?;
     outbox.wake();
     // The flush of a stopping relay has failed as well.
     relay.stop().await?;

@@ -16,10 +16,10 @@ use assay_contracts::evaluation::{Evaluation, Flag, HandoffState, ResolutionStat
 use support::{Speaker, conversation, scores, with};
 
 const SHORT_TEXTS: &str = include_str!("samples/languages.tsv");
-/// Minimum share of last messages that are classified correctly in each language.
-const MIN_SHARE: f64 = 0.75;
 
 const LAST_WORDS: &str = include_str!("samples/last_words.tsv");
+/// Minimum share of last messages that are classified correctly in each language.
+const MIN_SHARE: f64 = 0.75;
 
 /// Agent messages of a language, and last messages of a customer.
 struct Phrasebook {
@@ -182,7 +182,7 @@ fn last_messages_are_classified_in_every_language() {
         let texts = [("contact", book.request), ("ai", answer), ("contact", last_words)];
         let (all, misread) = results.entry(language).or_default();
         *all += 1;
-        if !expected.split('|').any(|end| matches_end(&evaluate(&texts), end)) {
+        if !expected.split('|').any(|ending| fits_ending(&evaluate(&texts), ending)) {
             misread.push(format!("{last_words:?} after {answer:?} is {expected}"));
         }
     }
@@ -197,14 +197,15 @@ fn last_messages_are_classified_in_every_language() {
     assert!(below_minimum.is_empty(), "{below_minimum:#?}");
 }
 
-/// Whether an evaluation matches the expected end of the table.
-fn matches_end(evaluation: &Evaluation, end: &str) -> bool {
+/// Whether an evaluation fits an ending of a conversation, as the third column of `last_words.tsv` names it.
+fn fits_ending(evaluation: &Evaluation, ending: &str) -> bool {
     let status = evaluation.resolution.status;
-    match end {
+    match ending {
         "rejected" | "gave_up" | "repeated" => status == ResolutionStatus::NotResolved,
         "asked_for_human" => evaluation.handoff.state == HandoffState::RequestedNotCompleted,
         "open" => !evaluation.resolution.customer_confirmed,
-        _ => status != ResolutionStatus::NotResolved,
+        "confirmed" | "closed" | "accepted" | "thanked" => status != ResolutionStatus::NotResolved,
+        other => panic!("unknown ending {other}"),
     }
 }
 

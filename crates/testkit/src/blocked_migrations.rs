@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result};
 use diesel::{PgConnection, RunQueryDsl as _, connection::SimpleConnection as _, sql_query, sql_types::Text};
 
-use crate::roles::{self, quote_name};
+use crate::database_users::{self, quote_name};
 
 /// While this value lives, migrations of the schema do their work and then wait for a lock, before they are recorded as
 /// applied and committed.
@@ -18,7 +18,7 @@ impl BlockedMigrations {
     /// # Errors
     /// When PostgreSQL cannot be reached, or no migration was ever applied there.
     pub fn of(administrator_url: &str, schema: &str) -> Result<Self> {
-        let mut connection = roles::connect(administrator_url)?;
+        let mut connection = database_users::connect(administrator_url)?;
         let table = format!("{}.__diesel_schema_migrations", quote_name(schema));
         // This lock blocks writers but not readers.
         let lock = format!("BEGIN; LOCK TABLE {table} IN SHARE MODE");
@@ -46,5 +46,5 @@ impl BlockedMigrations {
 pub fn has_client_connections(administrator_url: &str) -> Result<bool> {
     let query = "SELECT 1 FROM pg_stat_activity \
                  WHERE datname = current_database() AND usename <> current_user";
-    Ok(sql_query(query).execute(&mut roles::connect(administrator_url)?)? > 0)
+    Ok(sql_query(query).execute(&mut database_users::connect(administrator_url)?)? > 0)
 }

@@ -14,11 +14,11 @@ use anyhow::{Context as _, Result, bail, ensure};
 use assay_platform::runtime::blocking;
 
 use crate::{
+    database_users::SchemaOwner,
     http,
     memory_limit::MemoryLimit,
     ports::free_port,
     process::{Output, Process, ProcessSpec, Signal},
-    roles::ServiceRole,
 };
 
 /// A role that runs as its own process: its subcommand and its settings.
@@ -40,7 +40,7 @@ pub struct RoleDatabase {
     /// The setting of its URL.
     pub setting: &'static str,
     /// The database user, and the schema that it owns.
-    pub owner: ServiceRole,
+    pub owner: SchemaOwner,
 }
 
 /// The roles in the order in which they start; the public one is the last.
@@ -94,8 +94,8 @@ pub const ROLES: [Role; 8] = [
 /// The public role.
 pub const GATEWAY: &str = "gateway";
 
-const fn database(setting: &'static str, role: &'static str, schema: &'static str) -> Option<RoleDatabase> {
-    Some(RoleDatabase { setting, owner: ServiceRole { role, schema } })
+const fn database(setting: &'static str, user: &'static str, schema: &'static str) -> Option<RoleDatabase> {
+    Some(RoleDatabase { setting, owner: SchemaOwner { user, schema } })
 }
 
 /// The databases of all roles. Two roles share a schema.
@@ -105,7 +105,7 @@ pub fn databases() -> impl Iterator<Item = RoleDatabase> {
 
 /// The owners of all schemas, each once.
 #[must_use]
-pub fn owners() -> Vec<ServiceRole> {
+pub fn owners() -> Vec<SchemaOwner> {
     let mut owners: Vec<_> = databases().map(|database| database.owner).collect();
     // The two roles with one schema follow each other in `ROLES`.
     owners.dedup();
@@ -300,7 +300,7 @@ impl Instance {
         let log = Output::File(launcher.log(&self.name));
         let mut spec = match &self.memory_limit {
             None => ProcessSpec::new(&self.name, &launcher.program, log),
-            // The shell enters the group, then becomes the program.
+            // The shell enters the cgroup of the limit, then becomes the program.
             Some(limit) => ProcessSpec::new(&self.name, "/bin/sh", log)
                 .arguments(["-c", r#"echo $$ > "$0" && exec "$@""#])
                 .arguments([limit.processes(), launcher.program.clone()]),

@@ -12,7 +12,7 @@ use diesel::sql_types::Text;
 use diesel::{Connection as _, PgConnection, QueryableByName, RunQueryDsl as _, SqliteConnection, sql_query};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness};
 
-use crate::{postgres::client_program, roles::quote_name};
+use crate::{database_users::quote_name, postgres::client_program};
 
 /// The schema of one service, on a connection of its own.
 pub struct SchemaSteps {

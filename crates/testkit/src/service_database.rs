@@ -7,8 +7,8 @@ use assay_platform::db::{Database, DatabaseSettings, Migrations};
 use assay_platform::runtime::blocking;
 use tempfile::TempDir;
 
+use crate::database_users::SchemaOwner;
 use crate::launcher;
-use crate::roles::ServiceRole;
 use crate::test_database::{Template, TestDatabase};
 
 /// How long [`eventually`] waits.
@@ -80,7 +80,7 @@ impl ServiceDatabase {
     }
 }
 
-fn owner_of(schema: &'static str) -> Result<ServiceRole> {
+fn owner_of(schema: &'static str) -> Result<SchemaOwner> {
     let owner = launcher::owners().into_iter().find(|owner| owner.schema == schema);
     owner.with_context(|| format!("there is no service with the schema `{schema}`"))
 }

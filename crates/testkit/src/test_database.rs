@@ -10,8 +10,8 @@ use diesel::{PgConnection, RunQueryDsl as _, connection::SimpleConnection as _, 
 
 use crate::{
     database_url::DatabaseUrl,
+    database_users::{self, SchemaOwner, quote_name},
     random::hex_secret,
-    roles::{self, ServiceRole, quote_name},
     services,
 };
 
@@ -23,7 +23,7 @@ const READABLE_CHARACTERS: usize = 24;
 pub struct Template {
     name: String,
     fingerprint: String,
-    services: Vec<ServiceRole>,
+    services: Vec<SchemaOwner>,
 }
 
 impl Template {
@@ -37,7 +37,7 @@ impl Template {
     /// Adds a database user with its schema to the template. The migration and the tests connect as this user; with several
     /// users, as the first one, and as the others by [`TestDatabase::url_as`].
     #[must_use]
-    pub fn owned_by(mut self, service: ServiceRole) -> Self {
+    pub fn owned_by(mut self, service: SchemaOwner) -> Self {
         self.services.push(service);
         self
     }
@@ -46,7 +46,7 @@ impl Template {
         let mut hasher = DefaultHasher::new();
         (&self.name, &self.fingerprint).hash(&mut hasher);
         for service in &self.services {
-            (service.role, service.schema).hash(&mut hasher);
+            (service.user, service.schema).hash(&mut hasher);
         }
         let readable: String =
             self.name.chars().filter(char::is_ascii_alphanumeric).take(READABLE_CHARACTERS).collect();
@@ -85,7 +85,7 @@ impl TestDatabase {
         migrate: impl FnOnce(&str) -> Result<()>,
     ) -> Result<Self> {
         let server = DatabaseUrl::parse(administrator_url)?;
-        let mut administrator = roles::connect(server.as_str())?;
+        let mut administrator = database_users::connect(server.as_str())?;
         let source = template.database_name();
         if !exists(&mut administrator, &source)? {
             create_template(&server, &mut administrator, template, &source, migrate)
@@ -119,9 +119,9 @@ impl TestDatabase {
     ///
     /// # Errors
     /// When the user's name cannot be part of a URL.
-    pub fn url_as(&self, service: ServiceRole) -> Result<String> {
+    pub fn url_as(&self, service: SchemaOwner) -> Result<String> {
         let url =
-            self.server.with_database(&self.name).with_user(service.role, &user_password(&self.server))?;
+            self.server.with_database(&self.name).with_user(service.user, &user_password(&self.server))?;
         Ok(url.as_str().to_owned())
     }
 
@@ -135,7 +135,7 @@ impl TestDatabase {
 impl Drop for TestDatabase {
     fn drop(&mut self) {
         let drop_it = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", quote_name(&self.name));
-        let outcome = roles::connect(self.server.as_str())
+        let outcome = database_users::connect(self.server.as_str())
             .and_then(|mut administrator| Ok(administrator.batch_execute(&drop_it)?));
         if let Err(error) = outcome {
             // Best effort; `Drop` cannot return an error.
@@ -164,8 +164,11 @@ fn create_template(
     administrator.batch_execute(&format!("DROP DATABASE IF EXISTS {unfinished_name} WITH (FORCE)"))?;
     administrator.batch_execute(&format!("CREATE DATABASE {unfinished_name} TEMPLATE template0"))?;
     for service in &template.services {
-        roles::ensure_user(administrator, service.role, &user_password(server))?;
-        roles::ensure_schema(&mut roles::connect(server.with_database(&unfinished).as_str())?, *service)?;
+        database_users::ensure_user(administrator, service.user, &user_password(server))?;
+        database_users::ensure_schema(
+            &mut database_users::connect(server.with_database(&unfinished).as_str())?,
+            *service,
+        )?;
     }
     migrate(user_url(server, template, &unfinished)?.as_str()).context("the migration failed")?;
     administrator.batch_execute(&format!("ALTER DATABASE {unfinished_name} RENAME TO {final_name}"))?;
@@ -180,7 +183,7 @@ fn exists(administrator: &mut PgConnection, database: &str) -> Result<bool> {
 fn user_url(server: &DatabaseUrl, template: &Template, database: &str) -> Result<DatabaseUrl> {
     let url = server.with_database(database);
     match template.services.first() {
-        Some(service) => url.with_user(service.role, &user_password(server)),
+        Some(service) => url.with_user(service.user, &user_password(server)),
         None => Ok(url),
     }
 }

@@ -7,10 +7,10 @@ use std::{
 };
 
 use anyhow::{Result, bail, ensure};
-use assay_testkit::{ServiceRole, Template, TestDatabase, random_name, services};
+use assay_testkit::{SchemaOwner, Template, TestDatabase, random_name, services};
 use diesel::{Connection as _, PgConnection, RunQueryDsl as _, connection::SimpleConnection as _, sql_query};
 
-const INGEST: ServiceRole = ServiceRole { role: "assay_ingest", schema: "ingest" };
+const INGEST: SchemaOwner = SchemaOwner { user: "assay_ingest", schema: "ingest" };
 
 fn migrate(url: &str) -> Result<()> {
     Ok(PgConnection::establish(url)?.batch_execute("CREATE TABLE words (word text)")?)
@@ -119,14 +119,14 @@ fn template_belongs_to_the_database_user_of_its_service() -> Result<()> {
 
 #[test]
 fn template_of_several_services_has_all_database_users() -> Result<()> {
-    const EXPORT: ServiceRole = ServiceRole { role: "assay_export", schema: "export" };
+    const EXPORT: SchemaOwner = SchemaOwner { user: "assay_export", schema: "export" };
     let template = fresh_template()?.owned_by(INGEST).owned_by(EXPORT);
     let database = TestDatabase::create(&template, |_url| Ok(()))?;
     for (service, own, foreign) in [(INGEST, "ingest", "export"), (EXPORT, "export", "ingest")] {
         let mut connection = PgConnection::establish(&database.url_as(service)?)?;
         connection.batch_execute(&format!("CREATE TABLE {own}.words (word text)"))?;
         let refusal = connection.batch_execute(&format!("CREATE TABLE {foreign}.other (word text)"));
-        ensure!(refusal.is_err(), "{} may write into {foreign}", service.role);
+        ensure!(refusal.is_err(), "{} may write into {foreign}", service.user);
     }
     Ok(())
 }

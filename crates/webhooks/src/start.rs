@@ -42,8 +42,8 @@ pub enum StartError {
     #[error(transparent)]
     Schedule(#[from] InvalidSchedule),
     #[error(
-        "webhooks.concurrency, concurrency_per_endpoint, concurrency_per_organization, attempt_deadline_milliseconds, poll_interval_milliseconds and \
-         delivery_retention_days must be at least 1"
+        "webhooks.concurrency, concurrency_per_endpoint, concurrency_per_organization, attempt_deadline_milliseconds, poll_interval_milliseconds, \
+         delivery_retention_days and maintenance_interval_seconds must be at least 1"
     )]
     Settings,
     #[error("webhooks cannot make an HTTP client: {0}")]
@@ -104,7 +104,8 @@ fn check(config: &Config) -> Result<(), StartError> {
         && config.concurrency_per_organization > 0
         && config.attempt_deadline_milliseconds > 0
         && config.poll_interval_milliseconds > 0
-        && config.delivery_retention_days > 0;
+        && config.delivery_retention_days > 0
+        && config.maintenance_interval_seconds > 0;
     if is_usable { Ok(()) } else { Err(StartError::Settings) }
 }
 
@@ -139,7 +140,7 @@ fn spawn_maintenance(
     keys: &SigningKeys,
 ) {
     const NAME: &str = "webhooks maintenance";
-    let interval = Duration::from_secs(config.maintenance_interval_seconds.max(1));
+    let interval = Duration::from_secs(config.maintenance_interval_seconds);
     let (store, keys, retention) = (store.clone(), keys.clone(), config.delivery_retention_millis());
     tasks.spawn(Phase::Relay, NAME, move |stop| {
         periodically(NAME, interval, stop, move || {

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use assay_testkit::launcher::{Settings, databases, owners};
 use assay_testkit::process::Signal;
 use assay_testkit::{
-    Location, PostgresOptions, PrivatePostgres, PrivateRabbit, RabbitOptions, ServiceRole, SmallDisk,
+    Location, PostgresOptions, PrivatePostgres, PrivateRabbit, RabbitOptions, SchemaOwner, SmallDisk,
     provision_services,
 };
 
@@ -108,7 +108,7 @@ impl Backends {
     }
 
     /// URL of a service's database, without a proxy.
-    pub fn database(&self, owner: ServiceRole) -> Result<String> {
+    pub fn database(&self, owner: SchemaOwner) -> Result<String> {
         let address = self.postgres_address().context("PostgreSQL does not run")?;
         Ok(database_url(owner, &address))
     }
@@ -131,6 +131,6 @@ impl Backends {
 }
 
 /// The URL of a service's database at `address`, the server's or a proxy's.
-pub fn database_url(owner: ServiceRole, address: &str) -> String {
-    format!("postgres://{}:{PASSWORD}@{address}/{DATABASE}", owner.role)
+pub fn database_url(owner: SchemaOwner, address: &str) -> String {
+    format!("postgres://{}:{PASSWORD}@{address}/{DATABASE}", owner.user)
 }

@@ -15,7 +15,7 @@ use tokio::time::sleep;
 use crate::client::Client;
 use crate::cluster::{Cluster, To};
 use crate::journal::Journal;
-use crate::rng::Rng;
+use assay_testkit::Rng;
 
 /// A fault. Its name is its `Debug` form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -302,7 +302,7 @@ impl Browser {
     }
 
     /// Page errors since the last call: violations of the Content Security Policy, script errors, failed loads, dialogs.
-    pub async fn page_errors(&mut self) -> Result<Vec<String>> {
+    pub async fn take_page_errors(&mut self) -> Result<Vec<String>> {
         self.read_pending_events().await?;
         Ok(std::mem::take(&mut self.log.page_errors))
     }

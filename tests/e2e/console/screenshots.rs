@@ -36,7 +36,7 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
         visit.browser.open("/console/sign-in").await?;
         take(visit, &format!("sign-in-{width}-{theme}")).await?;
     }
-    visit.browser.page_errors().await?;
+    visit.browser.take_page_errors().await?;
     writeln!(std::io::stderr(), "screenshots: {}", folder.display())?;
     Ok(())
 }

@@ -158,7 +158,7 @@ async fn import_corpus(api: &Api) -> Result<()> {
 async fn check_rule(visit: &mut Visit, rule: RuleFunction) -> Result<()> {
     visit.reset(&Viewer::default()).await?;
     rule(visit).await?;
-    let page_errors = visit.browser.page_errors().await?;
+    let page_errors = visit.browser.take_page_errors().await?;
     ensure!(page_errors.is_empty(), "page errors: {}", page_errors.join("\n"));
     Ok(())
 }

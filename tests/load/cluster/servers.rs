@@ -55,7 +55,7 @@ impl Servers {
         let port = self.postgres.port();
         let url = |user: &str| format!("postgres://{user}:{PASSWORD}@127.0.0.1:{port}/{name}");
         let mut settings = self.common.clone();
-        settings.extend(databases().map(|database| (database.setting.to_owned(), url(database.owner.role))));
+        settings.extend(databases().map(|database| (database.setting.to_owned(), url(database.owner.user))));
         settings.insert("ASSAY_BUS__URL".to_owned(), self.rabbit.amqp_url());
         settings.insert("ASSAY_BUS__NAMESPACE".to_owned(), name.to_owned());
         Ok(settings)

@@ -43,14 +43,14 @@ pub enum CreateKeyError {
 /// [`CreateKeyError`]; nothing is stored then.
 pub async fn create(database: &Database, new: CreateKey) -> Result<CreatedKey, CreateKeyError> {
     let owner = KeyOwner::Named { name: new.organization, new_id: new_id() };
-    create_in_organization(store::open(database).as_ref(), owner, new.name, new.scopes, new.expires_at).await
+    create_for_owner(store::open(database).as_ref(), owner, new.name, new.scopes, new.expires_at).await
 }
 
 /// Creates a key for `owner`. An organization given by its name is created when it does not exist.
 ///
 /// # Errors
 /// [`CreateKeyError`]; nothing is stored then.
-pub async fn create_in_organization(
+pub async fn create_for_owner(
     store: &dyn Store,
     owner: KeyOwner,
     name: KeyName,

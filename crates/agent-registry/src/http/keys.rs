@@ -12,7 +12,7 @@ use assay_platform::auth::ApiKeyHash;
 use assay_platform::web::{Caller, WebError};
 
 use super::{Services, read_as, read_before};
-use crate::app::create_key::{CreateKeyError, create_in_organization};
+use crate::app::create_key::{CreateKeyError, create_for_owner};
 use crate::app::list_keys::list_in_organization;
 use crate::app::resolve_key::resolve_key;
 use crate::app::revoke_key::revoke_in_organization;
@@ -66,7 +66,7 @@ pub async fn create(
     }
     let owner = KeyOwner::Existing(creator.organization_id);
     let created =
-        create_in_organization(services.store.as_ref(), owner, name, body.scopes, body.expires_at).await?;
+        create_for_owner(services.store.as_ref(), owner, name, body.scopes, body.expires_at).await?;
     let answer = NewKey { id: created.id, key: created.key.reveal().to_owned() };
     Ok(HttpResponse::Created().json(answer))
 }

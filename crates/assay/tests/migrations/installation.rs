@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use assay_platform::db::Migrations;
 use assay_testkit::wait::wait_for;
-use assay_testkit::{SchemaSteps, ServiceRole, Template, TestDatabase};
+use assay_testkit::{SchemaOwner, SchemaSteps, Template, TestDatabase};
 use tempfile::TempDir;
 
 /// Time limit of every wait.
@@ -16,7 +16,7 @@ pub const LIMIT: Duration = Duration::from_secs(60);
 /// A service with a schema.
 #[derive(Clone, Copy)]
 pub struct Service {
-    pub owner: ServiceRole,
+    pub owner: SchemaOwner,
     pub migrations: &'static [Migrations],
     /// The variable that sets the address of its database.
     variable: &'static str,
@@ -24,8 +24,8 @@ pub struct Service {
 
 /// Every service that has migrations. `files::every_migrations_folder_belongs_to_a_service` finds a missing one.
 pub fn services() -> [Service; 5] {
-    let service = |role, schema, migrations, variable| Service {
-        owner: ServiceRole { role, schema },
+    let service = |user, schema, migrations, variable| Service {
+        owner: SchemaOwner { user, schema },
         migrations,
         variable,
     };

@@ -42,7 +42,7 @@ async fn every_role_works_over_verified_tls() -> Result<()> {
     ensure!(rows == std::fs::read_to_string(&conversations)?.lines().count(), "{rows} rows: {file}");
 
     let connections = query_texts(&server.url(HOST, &server.verify_full()?), CONNECTIONS)?;
-    let mut expected: Vec<_> = owners().iter().map(|owner| format!("{} encrypted", owner.role)).collect();
+    let mut expected: Vec<_> = owners().iter().map(|owner| format!("{} encrypted", owner.user)).collect();
     expected.sort();
     assert_eq!(connections, expected);
     Ok(())
@@ -61,7 +61,7 @@ fn launcher(server: &TlsServer, folder: &Path) -> Result<Launcher> {
         .1
         .replace("/postgres?", &format!("/{DATABASE}?"));
     for database in databases() {
-        let url = format!("postgres://{}:{password}@{address}", database.owner.role);
+        let url = format!("postgres://{}:{password}@{address}", database.owner.user);
         settings.insert(database.setting.to_owned(), url);
     }
     let others = [

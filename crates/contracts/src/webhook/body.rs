@@ -28,7 +28,7 @@ pub struct NewWebhook {
     pub axis_low_score_below: Score,
 }
 
-/// Fields of the bodies of `POST` and `PATCH`.
+/// Fields of the bodies of `POST` and `PATCH`. `POST` ignores `enabled`, as it ignores unknown fields.
 const FIELDS: [&str; 5] = ["url", "description", "events", "axis_low_score_below", "enabled"];
 
 impl NewWebhook {

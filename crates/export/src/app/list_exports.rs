@@ -9,7 +9,7 @@ use assay_platform::runtime::now;
 use assay_platform::web::cursor::{Cursors, InvalidCursor, Position};
 
 use crate::domain::job::Job;
-use crate::domain::view::PublicBaseUrl;
+use crate::domain::public_base_url::PublicBaseUrl;
 use crate::store::ExportStore;
 
 pub(crate) struct ListExports {

@@ -8,7 +8,7 @@ use assay_platform::db::DatabaseError;
 use assay_platform::runtime::now;
 
 use crate::domain::job::{Job, JobState};
-use crate::domain::view::PublicBaseUrl;
+use crate::domain::public_base_url::PublicBaseUrl;
 use crate::store::ExportStore;
 
 #[derive(Debug, thiserror::Error)]

@@ -18,7 +18,7 @@ use super::Services;
 use crate::app::create_export::{CreateExport, create_export};
 use crate::app::list_exports::{ListExports, list_exports};
 use crate::app::read_export::{find_download, read_export};
-use crate::domain::view::PublicBaseUrl;
+use crate::domain::public_base_url::PublicBaseUrl;
 
 /// A body has little more than filters, with some values each.
 const BODY_LIMITS: BodyLimits = BodyLimits { max_bytes: SMALL_BODY, deadline: Duration::from_secs(10) };

@@ -58,7 +58,7 @@ fn memory(name: &str) -> Result<u64> {
 
 /// Clients choose the sources: a day may have more of them than its columns can hold.
 async fn day_with_very_many_sources_stays_exact(model: ReadModel) -> Result<()> {
-    let mut random = Random(29);
+    let mut random = Random::new(29);
     let events: Vec<ConversationEvaluated> = (0..1_000)
         .map(|index| {
             let mut event = random.event(model.organization_id);

@@ -12,6 +12,7 @@ use assay_contracts::evaluations::{
 use assay_contracts::event::{AgentFacts, ConversationEvaluated, EvaluationOutcome};
 use assay_contracts::ids::{AgentId, OrganizationId};
 use assay_contracts::time::Timestamp;
+use assay_testkit::Rng;
 use uuid::Uuid;
 
 use crate::samples::{STARTED, changed, evaluated};
@@ -22,16 +23,16 @@ const LANGUAGES: [&str; 4] = ["en", "de", "und", "fr"];
 /// Days of the conversations.
 const DAYS: u64 = 9;
 
-/// SplitMix64.
-pub struct Random(pub u64);
+/// Generator of evaluations and filters.
+pub struct Random(Rng);
 
 impl Random {
+    pub fn new(seed: u64) -> Self {
+        Self(Rng::new(seed))
+    }
+
     pub fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % bound
+        self.0.below(usize::try_from(bound).unwrap()) as u64
     }
 
     fn one_in(&mut self, chances: u64) -> bool {
@@ -39,7 +40,7 @@ impl Random {
     }
 
     pub fn choose<T: Clone>(&mut self, values: &[T]) -> T {
-        values[usize::try_from(self.below(values.len() as u64)).unwrap()].clone()
+        values[self.0.below(values.len())].clone()
     }
 
     fn some<T: Clone>(&mut self, values: &[T]) -> Vec<T> {
@@ -129,7 +130,7 @@ impl Random {
     }
 
     fn any_filters(&mut self) -> EvaluationFilters {
-        // Each filter is set with the probability 1 / `rare`.
+        // Each filter but the period, tools and agents is set with the probability 1 / `rare`.
         let rare = self.choose(&[6, 12, 30, 1_000]);
         let (one, other) = (self.moment(), self.moment());
         let (from, to) = (one.min(other), one.max(other).plus_millis(i64::try_from(self.below(2)).unwrap()));

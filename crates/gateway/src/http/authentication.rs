@@ -64,7 +64,7 @@ pub(crate) async fn authenticate(
 }
 
 /// [`authenticate`] for tickets: the API has no 401 for reading a ticket, so without a valid key the answer is the same as for
-/// an unknown ticket.
+/// an unknown ticket; deletion has a 401.
 pub(crate) async fn authenticate_or_not_found(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,

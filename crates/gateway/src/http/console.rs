@@ -42,7 +42,7 @@ const PASSED_HEADERS: [&str; 11] = [
 
 /// The middleware of these routes: adds the headers of pages to every answer, and turns a problem of the gateway into a page,
 /// because people read it.
-pub(crate) async fn finish(
+pub(crate) async fn as_page(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {

@@ -67,6 +67,7 @@ fn conversations(config: &mut ServiceConfig) {
             Scope::TranscriptsRead,
             vec![("GET", web::get().to(tickets::get_transcript))],
         ))
+        // Scope `tickets`. Without a valid key GET answers 404, as for an unknown ticket, and DELETE 401.
         .service(
             resource(
                 "/v1/tickets/{id}",
@@ -198,7 +199,7 @@ fn console_pages(config: &mut ServiceConfig) {
             ("HEAD", web::head().to(console::forward_page)),
             ("POST", web::post().to(console::forward_form)),
         ];
-        config.service(resource(path, routes).wrap(from_fn(console::finish)));
+        config.service(resource(path, routes).wrap(from_fn(console::as_page)));
     }
 }
 

@@ -12,7 +12,6 @@ use futures_util::future::try_join;
 
 use crate::conformance::on_both_databases;
 use crate::inbox;
-use crate::test_databases;
 
 static MIGRATIONS: [Migrations; 1] = [crate::MIGRATIONS];
 

@@ -152,7 +152,7 @@ async fn claim(
     }
     if let Some(isolated_due) = isolated_due {
         *isolated_due = match outbox.claim_isolated(now()).await? {
-            IsolatedClaim::Due(claimed) => return Ok(claimed),
+            IsolatedClaim::Due(claimed) => return Ok(vec![claimed]),
             // The first one may be claimed by another process, or be rescheduled.
             IsolatedClaim::Waiting(due) => {
                 let wait =
@@ -160,7 +160,7 @@ async fn claim(
                 let [shortest, longest] = ISOLATED_WAIT;
                 Some(Instant::now() + wait.clamp(shortest, longest))
             }
-            IsolatedClaim::None => None,
+            IsolatedClaim::NoneIsolated => None,
         }
     }
     let claimed = outbox.claim(now(), BatchLimit::CLAIM).await?;

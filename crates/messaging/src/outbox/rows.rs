@@ -75,11 +75,12 @@ pub(super) struct Claimed {
 /// Result of claiming an isolated row.
 #[derive(Debug)]
 pub(super) enum IsolatedClaim {
-    /// One row.
-    Due(Vec<Claimed>),
+    /// The claimed row.
+    Due(Claimed),
     /// There are isolated rows, but none can be claimed now. The first one is due at this time.
     Waiting(Timestamp),
-    None,
+    /// No row is isolated.
+    NoneIsolated,
 }
 
 /// Results of publishing claimed rows.

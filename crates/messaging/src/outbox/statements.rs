@@ -66,8 +66,8 @@ pub(in crate::outbox) fn claim_isolated(
     connection: &mut Connection,
     now: Timestamp,
 ) -> Result<IsolatedClaim, DatabaseError> {
-    let claimed = claim_by(connection, CLAIM_ISOLATED, now, BatchLimit { events: 1, bytes: 0 })?;
-    if !claimed.is_empty() {
+    let limit = BatchLimit { events: 1, bytes: 0 };
+    if let Some(claimed) = claim_by(connection, CLAIM_ISOLATED, now, limit)?.pop() {
         return Ok(IsolatedClaim::Due(claimed));
     }
     let first: Option<i64> = outbox::table
@@ -78,7 +78,7 @@ pub(in crate::outbox) fn claim_isolated(
         .first(connection)
         .optional()?;
     let waiting = |due| IsolatedClaim::Waiting(Timestamp::saturating_from_millis(due));
-    Ok(first.map_or(IsolatedClaim::None, waiting))
+    Ok(first.map_or(IsolatedClaim::NoneIsolated, waiting))
 }
 
 fn claim_by(

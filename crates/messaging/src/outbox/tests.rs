@@ -17,7 +17,6 @@ use super::{FastPathClaim, Outbox};
 use crate::conformance::on_both_databases;
 use crate::envelope::OutgoingEvent;
 use crate::outbox;
-use crate::test_databases;
 
 static MIGRATIONS: [Migrations; 1] = [crate::MIGRATIONS];
 

@@ -27,7 +27,6 @@ use crate::conformance::on_both_databases;
 use crate::envelope::OutgoingEvent;
 use crate::outbox::{self, Outbox};
 use crate::settings::BusSettings;
-use crate::test_databases;
 
 static MIGRATIONS: [Migrations; 1] = [crate::MIGRATIONS];
 

@@ -4,11 +4,14 @@ use anyhow::Result;
 use assay_messaging::outbox::{self, FastPathClaim, Outbox, relay};
 use assay_messaging::{Bus, MIGRATIONS, OutgoingEvent};
 use assay_platform::db::{Database, DatabaseError, Migrations};
+use assay_testkit::ServiceDatabase;
 use tokio_util::sync::CancellationToken;
 
 use crate::support::Running;
 
 pub static TABLES: [Migrations; 1] = [MIGRATIONS];
+/// The schema of a service, that of any will do.
+pub const SCHEMA: &str = "ingest";
 
 /// Makes a test of each named function for each combination of a database and a bus.
 macro_rules! on_every_stack {
@@ -23,11 +26,18 @@ macro_rules! on_every_stack {
             use super::*;
             $(#[tokio::test]
             async fn $check() -> anyhow::Result<()> {
-                let fresh = test_databases::$database(&TABLES).await?;
-                super::$check(fresh.database.clone(), $bus).await
+                let database = assay_testkit::ServiceDatabase::$database(crate::relaying::SCHEMA, &crate::relaying::TABLES).await?;
+                super::$check(database.open(crate::relaying::SCHEMA)?, $bus).await
             })+
         }
     };
+}
+
+/// A migrated SQLite database, with what removes it when dropped.
+pub async fn sqlite_database() -> Result<(ServiceDatabase, Database)> {
+    let kept = ServiceDatabase::sqlite(SCHEMA, &TABLES).await?;
+    let database = kept.open(SCHEMA)?;
+    Ok((kept, database))
 }
 
 pub fn start_relay(outbox: &Outbox, bus: &Bus) -> Running {

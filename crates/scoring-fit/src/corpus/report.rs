@@ -17,7 +17,7 @@ impl fmt::Display for Benchmark {
         )?;
         writeln!(
             formatter,
-            "rho with the mean of the raters, share of the raters' majority, 95 % intervals\n"
+            "scores: Spearman's rho with the mean of the raters; status, solver, charge: share equal to the majority of the raters; 95 % intervals\n"
         )?;
         let mut table = TextTable::new(&[
             "", "n", "accuracy", "", "effort", "", "handoff", "", "status", "", "solver", "", "charge", "",
@@ -37,6 +37,7 @@ impl fmt::Display for Benchmark {
 fn add(table: &mut TextTable, name: &str, set: &ConversationSet) {
     table.row(row(name.to_owned(), set.conversations.to_string(), &set.scorer));
     if let Some(raters) = &set.raters {
+        // Conversations with a second rating; fewer of them have scores than a status.
         let counts = [raters.resolution_accuracy, raters.status];
         let most = counts.iter().flatten().map(|found| found.conversations).max().unwrap_or(0);
         table.row(row("  raters among themselves".to_owned(), most.to_string(), raters));

@@ -28,7 +28,8 @@ on_both_databases! { TestApp {
     conversation_of_an_unreadable_event_is_failed,
 } }
 
-/// On a bus without a second attempt.
+/// Restarts the role on a bus where the first failed attempt is the last. The accepted conversations show that the role consumes,
+/// before and after the restart.
 async fn without_retries(mut app: TestApp) -> Result<TestApp> {
     app.accept(&by_ai()).await?;
     app.limit_attempts(1)?;

@@ -20,7 +20,8 @@ const KILL_LIMIT: Duration = Duration::from_secs(10);
 
 /// Stops every process of the stack in `folder` and returns the names of those that still ran.
 ///
-/// Only processes whose start time matches the record are signalled: a pid alone may have been reused.
+/// Recorded processes are signalled only if their start time matches the record: a pid alone may have been reused. Then the
+/// processes that a killed PostgreSQL or RabbitMQ left behind are found by their folder and signalled.
 ///
 /// # Errors
 /// When a process belongs to another user or does not end.
@@ -97,7 +98,7 @@ fn ends_within(process: &ProcessIdentity, limit: Duration) -> bool {
     wait_for("a process to end", limit, || Ok((!process.is_alive()).then_some(()))).is_ok()
 }
 
-/// Child processes of a killed backend are in no record.
+/// Signals the child processes that a killed PostgreSQL or RabbitMQ left behind, which are in no record, until none is left.
 fn clear_leftovers(folder: &StackFolder) -> Result<()> {
     let data = folder.postgres().join("data");
     wait_for("the orphans of PostgreSQL to end", GRACE, || {

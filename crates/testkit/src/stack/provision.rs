@@ -6,13 +6,13 @@ use diesel::{RunQueryDsl as _, connection::SimpleConnection as _, sql_query, sql
 use super::{secrets::Secrets, variables::Variables};
 use crate::{
     database_url::DatabaseUrl,
+    database_users::{self, ensure_schema, ensure_user, quote_name},
     launcher,
-    roles::{self, ensure_schema, ensure_user, quote_name},
 };
 
 /// Creates a database unless it exists.
 pub(super) fn ensure_database(administrator: &DatabaseUrl, name: &str) -> Result<()> {
-    let mut connection = roles::connect(administrator.as_str())?;
+    let mut connection = database_users::connect(administrator.as_str())?;
     let query = sql_query("SELECT 1 FROM pg_database WHERE datname = $1").bind::<Text, _>(name);
     if query.execute(&mut connection).context("cannot list the databases")? == 0 {
         connection
@@ -24,9 +24,9 @@ pub(super) fn ensure_database(administrator: &DatabaseUrl, name: &str) -> Result
 
 /// Gives every service its database user and schema in the database that `administrator` names, and sets the users' passwords.
 pub(super) fn ensure_services(administrator: &DatabaseUrl, secrets: &Secrets) -> Result<()> {
-    let mut connection = roles::connect(administrator.as_str())?;
+    let mut connection = database_users::connect(administrator.as_str())?;
     for owner in launcher::owners() {
-        ensure_user(&mut connection, owner.role, secrets.password_of(owner.role))?;
+        ensure_user(&mut connection, owner.user, secrets.password_of(owner.user))?;
         ensure_schema(&mut connection, owner)?;
     }
     Ok(())
@@ -36,7 +36,7 @@ pub(super) fn ensure_services(administrator: &DatabaseUrl, secrets: &Secrets) ->
 pub(super) fn settings(administrator: &DatabaseUrl, secrets: &Secrets) -> Result<Variables> {
     let mut settings = Variables::new();
     for database in launcher::databases() {
-        let user = database.owner.role;
+        let user = database.owner.user;
         let url = administrator.with_user(user, secrets.password_of(user))?;
         settings.insert(database.setting.to_owned(), url.as_str().to_owned());
     }

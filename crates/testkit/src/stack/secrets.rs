@@ -36,7 +36,7 @@ impl Secrets {
         generate(SERVICE_TOKEN_SECRET.to_owned(), "", KEY_BYTES)?;
         generate(SIGNING_KEYS.to_owned(), "k1:", KEY_BYTES)?;
         for owner in launcher::owners() {
-            generate(password_name(owner.role), "", PASSWORD_BYTES)?;
+            generate(password_name(owner.user), "", PASSWORD_BYTES)?;
         }
         if secrets.len() > known {
             variables::write(path, &secrets)?;
@@ -81,6 +81,6 @@ mod tests {
             secrets.settings().map(|(name, value)| (name.into(), value.into())).collect();
         assert_eq!(settings[SERVICE_TOKEN_SECRET].len(), 64);
         assert_eq!(settings[SIGNING_KEYS].len(), "k1:".len() + 64);
-        assert!(launcher::owners().iter().all(|owner| secrets.password_of(owner.role).len() == 48));
+        assert!(launcher::owners().iter().all(|owner| secrets.password_of(owner.user).len() == 48));
     }
 }

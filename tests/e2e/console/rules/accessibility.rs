@@ -76,7 +76,7 @@ async fn on_all_pages(visit: &mut Visit) -> Result<Vec<String>> {
         }
     }
     // The browser reports every response with a 4xx status as an error.
-    let page_errors = visit.browser.page_errors().await?;
+    let page_errors = visit.browser.take_page_errors().await?;
     ensure!(page_errors.iter().all(|text| text.contains("status of 4")), "{page_errors:?}");
     Ok(violations)
 }

@@ -53,7 +53,7 @@ async fn failure_is_seen(visit: &mut Visit) -> Result<()> {
     let browser = &mut visit.browser;
     ensure!(!browser.evaluate::<bool>(is_seen).await?, "the failure is still in sight");
     // htmx reports what failed.
-    let page_errors = browser.page_errors().await?;
+    let page_errors = browser.take_page_errors().await?;
     ensure!(page_errors.iter().all(|text| text.contains("htmx:")), "{page_errors:?}");
     Ok(())
 }

@@ -17,7 +17,7 @@ const VIOLATIONS: [(&str, &str); 3] = [
 pub async fn run(visit: &mut Visit) -> Result<()> {
     let browser = &mut visit.browser;
     browser.open("/console").await?;
-    ensure!(browser.page_errors().await?.is_empty(), "the page itself violates the policy");
+    ensure!(browser.take_page_errors().await?.is_empty(), "the page itself violates the policy");
     for (violation, directive) in VIOLATIONS {
         browser.evaluate::<serde_json::Value>(violation).await?;
         let page_errors = browser.page_errors_until(directive).await?;

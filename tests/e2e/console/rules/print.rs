@@ -23,6 +23,6 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
         }
     }
     // The browser reports pages with a 4xx status as errors; they are no failures of this rule.
-    visit.browser.page_errors().await?;
+    visit.browser.take_page_errors().await?;
     visit.browser.open("/console/theme?to=system&back=%2Fconsole").await
 }

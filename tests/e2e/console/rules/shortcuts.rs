@@ -158,7 +158,7 @@ async fn sign_in_field(visit: &mut Visit) -> Result<()> {
     let value: Vec<String> = browser.all("#key", "it.value").await?;
     ensure!(value == [TYPED], "{value:?}");
     expect_no_key_fired(visit, PAGE, "#key").await?;
-    let page_errors = visit.browser.page_errors().await?;
+    let page_errors = visit.browser.take_page_errors().await?;
     ensure!(page_errors.iter().all(|text| text.contains("status of 403")), "{page_errors:?}");
     Ok(())
 }

@@ -65,7 +65,7 @@ async fn ended_session(visit: &mut Visit) -> Result<()> {
 
 /// The browser reports every error response.
 async fn expect_refusal(visit: &mut Visit, status: u16) -> Result<()> {
-    let page_errors = visit.browser.page_errors().await?;
+    let page_errors = visit.browser.take_page_errors().await?;
     let is_expected = |text: &String| text.contains(&format!("status of {status}"));
     ensure!(!page_errors.is_empty() && page_errors.iter().all(is_expected), "{page_errors:?}");
     Ok(())

@@ -30,7 +30,7 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
         }
     }
     // The browser reports pages with a 4xx status as errors; they are no failures of this rule.
-    visit.browser.page_errors().await?;
+    visit.browser.take_page_errors().await?;
     writeln!(
         std::io::stderr(),
         "the heaviest pages: {} bytes on the first visit, {} on the next",

@@ -1,5 +1,7 @@
 //! Seeded generator of random requests.
 
+use assay_testkit::Rng;
+
 /// Long, but below the limit of the HTTP parser.
 const LONG: usize = 6_000;
 
@@ -133,28 +135,28 @@ const BODIES: [&str; 14] = [
     "{\"a\":\"\u{0}\"}",
 ];
 
-/// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
-pub struct Rng(u64);
+/// Generator of requests.
+pub struct Generator(Rng);
 
-impl Rng {
+impl Generator {
     pub fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(Rng::new(seed))
     }
 
     /// A syntactically valid request with one `Host`, which the HTTP parser accepts.
     pub fn request(&mut self, paths: &[String], key: &str) -> Vec<u8> {
-        let method = if self.one_in(3) { self.pick(&METHODS) } else { self.pick(&["GET", "POST"]) };
+        let method = if self.0.one_in(3) { self.0.one_of(&METHODS) } else { self.0.one_of(&["GET", "POST"]) };
         let mut request = format!("{method} {} HTTP/1.1\r\n", self.target(paths)).into_bytes();
-        let host = if self.one_in(5) { self.pick(&VALUES) } else { "localhost" };
+        let host = if self.0.one_in(5) { self.0.one_of(&VALUES) } else { "localhost" };
         request.extend(format!("Host: {host}\r\n").bytes());
-        if !self.one_in(5) {
+        if !self.0.one_in(5) {
             request.extend(format!("Authorization: Bearer {key}\r\n").bytes());
         }
-        for _ in 0..self.below(6) {
+        for _ in 0..self.0.below(6) {
             self.header(&mut request);
         }
         let body = if method == "GET" { String::new() } else { self.body() };
-        if !body.is_empty() && self.one_in(4) {
+        if !body.is_empty() && self.0.one_in(4) {
             let size = body.len();
             request
                 .extend(format!("Transfer-Encoding: chunked\r\n\r\n{size:x}\r\n{body}\r\n0\r\n\r\n").bytes());
@@ -164,44 +166,24 @@ impl Rng {
         request
     }
 
-    /// A head, with one to four bytes changed if `change` says so; its end is kept, so the server does not wait for more.
-    pub fn mutated(&mut self, head: &[u8], change: bool) -> Vec<u8> {
+    /// The head with one to four bytes changed, but not its end, so that the server does not wait for more.
+    pub fn mutated(&mut self, head: &[u8]) -> Vec<u8> {
         let mut head = head.to_vec();
         let end = head.windows(4).position(|window| window == b"\r\n\r\n").unwrap_or(head.len());
-        let changes = if change { 1 + self.below(4) } else { 0 };
-        for _ in 0..changes {
-            let (at, byte) = (self.below(end), u8::try_from(self.below(256)).unwrap_or_default());
+        for _ in 0..=self.0.below(4) {
+            let (at, byte) = (self.0.below(end), u8::try_from(self.0.below(256)).unwrap_or_default());
             head[at] = byte;
         }
         head
     }
 
-    fn number(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        usize::try_from(self.number() % limit.max(1) as u64).unwrap_or_default()
-    }
-
-    fn one_in(&mut self, count: usize) -> bool {
-        self.below(count) == 0
-    }
-
-    fn pick<'t>(&mut self, list: &[&'t str]) -> &'t str {
-        list[self.below(list.len())]
-    }
-
     fn target(&mut self, paths: &[String]) -> String {
-        let mut path = paths[self.below(paths.len())].clone();
+        let mut path = paths[self.0.below(paths.len())].clone();
         while let Some((before, rest)) = path.split_once('{') {
             let after = rest.split_once('}').map_or("", |(_, after)| after);
             path = format!("{before}{}{after}", self.segment());
         }
-        match self.below(10) {
+        match self.0.below(10) {
             0 => path = format!("/{path}"),
             1 => path = format!("{path}/{}", self.segment()),
             2 => path = path.replacen("/v1", &format!("/{}/v1", self.segment()), 1),
@@ -211,45 +193,45 @@ impl Rng {
         }
         // Braces are not valid in a URL.
         path = path.replace(['{', '}'], "");
-        match self.below(3) {
+        match self.0.below(3) {
             0 => path,
-            1 => format!("{path}?{}", self.pick(&QUERIES)),
-            _ => format!("{path}?{}&{}={}", self.pick(&QUERIES), self.segment(), self.segment())
+            1 => format!("{path}?{}", self.0.one_of(&QUERIES)),
+            _ => format!("{path}?{}&{}={}", self.0.one_of(&QUERIES), self.segment(), self.segment())
                 .replace(['{', '}'], ""),
         }
     }
 
     fn segment(&mut self) -> String {
-        match self.below(8) {
-            0 => "a".repeat(self.below(LONG)),
-            1 => (0..self.below(40)).map(|_| format!("%{:02x}", self.below(256))).collect(),
-            _ => self.pick(&SEGMENTS).to_owned(),
+        match self.0.below(8) {
+            0 => "a".repeat(self.0.below(LONG)),
+            1 => (0..self.0.below(40)).map(|_| format!("%{:02x}", self.0.below(256))).collect(),
+            _ => self.0.one_of(&SEGMENTS).to_owned(),
         }
     }
 
     fn header(&mut self, request: &mut Vec<u8>) {
-        let name = self.pick(&NAMES);
-        let times = if self.one_in(6) { 2 } else { 1 };
+        let name = self.0.one_of(&NAMES);
+        let times = if self.0.one_in(6) { 2 } else { 1 };
         for _ in 0..times {
             request.extend(format!("{name}: ").bytes());
-            match self.below(4) {
+            match self.0.below(4) {
                 // Visible characters, spaces and non-ASCII bytes: everything a header may hold (RFC 9110, section 5.5).
-                0 => (0..self.below(200)).for_each(|_| {
-                    let byte = u8::try_from(self.below(256)).unwrap_or_default();
+                0 => (0..self.0.below(200)).for_each(|_| {
+                    let byte = u8::try_from(self.0.below(256)).unwrap_or_default();
                     request.push(if byte < 0x20 || byte == 0x7F { b' ' } else { byte });
                 }),
-                1 => request.extend("x".repeat(self.below(LONG)).bytes()),
-                _ => request.extend(self.pick(&VALUES).bytes()),
+                1 => request.extend("x".repeat(self.0.below(LONG)).bytes()),
+                _ => request.extend(self.0.one_of(&VALUES).bytes()),
             }
             request.extend(b"\r\n");
         }
     }
 
     fn body(&mut self) -> String {
-        match self.below(4) {
-            0 => "[".repeat(self.below(20_000)),
-            1 => format!("{{\"external_id\":\"{}\",\"name\":\"n\"}}", "x".repeat(self.below(3_000))),
-            _ => self.pick(&BODIES).to_owned(),
+        match self.0.below(4) {
+            0 => "[".repeat(self.0.below(20_000)),
+            1 => format!("{{\"external_id\":\"{}\",\"name\":\"n\"}}", "x".repeat(self.0.below(3_000))),
+            _ => self.0.one_of(&BODIES).to_owned(),
         }
     }
 }

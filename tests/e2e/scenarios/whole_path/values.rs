@@ -47,7 +47,7 @@ pub fn axis(row: &Row, import: &Import) -> Result<()> {
         "duration {} instead of {span}",
         row["duration_seconds"]
     );
-    message_ids_exist(row, import)
+    lists_are_consistent(row, import)
 }
 
 /// A row of `resolution_audit`.
@@ -84,7 +84,7 @@ pub fn audit(row: &Row, import: &Import) -> Result<()> {
     agree(row, expected)?;
     silence_agrees(row, evaluation)?;
     quote_is_evidence(row, evaluation)?;
-    message_ids_exist(row, import)
+    lists_are_consistent(row, import)
 }
 
 /// The columns of both files.
@@ -158,8 +158,8 @@ fn quote_is_evidence(row: &Row, evaluation: &Value) -> Result<()> {
     Ok(())
 }
 
-/// A list is a JSON array, and names messages that were sent.
-fn message_ids_exist(row: &Row, import: &Import) -> Result<()> {
+/// The cells with lists are JSON arrays: of messages that were sent, and of the agents that the evaluation names.
+fn lists_are_consistent(row: &Row, import: &Import) -> Result<()> {
     let ids: Vec<String> =
         serde_json::from_str(&row["evidence_message_ids"]).context("evidence_message_ids")?;
     let messages = import.body["messages"].as_array().context("messages")?;

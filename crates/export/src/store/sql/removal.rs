@@ -15,7 +15,8 @@ use crate::domain::removal::DeletedRow;
 use crate::store::DELETIONS_CONSUMER;
 
 /// Writes a tombstone under the key of the row, existing or not: concurrent writers of the key wait for each other. Its
-/// organization is the nil UUID, and its timestamp is newer than that of every evaluation (`i64::MAX`).
+/// organization is the nil UUID, and its timestamp is newer than that of every evaluation (`i64::MAX`). An existing tombstone and
+/// a row of another organization stay as they are.
 const WRITE_TOMBSTONE: &str = "
     INSERT INTO evaluation_rows (ticket_id, organization_id, conversation_started_at, evaluated_at, evaluation_id,
                                  columns_version, axis_line, audit_line, deleted_at)

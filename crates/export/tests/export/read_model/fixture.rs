@@ -63,7 +63,7 @@ impl ReadModel {
             organization_id: new_id(),
             other: new_id(),
             rows: BTreeMap::new(),
-            random: Random(7),
+            random: Random::new(7),
             test_database,
         }
     }

@@ -1,5 +1,5 @@
-//! Seeded random numbers: SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014). A seed gives
-//! the same faults in the same order; the timing of the processes still varies.
+//! Seeded random numbers for tests: SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
+//! A seed gives the same numbers in the same order.
 
 use std::time::Duration;
 
@@ -8,6 +8,7 @@ use std::time::Duration;
 pub struct Rng(u64);
 
 impl Rng {
+    #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -19,17 +20,18 @@ impl Rng {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`.
+    /// A number below `bound`; 0 below 0.
     pub fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound.max(1) as u64) as usize
     }
 
+    /// One of the values, which must not be empty.
     pub fn one_of<T: Copy>(&mut self, several: &[T]) -> T {
         several[self.below(several.len())]
     }
 
     /// `true` with probability `1 / times`.
-    pub fn once_in(&mut self, times: usize) -> bool {
+    pub fn one_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
 
@@ -39,6 +41,7 @@ impl Rng {
     }
 
     /// A random permutation (Fisher-Yates).
+    #[must_use]
     pub fn shuffled<T>(mut self, mut several: Vec<T>) -> Vec<T> {
         for last in (1..several.len()).rev() {
             several.swap(last, self.below(last + 1));

@@ -1,8 +1,10 @@
-//! The public representation of a job, with a signed download URL while its file is kept.
+//! The public base URL of the gateway, and addresses made with it.
 
 use assay_contracts::export::Export;
 use assay_contracts::time::Timestamp;
 use assay_platform::auth::SigningKeys;
+
+use url::Url;
 
 use super::download_address;
 use super::job::Job;
@@ -13,20 +15,23 @@ pub struct PublicBaseUrl(String);
 
 /// Not a public base URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("must be http:// or https:// with a host, without a query or fragment")]
+#[error("must be http:// or https:// with a host, without user data, query or fragment")]
 pub struct InvalidBaseUrl;
 
 impl PublicBaseUrl {
-    /// Strips a trailing slash.
+    /// Strips trailing slashes.
     ///
     /// # Errors
-    /// When it is not an `http` or `https` URL, or has a query or fragment.
+    /// When it is not an `http` or `https` URL with a host, or has user data, a query or a fragment.
     pub fn parse(text: &str) -> Result<Self, InvalidBaseUrl> {
         let base = text.trim_end_matches('/');
         let rest =
             base.strip_prefix("https://").or_else(|| base.strip_prefix("http://")).ok_or(InvalidBaseUrl)?;
+        // The parser accepts `http:///x` and spaces, but the addresses are made of the text as it is.
         let is_plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'?' | b'#' | b'"' | b'\\');
-        let is_valid = !rest.is_empty() && !rest.starts_with('/') && rest.bytes().all(is_plain);
+        let url = Url::parse(base).map_err(|_| InvalidBaseUrl)?;
+        let has_user = !url.username().is_empty() || url.password().is_some();
+        let is_valid = !has_user && !rest.starts_with('/') && rest.bytes().all(is_plain);
         if is_valid { Ok(Self(base.to_owned())) } else { Err(InvalidBaseUrl) }
     }
 
@@ -50,9 +55,18 @@ mod tests {
         for text in ["http://127.0.0.1:8080", "https://assay.example/", "https://example.com/assay"] {
             assert!(PublicBaseUrl::parse(text).is_ok(), "{text}");
         }
-        for text in
-            ["", "https://", "ftp://x", "//x", "http:///x", "https://x?y", "https://x y", "javascript:x"]
-        {
+        for text in [
+            "",
+            "https://",
+            "ftp://x",
+            "//x",
+            "http:///x",
+            "https://:80",
+            "https://a:b@x",
+            "https://x?y",
+            "https://x y",
+            "javascript:x",
+        ] {
             assert_eq!(PublicBaseUrl::parse(text), Err(InvalidBaseUrl), "{text}");
         }
     }

@@ -6,9 +6,9 @@ use diesel::{Connection as _, PgConnection, RunQueryDsl as _, connection::Simple
 
 /// A service's database user and the schema that the user owns, for example `assay_ingest` and `ingest`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ServiceRole {
+pub struct SchemaOwner {
     /// The database user.
-    pub role: &'static str,
+    pub user: &'static str,
     /// The schema that the user owns, the only one it may use.
     pub schema: &'static str,
 }
@@ -22,7 +22,7 @@ pub fn provision_services(
     administrator_url: &str,
     database: &str,
     password: &str,
-    services: &[ServiceRole],
+    services: &[SchemaOwner],
 ) -> Result<()> {
     let administrator = DatabaseUrl::parse(administrator_url)?;
     let mut server = connect(administrator.as_str())?;
@@ -31,7 +31,7 @@ pub fn provision_services(
         .with_context(|| format!("cannot create the database {database}"))?;
     let mut connection = connect(administrator.with_database(database).as_str())?;
     for service in services {
-        ensure_user(&mut connection, service.role, password)?;
+        ensure_user(&mut connection, service.user, password)?;
         ensure_schema(&mut connection, *service)?;
     }
     Ok(())
@@ -57,19 +57,21 @@ pub(crate) fn ensure_user(administrator: &mut PgConnection, user: &str, password
             // An administrator without superuser rights can give a schema only to a user (a role) of which it is a member.
             connection.batch_execute(&format!("GRANT {name} TO CURRENT_USER"))
         })
-        .with_context(|| format!("cannot create the role {user}"))
+        .with_context(|| format!("cannot create the database user {user}"))
 }
 
 /// Creates the user's schema and revokes all rights of PUBLIC on the schema `public`.
-pub(crate) fn ensure_schema(administrator: &mut PgConnection, service: ServiceRole) -> Result<()> {
-    let (user, schema) = (quote_name(service.role), quote_name(service.schema));
+pub(crate) fn ensure_schema(administrator: &mut PgConnection, service: SchemaOwner) -> Result<()> {
+    let (user, schema) = (quote_name(service.user), quote_name(service.schema));
     administrator
         .batch_execute(&format!(
             "REVOKE ALL ON SCHEMA public FROM PUBLIC;
              CREATE SCHEMA IF NOT EXISTS {schema} AUTHORIZATION {user};
              ALTER SCHEMA {schema} OWNER TO {user};"
         ))
-        .with_context(|| format!("cannot create the schema {} of the role {}", service.schema, service.role))
+        .with_context(|| {
+            format!("cannot create the schema {} of the database user {}", service.schema, service.user)
+        })
 }
 
 /// An identifier for SQL.
