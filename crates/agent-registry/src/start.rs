@@ -1,7 +1,6 @@
 //! Starts the role: the only place that knows all of its parts.
 
 use std::net::TcpListener;
-use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::web::Data;
@@ -76,17 +75,17 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     }
     let relayed = outbox.clone();
     tasks.spawn(Phase::Relay, "agent-registry relay", move |stop| outbox::relay(relayed, bus, stop));
-    let recorded = Arc::clone(&store);
+    let recorded = store.clone();
     tasks.spawn(Phase::Relay, "agent-registry key uses", move |stop| {
         record_key_uses(recorded, pending_uses, stop)
     });
-    let (maintained, session_limits) = (Arc::clone(&store), config.session_limits());
+    let (maintained, session_limits) = (store.clone(), config.session_limits());
     tasks.spawn(Phase::Relay, "agent-registry maintenance", move |stop| {
         periodically("agent-registry maintenance", MAINTENANCE_INTERVAL, stop, move || {
-            let (store, clock) = (Arc::clone(&maintained), clock.clone());
+            let (store, clock) = (maintained.clone(), clock.clone());
             async move {
                 clock.verify().await?;
-                run_maintenance(store.as_ref(), session_limits).await
+                run_maintenance(&store, session_limits).await
             }
         })
     });

@@ -3,18 +3,18 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use std::collections::{BTreeMap, BTreeSet};
+mod settings;
+
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use assay_platform::objects::Objects;
 use serde_json::Value;
+
+use settings::{defaults, is_setting, variables};
 
 /// Variables that are not settings: read by Docker Compose, or by the command line as a client.
 const OTHER_VARIABLES: [&str; 3] = ["ASSAY_IMAGE", "ASSAY_PUBLISH", "ASSAY_API_KEY"];
-
-/// Prefix of the settings under `objects.options`, which the library of the object store defines.
-const STORE_OPTIONS: &str = "ASSAY_OBJECTS__OPTIONS__";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -48,37 +48,6 @@ fn deployment_files() -> BTreeMap<String, String> {
     }
     assert!(found.len() > 20, "the files were not found");
     found
-}
-
-/// The default settings, which have every key.
-fn defaults() -> Value {
-    assay_platform::settings::load(&read("config/default.toml"), None, BTreeMap::new()).unwrap()
-}
-
-/// Every name that begins with `ASSAY_`, in comments too; placeholders such as `ASSAY_…` are skipped.
-fn variables(text: &str) -> BTreeSet<String> {
-    let is_part = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
-    let starts = text.match_indices("ASSAY_").filter(|(at, _)| !text[..*at].ends_with(is_part));
-    let names = starts.map(|(at, _)| text[at..].chars().take_while(|c| is_part(*c)).collect::<String>());
-    names.filter(|name| name != "ASSAY_").collect()
-}
-
-/// Whether the executable knows the variable.
-fn is_setting(variable: &str, defaults: &Value) -> bool {
-    let variable = variable.strip_suffix("_FILE").unwrap_or(variable);
-    if let Some(option) = variable.strip_prefix(STORE_OPTIONS) {
-        let options = [
-            ("aws_region", "x"),
-            ("aws_access_key_id", "x"),
-            ("aws_secret_access_key", "x"),
-            (option, "true"),
-        ];
-        return Objects::open("s3://b", options.map(|(name, value)| (name.to_lowercase(), value.to_owned())))
-            .is_ok();
-    }
-    let keys = variable["ASSAY_".len()..].to_lowercase();
-    let setting = keys.split("__").try_fold(defaults, |section, key| section.get(key));
-    setting.is_some_and(|setting| !setting.is_object())
 }
 
 #[test]

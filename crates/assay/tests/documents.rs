@@ -2,10 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod settings;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use settings::{defaults, is_setting, variables};
 
 /// Folders that are not searched: they have no documents of the project.
 const SKIPPED_FOLDERS: [&str; 5] = ["target", ".git", ".local", "data", "node_modules"];
@@ -188,27 +192,12 @@ fn changelog_fragments_have_valid_names() {
 
 #[test]
 fn documented_variables_are_settings() {
-    let settings: toml::Table = toml::from_str(include_str!("../../../config/default.toml")).unwrap();
+    let defaults = defaults();
     for (path, text) in documents() {
-        for (at, _) in text.match_indices("ASSAY_") {
-            let name: String = text[at..]
-                .chars()
-                .take_while(|character| character.is_ascii_uppercase() || *character == '_')
-                .collect();
-            let Some((section, key)) =
-                name.trim_end_matches("_FILE").strip_prefix("ASSAY_").unwrap().split_once("__")
-            else {
-                continue;
-            };
-            let keys = key.split("__").filter(|key| !key.is_empty());
-            let mut value = settings.get(&section.to_ascii_lowercase());
-            for key in keys {
-                value = value.and_then(|table| table.get(key.to_ascii_lowercase()));
-            }
-            let is_prefix = name.ends_with("__") || ["SECTION", "X"].contains(&section);
-            // Options of the object store are not ours.
-            let is_option = name.starts_with("ASSAY_OBJECTS__OPTIONS__");
-            assert!(value.is_some() || is_prefix || is_option, "{}: {name} is no setting", path.display());
+        for name in variables(&text) {
+            let Some((section, _)) = name["ASSAY_".len()..].split_once("__") else { continue };
+            let is_pattern = name.ends_with("__") || ["SECTION", "X"].contains(&section);
+            assert!(is_pattern || is_setting(&name, &defaults), "{}: {name} is no setting", path.display());
         }
     }
 }

@@ -103,7 +103,7 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
 fn spawn_maintenance(
     tasks: &mut Tasks,
     config: &Config,
-    (store, clock): (Arc<dyn WorkStore>, Clock),
+    (store, clock): (WorkStore, Clock),
     objects: Objects,
     registry: RegistryClient,
 ) -> Result<(), InvalidRetentionPeriod> {
@@ -117,7 +117,7 @@ fn spawn_maintenance(
             let (store, clock, registry) = (store.clone(), clock.clone(), registry.clone());
             async move {
                 clock.verify().await?;
-                run_maintenance(store.as_ref(), &registry, retention).await
+                run_maintenance(&store, &registry, retention).await
             }
         })
     });
@@ -126,7 +126,7 @@ fn spawn_maintenance(
             let (store, clock, objects) = (sweep_store.clone(), sweep_clock.clone(), objects.clone());
             async move {
                 clock.verify().await?;
-                sweep(store.as_ref(), &objects, grace_millis).await;
+                sweep(&store, &objects, grace_millis).await;
                 Ok::<_, DatabaseError>(())
             }
         })

@@ -153,23 +153,23 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     Ok(())
 }
 
-fn spawn_target_updates(tasks: &mut Tasks, store: Arc<dyn ExportStore>, scoring: ScoringClient) {
+fn spawn_target_updates(tasks: &mut Tasks, store: ExportStore, scoring: ScoringClient) {
     const NAME: &str = "export target sequences";
     tasks.spawn(Phase::Relay, NAME, move |stop| {
         periodically(NAME, TARGET_UPDATE_INTERVAL, stop, move || {
             let (store, scoring) = (store.clone(), scoring.clone());
-            async move { set_target_sequences(store.as_ref(), &scoring).await }
+            async move { set_target_sequences(&store, &scoring).await }
         })
     });
 }
 
-fn spawn_day_refresh(tasks: &mut Tasks, store: Arc<dyn EvaluationStore>) {
+fn spawn_day_refresh(tasks: &mut Tasks, store: EvaluationStore) {
     const NAME: &str = "export days";
     let failed = Arc::new(Mutex::new(FailedDays::default()));
     tasks.spawn(Phase::Relay, NAME, move |stop| {
         periodically(NAME, DAY_REFRESH_INTERVAL, stop, move || {
             let (store, failed) = (store.clone(), failed.clone());
-            async move { refresh_days(store.as_ref(), &mut *failed.lock().await, now()).await }
+            async move { refresh_days(&store, &mut *failed.lock().await, now()).await }
         })
     });
 }
@@ -177,7 +177,7 @@ fn spawn_day_refresh(tasks: &mut Tasks, store: Arc<dyn EvaluationStore>) {
 fn spawn_maintenance(
     tasks: &mut Tasks,
     interval: Duration,
-    (store, clock): (Arc<dyn ExportStore>, db::Clock),
+    (store, clock): (ExportStore, db::Clock),
     objects: Objects,
     registry: RegistryClient,
 ) {
@@ -188,7 +188,7 @@ fn spawn_maintenance(
             let (objects, registry) = (objects.clone(), registry.clone());
             async move {
                 clock.verify().await?;
-                run_maintenance(store.as_ref(), &objects, &registry, now()).await
+                run_maintenance(&store, &objects, &registry, now()).await
             }
         })
     });

@@ -1,12 +1,14 @@
 //! `/console` is passed on to the role console, with only the headers that pages need.
 
+mod support;
+
 use std::net::{SocketAddr, TcpListener};
 
 use actix_web::web::{self, Bytes, Data};
 use actix_web::{HttpRequest, HttpResponse};
 use anyhow::{Context as _, Result};
-use assay_gateway::{Config, Dependencies, start};
 use assay_platform::auth::{Audience, ServiceClaims, ServiceTokens};
+use assay_platform::http_client::client_builder;
 use assay_platform::runtime::{Phase, Readiness, Tasks};
 use assay_platform::web::{ServerSettings, serve};
 use reqwest::redirect::Policy;
@@ -14,67 +16,36 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use url::Url;
 
-const SECRET: &str = "a secret of the tests of the gateway";
+use self::support::{Gateway, nowhere, tokens};
 
 struct App {
     address: SocketAddr,
     http: reqwest::Client,
-    _tasks: Tasks,
+    _gateway: Gateway,
+    _console: Option<Tasks>,
 }
 
 /// A gateway in front of a console that says what it received.
-fn app(has_console: bool) -> Result<App> {
+fn app() -> Result<App> {
     let mut tasks = Tasks::new(Readiness::default());
-    let tokens = ServiceTokens::new(&SECRET.to_owned().into())?;
     let console = TcpListener::bind("127.0.0.1:0")?;
     let console_url = Url::parse(&format!("http://{}", console.local_addr()?))?;
-    let tokens = Data::new(tokens);
+    let tokens = Data::new(tokens()?);
     serve(&mut tasks, Phase::ServeInternal, "console", console, ServerSettings::default(), move |app| {
         app.app_data(tokens.clone()).service(web::resource("/{path:.*}").to(echo));
     })?;
-    start_app(has_console.then_some(console_url), tasks)
+    start_app(Some(console_url), Some(tasks))
 }
 
-fn start_app(console_url: Option<Url>, mut tasks: Tasks) -> Result<App> {
-    let tokens = ServiceTokens::new(&SECRET.to_owned().into())?;
-    let listener = TcpListener::bind("127.0.0.1:0")?;
-    let address = listener.local_addr()?;
-    let nowhere = Url::parse("http://127.0.0.1:1")?;
-    let dependencies = Dependencies {
-        listener,
-        tokens,
-        registry_url: nowhere.clone(),
-        ingest_url: nowhere.clone(),
-        scoring_url: nowhere.clone(),
-        export_url: nowhere,
-        webhooks_url: None,
-        console_url,
-    };
-    start(&config(address), dependencies, &mut tasks)?;
-    let http = reqwest::Client::builder().no_proxy().redirect(Policy::none()).build()?;
-    Ok(App { address, http, _tasks: tasks })
-}
-
-fn config(listen: SocketAddr) -> Config {
-    Config {
-        listen,
-        public_url: "https://assay.example".to_owned(),
-        max_body_bytes: 1024,
-        body_deadline_seconds: 1,
-        body_memory_bytes: 1024,
-        service_deadline_milliseconds: 1_000,
-        max_in_flight: 8,
-        max_keyless_in_flight: 8,
-        max_downloads: 8,
-        max_unknown_key_look_ups: 4,
-        max_console_in_flight: 8,
-        max_connections: 1_000,
-        response_stall_seconds: 60,
-        workers: 2,
-        key_cache_seconds: 1,
-        rate_limit_per_second: 0,
-        docs: false,
-    }
+fn start_app(console_url: Option<Url>, console: Option<Tasks>) -> Result<App> {
+    let gateway = Gateway::start_with(&nowhere()?, console_url, |config| {
+        config.public_url = "https://assay.example".to_owned();
+        config.service_deadline_milliseconds = 1_000;
+        config.max_in_flight = 8;
+        config.docs = false;
+    })?;
+    let http = client_builder().no_proxy().redirect(Policy::none()).build()?;
+    Ok(App { address: gateway.address, http, _gateway: gateway, _console: console })
 }
 
 async fn echo(request: HttpRequest, body: Bytes, tokens: Data<ServiceTokens>) -> HttpResponse {
@@ -113,7 +84,7 @@ async fn echo(request: HttpRequest, body: Bytes, tokens: Data<ServiceTokens>) ->
 
 #[tokio::test(flavor = "multi_thread")]
 async fn page_is_passed_on_with_its_cookies_and_our_token() -> Result<()> {
-    let app = app(true)?;
+    let app = app()?;
     let request = app.http.get(format!("http://{}/console/keys?done=revoked", app.address));
     let request = request.header("cookie", "session=x").header("authorization", "Bearer forged");
     let request =
@@ -135,7 +106,7 @@ async fn page_is_passed_on_with_its_cookies_and_our_token() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn form_is_passed_on_as_a_form() -> Result<()> {
-    let app = app(true)?;
+    let app = app()?;
     let form = |content_type: &'static str, body: String| {
         let request = app.http.post(format!("http://{}/console/sign-in", app.address));
         request.header("origin", "https://assay.example").header("content-type", content_type).body(body)
@@ -155,7 +126,7 @@ async fn form_is_passed_on_as_a_form() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn redirect_header_for_the_script_of_a_page_is_passed_on() -> Result<()> {
-    let app = app(true)?;
+    let app = app()?;
     let response = app.http.get(format!("http://{}/console/ended", app.address)).send().await?;
     assert_eq!(response.status(), 403);
     assert_eq!(response.headers()["hx-redirect"], "/console/sign-in");
@@ -164,7 +135,7 @@ async fn redirect_header_for_the_script_of_a_page_is_passed_on() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn page_that_the_console_does_not_have_is_passed_on() -> Result<()> {
-    let app = app(true)?;
+    let app = app()?;
     for (path, status) in [("unknown", 404), ("for-forms", 405)] {
         let response = app.http.get(format!("http://{}/console/{path}", app.address)).send().await?;
         assert_eq!(response.status(), status, "{path}");
@@ -176,7 +147,7 @@ async fn page_that_the_console_does_not_have_is_passed_on() -> Result<()> {
 /// Sent without the HTTP client of the tests, which would resolve the segments.
 #[tokio::test(flavor = "multi_thread")]
 async fn path_with_dot_segments_is_not_found() -> Result<()> {
-    let app = app(true)?;
+    let app = app()?;
     for path in ["/console/%2e%2e/x", "/console/../x", "/console/.%2E/healthz", "/console/keys/./x"] {
         let mut stream = TcpStream::connect(app.address).await?;
         let request = format!("GET {path} HTTP/1.1\r\nHost: assay\r\nConnection: close\r\n\r\n");
@@ -191,12 +162,12 @@ async fn path_with_dot_segments_is_not_found() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn problem_of_the_gateway_is_a_page_with_security_headers() -> Result<()> {
-    let app = app(true)?;
+    let app = app()?;
     let address = format!("http://{}/console", app.address);
     let form = |content_type: &'static str, body: String| {
         app.http.post(format!("{address}/sign-in")).header("content-type", content_type).body(body)
     };
-    let unavailable = app_with_unreachable_console()?;
+    let unavailable = start_app(Some(nowhere()?), None)?;
     let answers = [
         (415, form("application/json", "{}".to_owned())),
         (413, form("application/x-www-form-urlencoded", "x".repeat(70_000))),
@@ -217,14 +188,9 @@ async fn problem_of_the_gateway_is_a_page_with_security_headers() -> Result<()> 
     Ok(())
 }
 
-/// A gateway whose console does not answer.
-fn app_with_unreachable_console() -> Result<App> {
-    start_app(Some(Url::parse("http://127.0.0.1:1")?), Tasks::new(Readiness::default()))
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn console_is_not_found_without_its_address() -> Result<()> {
-    let app = app(false)?;
+    let app = start_app(None, None)?;
     for path in ["/console", "/console/sign-in"] {
         let response = app.http.get(format!("http://{}{path}", app.address)).send().await?;
         assert_eq!(response.status(), 404, "{path}");

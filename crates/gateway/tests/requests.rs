@@ -40,7 +40,7 @@ struct Fixture {
 impl Fixture {
     fn start(edit: impl FnOnce(&mut assay_gateway::Config)) -> Result<Self> {
         let services = Services::start()?;
-        let gateway = Gateway::start_with_services(&services.address, |config| {
+        let gateway = Gateway::start_with(&services.address, None, |config| {
             config.max_in_flight = 16;
             config.max_body_bytes = 1024 * 1024;
             config.body_memory_bytes = 16 * 1024 * 1024;

@@ -26,7 +26,7 @@ async fn list(gateway: &Gateway, key: &str) -> Result<Response> {
 #[tokio::test(flavor = "multi_thread")]
 async fn mistyped_key_is_refused_without_a_look_up() -> Result<()> {
     let services = Services::start()?;
-    let gateway = Gateway::start_with_services(&services.address, |_| ())?;
+    let gateway = Gateway::start_with(&services.address, None, |_| ())?;
     let key = services.key()?.reveal().to_owned();
     for mistyped in
         [&key[..key.len() - 1], &format!("{key}0"), &key.replacen("asy_", "asy_0", 1), "asy_short"]
@@ -48,7 +48,7 @@ async fn mistyped_key_is_refused_without_a_look_up() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn flood_of_made_up_keys_does_not_affect_a_known_key() -> Result<()> {
     let services = Services::start()?;
-    let gateway = Gateway::start_with_services(&services.address, |config| {
+    let gateway = Gateway::start_with(&services.address, None, |config| {
         config.max_in_flight = 4;
         config.max_unknown_key_look_ups = 2;
         config.service_deadline_milliseconds = 2_000;
@@ -86,7 +86,7 @@ async fn flood_of_made_up_keys_does_not_affect_a_known_key() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn known_key_works_while_the_registry_fails_and_ends_when_revoked() -> Result<()> {
     let services = Services::start()?;
-    let gateway = Gateway::start_with_services(&services.address, |_| ())?;
+    let gateway = Gateway::start_with(&services.address, None, |_| ())?;
     let known = services.key()?;
     ensure!(list(&gateway, known.reveal()).await?.status() == StatusCode::OK);
     services.registry.fail(true);

@@ -1,7 +1,6 @@
 //! Starts the role; the only place that knows all of its parts.
 
 use std::net::TcpListener;
-use std::sync::Arc;
 use std::time::Duration;
 
 use assay_clients::{ClientError, HttpSettings, RegistryClient, ServiceClient, http_client};
@@ -83,7 +82,7 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     let (watched_backlog, watched_outbox) = (backlog.clone(), outbox.clone());
     tasks.spawn(Phase::Relay, "ingest backlog", move |stop| watched_backlog.watch(watched_outbox, stop));
     for number in 1..=store.concurrent_writers(config.writers) {
-        let (store, queue) = (Arc::clone(&store), queue.clone());
+        let (store, queue) = (store.clone(), queue.clone());
         let writer = Writer { store, queue, outbox: outbox.clone(), backlog: backlog.clone() };
         // Stopped after the server, which waits for the writers to answer the requests it has received.
         tasks.spawn(Phase::Relay, format!("ingest writer {number}"), move |stop| write_imports(writer, stop));
@@ -91,13 +90,13 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     let relayed = outbox.clone();
     tasks.spawn(Phase::Relay, "ingest relay", move |stop| outbox::relay(relayed, bus, stop));
     let interval = Duration::from_secs(config.maintenance_interval_seconds.max(1));
-    let maintained = (Arc::clone(&store), outbox.clone(), registry.clone(), clock);
+    let maintained = (store.clone(), outbox.clone(), registry.clone(), clock);
     tasks.spawn(Phase::Relay, "ingest maintenance", move |stop| {
         periodically("ingest maintenance", interval, stop, move || {
             let (store, outbox, registry, clock) = maintained.clone();
             async move {
                 clock.verify().await?;
-                run_maintenance(store.as_ref(), &outbox, &registry).await
+                run_maintenance(&store, &outbox, &registry).await
             }
         })
     });

@@ -12,14 +12,13 @@ use std::time::Duration;
 use anyhow::Result;
 use assay_messaging::outbox::{FastPathClaim, Outbox};
 use assay_messaging::{Bus, OutgoingEvent};
-use assay_platform::db::{Database, DatabaseError};
-use diesel::RunQueryDsl as _;
+use assay_platform::db::Database;
+use assay_testkit::{eventually, execute_on};
 use tokio::time::sleep;
 
 use relaying::{enqueue, enqueue_with_claim, run_stopped_relay, sqlite_database, start_relay};
 use support::{
-    ACCEPTED, Running, Scripted, accepted, behind_a_proxy, connected, eventually, local_bus, publish,
-    rabbit_bus,
+    ACCEPTED, Running, Scripted, accepted, behind_a_proxy, connected, local_bus, publish, rabbit_bus,
 };
 
 on_every_stack!(
@@ -88,7 +87,7 @@ async fn isolated_event_that_is_not_due_leaves_the_fast_path_open(
     let (isolated, other) = (accepted(), accepted());
     enqueue(&database, std::slice::from_ref(&isolated)).await?;
     let due = assay_platform::runtime::now().plus_millis(60_000).as_millis();
-    update_outbox(&database, format!("cut_short = 2, next_attempt_at = {due}")).await?;
+    execute_on(&database, format!("UPDATE outbox SET cut_short = 2, next_attempt_at = {due}")).await?;
     let outbox = Outbox::new(database.clone());
     let relay = start_relay(&outbox, &bus);
     // By then the relay has looked for isolated events, which it does from three seconds after its start on.
@@ -98,23 +97,13 @@ async fn isolated_event_that_is_not_due_leaves_the_fast_path_open(
     outbox.dispatch(claim, vec![other.clone()]);
     handler.wait_for_all(&[other]).await?;
     assert!(!handler.ids().contains(&isolated.id()), "it was published before its time");
-    update_outbox(&database, "next_attempt_at = 0".to_owned()).await?;
+    execute_on(&database, "UPDATE outbox SET next_attempt_at = 0").await?;
     // The running relay looks for isolated events again only after half a minute; a new one after three seconds.
     relay.stop().await?;
     let relay = start_relay(&outbox, &bus);
     handler.wait_for_all(&[isolated]).await?;
     relay.stop().await?;
     consumer.stop().await
-}
-
-async fn update_outbox(database: &Database, assignments: String) -> Result<()> {
-    let update = diesel::sql_query(format!("UPDATE outbox SET {assignments}"));
-    let updated: Result<usize, DatabaseError> = match database {
-        Database::Postgres(postgres) => postgres.run(move |connection| Ok(update.execute(connection)?)).await,
-        Database::Sqlite(sqlite) => sqlite.write(move |connection| Ok(update.execute(connection)?)).await,
-    };
-    updated?;
-    Ok(())
 }
 
 #[tokio::test]

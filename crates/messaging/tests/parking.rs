@@ -17,14 +17,12 @@ use assay_contracts::ids::OrganizationId;
 use assay_messaging::outbox::Outbox;
 use assay_messaging::parking::{ParkedWork, Parking};
 use assay_messaging::{Bus, Handler, Outcome, OutgoingEvent, Subscription};
-use assay_platform::db::{Database, DatabaseError};
+use assay_platform::db::Database;
 use assay_platform::runtime::{new_id, now};
-use diesel::{RunQueryDsl, sql_query};
+use assay_testkit::{eventually, number_on};
 
 use crate::relaying::start_relay;
-use crate::support::{
-    ACCEPTED, Running, Scripted, connected, declare, eventually, local_bus, publish_all, rabbit_bus,
-};
+use crate::support::{ACCEPTED, Running, Scripted, connected, declare, local_bus, publish_all, rabbit_bus};
 
 /// Events handled together; up to twice that number are in flight.
 const CHUNK: usize = 4;
@@ -179,17 +177,8 @@ async fn accept(bus: &Bus, organization_id: OrganizationId, events: usize) -> Re
 }
 
 async fn is_parked(database: &Database, organization_id: OrganizationId) -> Result<bool> {
-    // An update instead of a query: it returns the number of rows.
-    let statement = format!("UPDATE parked SET claims = claims WHERE organization_id = '{organization_id}'");
-    let rows = match database {
-        Database::Postgres(postgres) => {
-            postgres.write(move |tx| Ok::<_, DatabaseError>(sql_query(statement).execute(tx)?)).await?
-        }
-        Database::Sqlite(sqlite) => {
-            sqlite.write(move |tx| Ok::<_, DatabaseError>(sql_query(statement).execute(tx)?)).await?
-        }
-    };
-    Ok(rows > 0)
+    let count = format!("SELECT count(*) FROM parked WHERE organization_id = '{organization_id}'");
+    Ok(number_on(database, &count).await? > 0)
 }
 
 async fn parked(parking: &Parking) -> Result<usize> {

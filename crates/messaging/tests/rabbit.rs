@@ -8,11 +8,11 @@ use std::time::Duration;
 use anyhow::Result;
 use assay_contracts::event::{AgentCreated, ConversationAccepted, Event as _};
 use assay_messaging::{Outcome, OutgoingEvent, PublishError, Subscription};
+use assay_testkit::eventually;
 use tokio::time::Instant;
 
 use support::{
-    ACCEPTED, Running, Scripted, accepted, agent_created, connected, eventually, publish, publish_all,
-    rabbit_bus,
+    ACCEPTED, Running, Scripted, accepted, agent_created, connected, publish, publish_all, rabbit_bus,
 };
 
 #[tokio::test]

@@ -8,11 +8,12 @@ use anyhow::Result;
 use assay_contracts::event::{AgentCreated, ConversationAccepted, Event as _};
 use assay_contracts::ids::EventId;
 use assay_messaging::{Bus, BusSettings, Delivery, Outcome, OutgoingEvent, PublishError, Subscription};
+use assay_testkit::eventually;
 
 use support::wire::Wire;
 use support::{
     ACCEPTED, Running, Scripted, Selective, accepted, agent_created, agent_named, connected, declare,
-    eventually, publish, rabbit_settings,
+    publish, rabbit_settings,
 };
 
 const DEAD: &str = "scorer.conversation-accepted.dead";

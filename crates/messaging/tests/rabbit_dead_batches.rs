@@ -5,9 +5,10 @@ mod support;
 use anyhow::Result;
 use assay_contracts::event::{ConversationAccepted, Event as _};
 use assay_messaging::{Bus, DeadLetter, DeadLetterDecision, DeadLetterReview, OutgoingEvent};
+use assay_testkit::eventually;
 
 use support::wire::Wire;
-use support::{ACCEPTED, Running, Scripted, accepted, declare, eventually, rabbit_settings};
+use support::{ACCEPTED, Running, Scripted, accepted, declare, rabbit_settings};
 
 const DEAD: &str = "scorer.conversation-accepted.dead";
 const SINGLE: &str = "application/cloudevents+json";

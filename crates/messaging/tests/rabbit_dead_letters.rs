@@ -7,12 +7,11 @@ use assay_messaging::{
     Bus, DeadLetter, DeadLetterDecision, DeadLetterError, DeadLetterReview, Outcome, Subscription,
 };
 use assay_platform::runtime::now;
+use assay_testkit::eventually;
 use lapin::options::BasicPublishOptions;
 use lapin::{BasicProperties, Connection, ConnectionProperties};
 
-use support::{
-    ACCEPTED, Running, Scripted, accepted, eventually, local_bus, publish, rabbit_bus, rabbit_settings,
-};
+use support::{ACCEPTED, Running, Scripted, accepted, local_bus, publish, rabbit_bus, rabbit_settings};
 
 #[tokio::test]
 async fn rejected_delivery_is_dead_lettered_with_its_reason() -> Result<()> {

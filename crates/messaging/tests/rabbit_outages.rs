@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use assay_messaging::{Outcome, PublishError};
 use assay_platform::runtime::{CheckOutcome, Readiness};
+use assay_testkit::eventually;
 use assay_testkit::proxy::LinkState;
 
-use support::{ACCEPTED, Running, Scripted, accepted, behind_a_proxy, eventually, publish};
+use support::{ACCEPTED, Running, Scripted, accepted, behind_a_proxy, publish};
 
 #[tokio::test]
 async fn bus_opens_before_the_broker_is_up() -> Result<()> {

@@ -17,14 +17,16 @@ use assay_messaging::outbox::Outbox;
 use assay_messaging::{
     Bus, BusSettings, Delivery, Handler, Outcome, OutgoingEvent, PublishError, RetryDelay, Subscription,
 };
+use assay_platform::db::Database;
+use assay_testkit::{eventually, execute_on};
 use async_trait::async_trait;
 use tokio::sync::Notify;
 
 use relaying::{enqueue, sqlite_database, start_relay};
 use support::wire::Wire;
 use support::{
-    ACCEPTED, Running, Scripted, accepted, agent_created, agent_named, connected, declare, eventually,
-    local_bus, publish, rabbit_settings,
+    ACCEPTED, Running, Scripted, accepted, agent_created, agent_named, connected, declare, local_bus,
+    publish, rabbit_settings,
 };
 
 const DEAD: &str = "scorer.conversation-accepted.dead";
@@ -297,17 +299,10 @@ async fn event_that_ends_the_process_dies_alone_on_the_local_bus() -> Result<()>
 }
 
 /// Skips the delays between ends of the process.
-async fn make_due(database: &assay_platform::db::Database) -> Result<()> {
-    let assay_platform::db::Database::Sqlite(sqlite) = database else { return Ok(()) };
-    sqlite
-        .write(|connection| {
-            use diesel::connection::SimpleConnection as _;
-            connection.batch_execute(
-                "UPDATE outbox SET next_attempt_at = min(next_attempt_at, created_at) WHERE dead_at IS NULL",
-            )?;
-            Ok::<_, assay_platform::db::DatabaseError>(())
-        })
-        .await?;
+async fn make_due(database: &Database) -> Result<()> {
+    let earlier =
+        "UPDATE outbox SET next_attempt_at = min(next_attempt_at, created_at) WHERE dead_at IS NULL";
+    execute_on(database, earlier).await?;
     Ok(())
 }
 

@@ -16,12 +16,12 @@ use assay_messaging::outbox::Outbox;
 use assay_messaging::{Bus, Delivery, Handler, Outcome, OutgoingEvent, inbox};
 use assay_platform::db::{Database, DatabaseError};
 use assay_platform::runtime::now;
+use assay_testkit::{eventually, write_on};
 use async_trait::async_trait;
 
 use relaying::{enqueue, run_stopped_relay, sqlite_database, start_relay};
 use support::{
-    ACCEPTED, Running, Scripted, accepted, behind_a_proxy, eventually, local_bus, publish, publish_all,
-    rabbit_bus,
+    ACCEPTED, Running, Scripted, accepted, behind_a_proxy, local_bus, publish, publish_all, rabbit_bus,
 };
 
 on_every_stack!(
@@ -261,14 +261,7 @@ impl OncePerEvent {
     }
 
     async fn record(&self, ids: Vec<EventId>) -> Result<HashSet<EventId>, DatabaseError> {
-        match &self.database {
-            Database::Postgres(postgres) => {
-                postgres.run(move |connection| inbox::record(connection, "scorer", &ids, now())).await
-            }
-            Database::Sqlite(sqlite) => {
-                sqlite.write(move |connection| inbox::record(connection, "scorer", &ids, now())).await
-            }
-        }
+        write_on!(&self.database, |connection| inbox::record(connection, "scorer", &ids, now()))
     }
 }
 

@@ -11,7 +11,7 @@ use assay_platform::db::{
     maintain_partitions, move_portion, prepare_partitions,
 };
 use assay_platform::runtime::{new_id, now};
-use assay_testkit::{ServiceDatabase, eventually};
+use assay_testkit::{ServiceDatabase, eventually, number_on};
 use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
 use diesel::{Connection, PgConnection, RunQueryDsl, sql_query};
 use uuid::Uuid;
@@ -274,20 +274,11 @@ async fn constraint_that_a_killed_process_left_is_dropped() -> Result<()> {
     execute(&postgres, insert).await
 }
 
-#[derive(diesel::QueryableByName)]
-struct Number {
-    #[diesel(sql_type = diesel::sql_types::BigInt)]
-    value: i64,
-}
-
 async fn number(postgres: &Postgres, query: &str) -> Result<i64> {
-    let query = format!("SELECT ({query})::bigint AS value");
-    let read = move |connection: &mut PgConnection| {
-        Ok::<i64, DatabaseError>(sql_query(query).get_result::<Number>(connection)?.value)
-    };
-    Ok(postgres.run(read).await?)
+    number_on(&Database::Postgres(postgres.clone()), query).await
 }
 
+/// Unlike `execute_on` several statements, and a deadlock is an error: these writers stand in for those of a service.
 async fn execute(postgres: &Postgres, statement: &str) -> Result<()> {
     let statement = statement.to_owned();
     let run = move |connection: &mut PgConnection| {

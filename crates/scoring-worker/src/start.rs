@@ -162,13 +162,13 @@ fn chunk_size(config: &Config, judge: Option<&Judge>) -> usize {
 /// Evaluates accepted conversations: deliveries of the bus, and parked ones, for which organizations take turns.
 fn spawn_evaluation(
     tasks: &mut Tasks,
-    store: Arc<dyn EvaluationStore>,
+    store: EvaluationStore,
     parking: Parking,
     work: ParkedWork,
     subscription: Subscription,
 ) {
     tasks.spawn(Phase::Consume, "scoring-worker consumer", move |stop| async move {
-        if prepare_partitions(store.as_ref(), &stop).await {
+        if prepare_partitions(&store, &stop).await {
             let (bus, handler) = (work.bus.clone(), parking.in_front_of(work.handler.clone()));
             join(bus.consume(subscription, handler, stop.clone()), parking.work(work, stop)).await;
         }
@@ -179,7 +179,7 @@ fn spawn_evaluation(
 fn spawn_removal_consumers(
     config: &Config,
     tasks: &mut Tasks,
-    (store, subscribers): (&Arc<dyn EvaluationStore>, &WebhookSubscribers),
+    (store, subscribers): (&EvaluationStore, &WebhookSubscribers),
     bus: &Bus,
     outbox: &Outbox,
 ) {
@@ -233,7 +233,7 @@ fn poll_subscribers(
 fn spawn_maintenance(
     config: &Config,
     tasks: &mut Tasks,
-    (store, clock): (Arc<dyn EvaluationStore>, Clock),
+    (store, clock): (EvaluationStore, Clock),
     registry: RegistryClient,
 ) {
     const NAME: &str = "scoring-worker maintenance";
@@ -243,7 +243,7 @@ fn spawn_maintenance(
             let (store, registry, clock) = (store.clone(), registry.clone(), clock.clone());
             async move {
                 clock.verify().await?;
-                run_maintenance(store.as_ref(), &registry).await
+                run_maintenance(&store, &registry).await
             }
         })
     });
@@ -294,7 +294,7 @@ fn register_checks(
 
 /// Creates the partitions before the first evaluation, because rows in the default partition have to be moved later. False
 /// when the process stops first.
-async fn prepare_partitions(store: &dyn EvaluationStore, stop: &CancellationToken) -> bool {
+async fn prepare_partitions(store: &EvaluationStore, stop: &CancellationToken) -> bool {
     while let Err(error) = store.prepare_partitions(now()).await {
         tracing::warn!(cause = %error, "partitions cannot be created, evaluation has not started: trying again");
         if timeout(PARTITIONS_RETRY_DELAY, stop.cancelled()).await.is_some() {

@@ -41,6 +41,7 @@ mod scratch;
 mod search_path;
 mod service_database;
 mod small_disk;
+mod sql;
 mod test_database;
 
 pub use blocked_migrations::{BlockedMigrations, has_client_connections};
@@ -56,4 +57,5 @@ pub use rng::Rng;
 pub use schema_steps::SchemaSteps;
 pub use service_database::{ServiceDatabase, eventually};
 pub use small_disk::SmallDisk;
+pub use sql::{execute_on, number_on, texts_on};
 pub use test_database::{Template, TestDatabase};

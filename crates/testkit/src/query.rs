@@ -7,9 +7,9 @@ use diesel::{
 };
 
 #[derive(QueryableByName)]
-struct Row {
+pub(crate) struct Row {
     #[diesel(sql_type = Text)]
-    value: String,
+    pub(crate) value: String,
 }
 
 /// Runs statements on the database at `url` (`postgres://…` or `sqlite:PATH`).

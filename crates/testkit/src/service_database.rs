@@ -11,8 +11,8 @@ use crate::database_users::SchemaOwner;
 use crate::launcher;
 use crate::test_database::{Template, TestDatabase};
 
-/// How long [`eventually`] waits.
-const DEADLINE: Duration = Duration::from_secs(20);
+/// How long [`eventually`] waits: far longer than any step takes on a busy machine.
+const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A migrated database of one test. Dropping it drops the database.
 pub struct ServiceDatabase {
@@ -88,7 +88,7 @@ fn owner_of(schema: &'static str) -> Result<SchemaOwner> {
 /// Waits for a condition; the timeout error names `what`.
 pub async fn eventually<F: Future<Output = Result<bool>>>(
     what: &str,
-    condition: impl Fn() -> F,
+    mut condition: impl FnMut() -> F,
 ) -> Result<()> {
     let polled = async {
         while !condition().await? {

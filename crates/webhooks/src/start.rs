@@ -112,7 +112,7 @@ fn check(config: &Config) -> Result<(), StartError> {
 fn spawn_consumer(
     tasks: &mut Tasks,
     bus: &Bus,
-    store: &Arc<dyn WebhookStore>,
+    store: &WebhookStore,
     schedule: &Schedule,
     wakeup: &Arc<Notify>,
 ) {
@@ -136,7 +136,7 @@ fn spawn_consumer(
 fn spawn_maintenance(
     tasks: &mut Tasks,
     config: &Config,
-    (store, clock): (&Arc<dyn WebhookStore>, Clock),
+    (store, clock): (&WebhookStore, Clock),
     keys: &SigningKeys,
 ) {
     const NAME: &str = "webhooks maintenance";
@@ -147,13 +147,13 @@ fn spawn_maintenance(
             let (store, keys, clock) = (store.clone(), keys.clone(), clock.clone());
             async move {
                 clock.verify().await?;
-                run_maintenance(store.as_ref(), &keys, retention).await
+                run_maintenance(&store, &keys, retention).await
             }
         })
     });
 }
 
-type HandlerParts = (Arc<dyn WebhookStore>, SigningKeys, Arc<AddressRules>, Arc<Notify>);
+type HandlerParts = (WebhookStore, SigningKeys, Arc<AddressRules>, Arc<Notify>);
 
 fn serve_requests(
     config: &Config,

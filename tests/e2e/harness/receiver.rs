@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -94,12 +94,12 @@ impl Receiver {
     /// Queues responses for the next messages; without a queued one the receiver answers 204. A response is a status code
     /// with reason, optionally followed by header lines.
     pub fn answer_next(&self, answers: &[&str]) {
-        lock(&self.shared.answers).extend(answers.iter().map(|answer| (*answer).to_owned()));
+        self.shared.answers.locked().extend(answers.iter().map(|answer| (*answer).to_owned()));
     }
 
     /// All received messages.
     pub fn messages(&self) -> Vec<Message> {
-        lock(&self.shared.messages).clone()
+        self.shared.messages.locked().clone()
     }
 
     /// The received messages of this type.
@@ -134,30 +134,30 @@ impl Drop for Receiver {
 }
 
 impl Shared {
-    fn serve(&self, connection: TcpStream) -> Result<()> {
+    fn serve(&self, mut connection: TcpStream) -> Result<()> {
         connection.set_read_timeout(Some(Duration::from_secs(5)))?;
-        let mut reader = BufReader::new(connection.try_clone()?);
-        let mut line = String::new();
-        reader.read_line(&mut line)?;
-        ensure!(line.starts_with("POST /hooks?of=test HTTP/1.1"), "{line}");
-        let mut headers = HeaderMap::new();
-        loop {
-            line.clear();
-            reader.read_line(&mut line)?;
-            let Some((name, value)) = line.trim_end().split_once(": ") else { break };
-            headers.append(HeaderName::try_from(name)?, HeaderValue::from_str(value)?);
-        }
-        let length = headers.get("content-length").context("no length")?.to_str()?.parse()?;
-        let mut body = vec![0; length];
-        reader.read_exact(&mut body)?;
-        let answer = lock(&self.answers).pop_front().unwrap_or_else(|| "204 No Content".to_owned());
-        lock(&self.messages).push(Message { headers, body });
-        let mut connection = connection;
+        let (request_line, message) = read_request(&connection)?;
+        ensure!(request_line.starts_with("POST /hooks?of=test HTTP/1.1"), "{request_line}");
+        let answer = self.answers.locked().pop_front().unwrap_or_else(|| "204 No Content".to_owned());
+        self.messages.locked().push(message);
         write!(connection, "HTTP/1.1 {answer}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")?;
         Ok(())
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.locked()
+/// Reads the next request of a client: its request line, and its headers and body.
+pub fn read_request(connection: &TcpStream) -> Result<(String, Message)> {
+    let mut reader = BufReader::new(connection);
+    let mut lines = reader.by_ref().lines();
+    let request_line = lines.next().context("the connection is over")??;
+    let mut headers = HeaderMap::new();
+    for line in lines {
+        let line = line?;
+        let Some((name, value)) = line.split_once(':') else { break };
+        headers.append(HeaderName::try_from(name)?, HeaderValue::from_str(value.trim())?);
+    }
+    let length = headers.get("content-length").context("no length")?.to_str()?.parse()?;
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    Ok((request_line, Message { headers, body }))
 }

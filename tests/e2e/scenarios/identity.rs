@@ -1,4 +1,4 @@
-//! Specification, "Identity and duplicate rules"; and isolation of organizations.
+//! Specification, "Identity and duplicate rules".
 
 use anyhow::{Context, Result, ensure};
 use futures_util::future::join_all;
@@ -9,7 +9,7 @@ use crate::harness::{Api, Cases, Stack, conversation, edited, set};
 /// How many equal imports are sent at once.
 const AT_ONCE: usize = 50;
 
-/// One 202 for each identity and organization.
+/// One 202 for each identity.
 pub async fn run(stack: &Stack) -> Result<()> {
     let api = stack.api()?;
     let mut cases = Cases::default();
@@ -18,7 +18,6 @@ pub async fn run(stack: &Stack) -> Result<()> {
     cases.check("equal imports of an account at once", at_once(&api, &with_account).await);
     cases.check("a changed transcript", changed_transcript(&api).await);
     cases.check("namespaces", namespaces(&api).await);
-    cases.check("organizations", organizations(stack).await);
     cases.finish()
 }
 
@@ -98,57 +97,5 @@ async fn namespaces(api: &Api) -> Result<()> {
     for (index, body) in &again {
         is_duplicate(api, body, &ids[*index]).await.with_context(|| format!("{body}"))?;
     }
-    Ok(())
-}
-
-async fn organizations(stack: &Stack) -> Result<()> {
-    let (one, other) = (stack.api_of("one").await?, stack.api_of("other").await?);
-    let mine = one.import(&conversation("shared")).await?;
-    let theirs = other.import(&conversation("shared")).await?;
-    ensure!(mine != theirs, "one ticket for two organizations");
-    one.evaluation(&mine).await?;
-    for path in [format!("/v1/tickets/{mine}"), format!("/v1/tickets/{mine}/evaluation")] {
-        one.get(&path).await?.expect(200)?;
-        other.get(&path).await?.problem(404, "ticket-not-found")?;
-    }
-    agents_apart(&one, &other).await?;
-    exports_apart(&one, &other, &mine).await
-}
-
-async fn agents_apart(one: &Api, other: &Api) -> Result<()> {
-    let mine = one.register("bot").await?;
-    for author in [json!({"type": "ai", "id": mine}), json!({"type": "ai", "external_id": "bot"})] {
-        let body = edited(conversation("agents"), &[set("/messages/1/author", author)]);
-        other.post("/v1/assess", &body).await?.problem(404, "unknown-agent")?;
-    }
-    let theirs = other.register("bot").await?;
-    ensure!(mine != theirs, "one agent for two organizations");
-    let body =
-        edited(conversation("agents"), &[set("/messages/1/author", json!({"type": "ai", "id": mine}))]);
-    other.post("/v1/assess", &body).await?.problem(404, "unknown-agent")?;
-    one.import(&body).await.map(drop)
-}
-
-async fn exports_apart(one: &Api, other: &Api, ticket_id: &str) -> Result<()> {
-    let request = json!({"kind": "axis"});
-    let export = one.export(&request).await?;
-    one.export(&request).await?;
-    let id = export["id"].as_str().context("no id")?;
-    for path in [format!("/v1/evaluations/exports/{id}"), format!("/v1/evaluations/exports/{id}/download")] {
-        other.get(&path).await?.problem(404, "export-not-found")?;
-    }
-    let list = other.get("/v1/evaluations/exports").await?.expect(200)?;
-    ensure!(list["data"] == json!([]), "another organization's exports: {list}");
-    let page = one.get("/v1/evaluations/exports?limit=1").await?.expect(200)?;
-    let cursor = page["page_info"]["next_cursor"].as_str().context("no cursor")?;
-    let path = format!("/v1/evaluations/exports?limit=1&cursor={cursor}");
-    one.get(&path).await?.expect(200)?;
-    other.get(&path).await?.problem(400, "invalid-cursor")?;
-    let mine = String::from_utf8(one.file(&export).await?)?;
-    let theirs = String::from_utf8(other.file(&other.export(&request).await?).await?)?;
-    ensure!(
-        mine.contains(ticket_id) && !theirs.contains(ticket_id),
-        "a ticket in another organization's file"
-    );
     Ok(())
 }

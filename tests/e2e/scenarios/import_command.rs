@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::io::AsyncWriteExt;
 
-use crate::harness::{Cases, LIMIT, Stack, Table, conversation, edited, set, unset};
+use crate::harness::{Cases, LIMIT, Stack, Table, conversation, edited, finishes, set, unset};
 
 /// Lines of the import that is interrupted.
 const MANY: usize = 1_500;
@@ -272,21 +272,6 @@ fn arguments<'a>(stack: &'a Stack, file: &'a Path, more: &[&'a str]) -> Result<V
 async fn import(stack: &Stack, file: &Path, more: &[&str]) -> Result<Output> {
     let mut command = stack.assay(&arguments(stack, file, more)?);
     Ok(tokio::time::timeout(LIMIT, command.output()).await??)
-}
-
-/// The exit code, and the summary in the first line of the output.
-fn finishes(output: &Output, code: i32, (accepted, duplicate, refused): (usize, usize, usize)) -> Result<()> {
-    let summary = format!("{accepted} accepted, {duplicate} duplicate, {refused} refused in ");
-    ensure!(
-        output.status.code() == Some(code),
-        "exit code {:?} instead of {code}: {output:?}",
-        output.status.code()
-    );
-    ensure!(
-        String::from_utf8_lossy(&output.stdout).starts_with(&summary),
-        "{summary:?} is not in {output:?}"
-    );
-    Ok(())
 }
 
 /// Exit code 1, and a message on standard error with all of these parts.

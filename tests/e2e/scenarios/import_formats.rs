@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::harness::{Cases, LIMIT, Stack, Table, conversation, edited, messages, set};
+use crate::harness::{Cases, LIMIT, Stack, Table, conversation, edited, finishes, messages, set};
 
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/helpdesks");
 
@@ -225,21 +225,6 @@ fn command(stack: &Stack, file: &Path, more: &[&str]) -> Result<tokio::process::
 
 async fn import(stack: &Stack, file: &Path, more: &[&str]) -> Result<Output> {
     Ok(tokio::time::timeout(LIMIT, command(stack, file, more)?.output()).await??)
-}
-
-/// The exit code, and the summary in the first line of the output.
-fn finishes(output: &Output, code: i32, (accepted, duplicate, refused): (usize, usize, usize)) -> Result<()> {
-    let summary = format!("{accepted} accepted, {duplicate} duplicate, {refused} refused in ");
-    ensure!(
-        output.status.code() == Some(code),
-        "exit code {:?} instead of {code}: {output:?}",
-        output.status.code()
-    );
-    ensure!(
-        String::from_utf8_lossy(&output.stdout).starts_with(&summary),
-        "{summary:?} is not in {output:?}"
-    );
-    Ok(())
 }
 
 /// An export that holds these tickets, once they are evaluated.

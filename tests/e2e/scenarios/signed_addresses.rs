@@ -96,6 +96,10 @@ impl Files {
                 forged.push((format!("another {name}"), with(name, other)));
             }
             forged.push((format!("{name} and a space"), with(name, &format!("{good}%20"))));
+            forged.push((format!("{name} and a zero"), with(name, &format!("{good}0"))));
+            let last = if good.ends_with('1') { "2" } else { "1" };
+            let changed = format!("{}{last}", &good[..good.len() - 1]);
+            forged.push((format!("{name} with another last character"), with(name, &changed)));
         }
         let later: i64 = expires.parse::<i64>()? + 1;
         let upper = self.id.to_uppercase();
@@ -113,6 +117,9 @@ impl Files {
             ),
             ("the query of another file".to_owned(), format!("{path}?{other_query}")),
             ("the path of another file".to_owned(), format!("{other_path}?{query}")),
+            ("a longer path".to_owned(), format!("{path}x?{query}")),
+            ("no query".to_owned(), path.to_owned()),
+            ("the query twice".to_owned(), format!("{}&{query}", self.address)),
             ("an id in capitals".to_owned(), self.address.replacen(&self.id, &upper, 1)),
             ("a cursor as signature".to_owned(), with("signature", &self.cursor)),
             ("the signature of a cursor".to_owned(), with("signature", cursor_signature)),

@@ -1,9 +1,9 @@
 //! Tracing: one trace spans the import request to the row in the read model.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use anyhow::{Context, Result, ensure};
@@ -13,7 +13,7 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message;
 use reqwest::Method;
 
-use crate::harness::{Api, Kind, PrivateStack, conversation, until};
+use crate::harness::{Api, Kind, PrivateStack, conversation, read_request, until};
 
 /// The trace of the caller.
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -156,7 +156,7 @@ impl Collector {
     }
 
     fn services(&self) -> Vec<String> {
-        let received = lock(&self.received);
+        let received = self.received.locked();
         let resources = received.iter().flat_map(|request| &request.resource_spans);
         let resources = resources.filter_map(|spans| spans.resource.as_ref());
         let attributes = resources.flat_map(|resource| &resource.attributes);
@@ -164,7 +164,7 @@ impl Collector {
     }
 
     fn all_spans(&self) -> Vec<Span> {
-        let received = lock(&self.received);
+        let received = self.received.locked();
         let resources = received.iter().flat_map(|request| &request.resource_spans);
         resources.flat_map(|spans| &spans.scope_spans).flat_map(|spans| spans.spans.clone()).collect()
     }
@@ -179,27 +179,9 @@ fn text(value: &Option<opentelemetry_proto::tonic::common::v1::AnyValue>) -> Str
 }
 
 fn receive_one(mut connection: &TcpStream, received: &Mutex<Vec<ExportTraceServiceRequest>>) -> Result<()> {
-    let mut reader = BufReader::new(connection);
-    let (mut length, mut head) = (0, String::new());
-    loop {
-        let mut line = String::new();
-        ensure!(reader.read_line(&mut line)? > 0, "the connection is over");
-        if line == "\r\n" {
-            break;
-        }
-        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-            length = value.trim().parse()?;
-        }
-        head.push_str(&line);
-    }
-    ensure!(head.starts_with("POST /v1/traces "), "{head}");
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body)?;
-    lock(received).push(ExportTraceServiceRequest::decode(body.as_slice())?);
+    let (request_line, message) = read_request(connection)?;
+    ensure!(request_line.starts_with("POST /v1/traces "), "{request_line}");
+    received.locked().push(ExportTraceServiceRequest::decode(message.body.as_slice())?);
     connection.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")?;
     Ok(())
-}
-
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.locked()
 }

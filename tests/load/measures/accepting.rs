@@ -26,7 +26,7 @@ impl Accepting {
         cluster.register_agents(&conversations.agents).await?;
         // Only accepting is compared: the limits do not evaluate either.
         cluster.stop("scoring-worker").await?;
-        let load = imports_to(&cluster, conversations, name);
+        let load = imports_to(&cluster, conversations, name, CONNECTIONS);
         load.closed_loop(WARM_UP).await?.only(202)?;
         Ok(Self { cluster, load })
     }
@@ -38,11 +38,16 @@ impl Accepting {
 }
 
 /// Imports through the public API; each has a ticket id that begins with `prefix`.
-pub fn imports_to(cluster: &Cluster, conversations: &Arc<Conversations>, prefix: &str) -> Load {
+pub fn imports_to(
+    cluster: &Cluster,
+    conversations: &Arc<Conversations>,
+    prefix: &str,
+    connections: usize,
+) -> Load {
     let key = cluster.key();
     Load {
         address: cluster.gateway().to_owned(),
-        connections: CONNECTIONS,
+        connections,
         requests: conversations.imports("/v1/assess", prefix, move || key.to_owned()),
         next: Arc::new(AtomicU64::new(0)),
     }

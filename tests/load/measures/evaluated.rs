@@ -10,7 +10,7 @@ use anyhow::{Result, anyhow};
 use tokio::sync::Semaphore;
 
 use super::Pace;
-use super::accepting::{Accepting, imports_to};
+use super::accepting::{Accepting, CONNECTIONS, imports_to};
 use crate::client::Load;
 use crate::cluster::{Cluster, ReadModel, Servers};
 use crate::conversations::Conversations;
@@ -46,7 +46,7 @@ pub async fn measure(
     let accepting = Accepting::start(servers, conversations, "accepted").await?;
     let cluster = Cluster::distributed(servers, "evaluated").await?;
     cluster.register_agents(&conversations.agents).await?;
-    let load = imports_to(&cluster, conversations, "evaluated");
+    let load = imports_to(&cluster, conversations, "evaluated", CONNECTIONS);
     round(&cluster, &load, pace.time / 2).await?;
     let mut figures = Figures::default();
     for number in 0..pace.rounds {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 
 use super::Pace;
-use super::accepting::imports_to;
+use super::accepting::{CONNECTIONS, imports_to};
 use crate::cluster::{Cluster, ReadModel, Servers};
 use crate::conversations::Conversations;
 use crate::cpu::listed;
@@ -56,7 +56,10 @@ pub async fn measure(
     let second = first.replica(servers).await?;
     first.register_agents(&conversations.agents).await?;
     let before = (first.usage()?, second.usage()?);
-    let loads = (imports_to(&first, conversations, "first"), imports_to(&second, conversations, "second"));
+    let loads = (
+        imports_to(&first, conversations, "first", CONNECTIONS),
+        imports_to(&second, conversations, "second", CONNECTIONS),
+    );
     let (of_first, of_second) =
         tokio::try_join!(loads.0.closed_loop(pace.sustained), loads.1.closed_loop(pace.sustained))?;
     let (of_first, of_second) = (of_first.only(202)?, of_second.only(202)?);

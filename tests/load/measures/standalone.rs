@@ -42,7 +42,7 @@ pub async fn measure(
     let distributed = Accepting::start(servers, conversations, "beside-standalone").await?;
     let cluster = Cluster::standalone(servers, "standalone").await?;
     cluster.register_agents(&conversations.agents).await?;
-    let load = imports_to(&cluster, conversations, "standalone");
+    let load = imports_to(&cluster, conversations, "standalone", CONNECTIONS);
     let mut read_model = ReadModel::of(&cluster)?;
     load.closed_loop(WARM_UP).await?.only(202)?;
     let mut figures = Figures::default();

@@ -52,7 +52,7 @@ pub async fn create_sign_in_link(
 /// # Errors
 /// When the database fails.
 pub async fn begin(
-    store: &dyn Store,
+    store: &Store,
     uses: &KeyUses,
     limits: SessionLimits,
     credential: Credential,
@@ -90,7 +90,7 @@ pub async fn begin(
 /// # Errors
 /// When the database fails.
 pub async fn find(
-    store: &dyn Store,
+    store: &Store,
     limits: SessionLimits,
     token: TokenHash,
 ) -> Result<Option<Session>, DatabaseError> {
@@ -109,7 +109,7 @@ pub async fn find(
 /// # Errors
 /// When the database fails.
 pub async fn list(
-    store: &dyn Store,
+    store: &Store,
     limits: SessionLimits,
     organization_id: OrganizationId,
 ) -> Result<Vec<SessionEntry>, DatabaseError> {
@@ -121,11 +121,7 @@ pub async fn list(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn end(
-    store: &dyn Store,
-    organization_id: OrganizationId,
-    id: SessionId,
-) -> Result<(), DatabaseError> {
+pub async fn end(store: &Store, organization_id: OrganizationId, id: SessionId) -> Result<(), DatabaseError> {
     store.end_session(organization_id, id).await?;
     Ok(())
 }

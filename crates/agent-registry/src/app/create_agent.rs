@@ -40,7 +40,7 @@ pub enum CreateAgentError {
 /// # Errors
 /// [`CreateAgentError`]; nothing is stored then.
 pub async fn create_agent(
-    store: &dyn Store,
+    store: &Store,
     outbox: &Outbox,
     request: CreateAgent,
 ) -> Result<RecordedResponse, CreateAgentError> {

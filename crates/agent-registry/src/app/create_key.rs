@@ -43,7 +43,7 @@ pub enum CreateKeyError {
 /// [`CreateKeyError`]; nothing is stored then.
 pub async fn create(database: &Database, new: CreateKey) -> Result<CreatedKey, CreateKeyError> {
     let owner = KeyOwner::Named { name: new.organization, new_id: new_id() };
-    create_for_owner(store::open(database).as_ref(), owner, new.name, new.scopes, new.expires_at).await
+    create_for_owner(&store::open(database), owner, new.name, new.scopes, new.expires_at).await
 }
 
 /// Creates a key for `owner`. An organization given by its name is created when it does not exist.
@@ -51,7 +51,7 @@ pub async fn create(database: &Database, new: CreateKey) -> Result<CreatedKey, C
 /// # Errors
 /// [`CreateKeyError`]; nothing is stored then.
 pub async fn create_for_owner(
-    store: &dyn Store,
+    store: &Store,
     owner: KeyOwner,
     name: KeyName,
     scopes: Scopes,

@@ -23,7 +23,7 @@ pub enum FindAgentsError {
 /// # Errors
 /// [`FindAgentsError`].
 pub async fn find_agents(
-    store: &dyn Store,
+    store: &Store,
     organization_id: OrganizationId,
     wanted: FindAgents,
 ) -> Result<Vec<AgentFacts>, FindAgentsError> {

@@ -16,7 +16,7 @@ const MAX_LISTED_CHARS: usize = 100;
 /// # Errors
 /// When the database fails.
 pub async fn list_agents(
-    store: &dyn Store,
+    store: &Store,
     organization_id: OrganizationId,
     before: Option<AgentId>,
 ) -> Result<AgentList, DatabaseError> {

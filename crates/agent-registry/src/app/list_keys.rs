@@ -22,7 +22,7 @@ pub async fn list(
 /// # Errors
 /// When the database fails.
 pub async fn list_in_organization(
-    store: &dyn Store,
+    store: &Store,
     organization_id: OrganizationId,
     before: Option<ApiKeyId>,
 ) -> Result<Vec<KeyRecord>, DatabaseError> {

@@ -15,7 +15,7 @@ pub const PAGE_SIZE: usize = 500;
 /// # Errors
 /// When the database fails.
 pub async fn page(
-    store: &dyn Store,
+    store: &Store,
     defaults: DefaultRetention,
     after: Option<OrganizationId>,
 ) -> Result<RetentionPage, DatabaseError> {

@@ -1,7 +1,5 @@
 //! Records the last use of keys in the background: a response never waits for it.
 
-use std::sync::Arc;
-
 use assay_contracts::ids::ApiKeyId;
 use assay_contracts::time::Timestamp;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -37,12 +35,12 @@ impl KeyUses {
 }
 
 /// Records queued uses until `stop`, then the rest of the queue. Uses during a database outage are lost.
-pub async fn record_key_uses(store: Arc<dyn Store>, mut uses: Receiver<KeyUse>, stop: CancellationToken) {
+pub async fn record_key_uses(store: Store, mut uses: Receiver<KeyUse>, stop: CancellationToken) {
     loop {
         tokio::select! {
             () = stop.cancelled() => break,
             next = uses.recv() => match next {
-                Some(next) => record(store.as_ref(), &next).await,
+                Some(next) => record(&store, &next).await,
                 // All senders are gone.
                 None => break,
             },
@@ -50,13 +48,13 @@ pub async fn record_key_uses(store: Arc<dyn Store>, mut uses: Receiver<KeyUse>, 
     }
     uses.close();
     while let Some(next) = uses.recv().await {
-        record(store.as_ref(), &next).await;
+        record(&store, &next).await;
     }
     // Also when all senders are gone: a task that ends early ends the process.
     stop.cancelled().await;
 }
 
-async fn record(store: &dyn Store, used: &KeyUse) {
+async fn record(store: &Store, used: &KeyUse) {
     if let Err(error) = store.record_key_use(used.key, used.at).await {
         tracing::warn!(key = %used.key, cause = %error, "use of a key is not recorded");
     }

@@ -13,7 +13,7 @@ use crate::store::Store;
 /// # Errors
 /// When the database fails.
 pub async fn resolve_key(
-    store: &dyn Store,
+    store: &Store,
     uses: &KeyUses,
     hash: ApiKeyHash,
 ) -> Result<Option<KeyGrant>, DatabaseError> {

@@ -21,7 +21,7 @@ pub async fn revoke(database: &Database, id: ApiKeyId) -> Result<Revocation, Dat
 /// # Errors
 /// When the database fails.
 pub async fn revoke_in_organization(
-    store: &dyn Store,
+    store: &Store,
     organization_id: OrganizationId,
     id: ApiKeyId,
 ) -> Result<Revocation, DatabaseError> {

@@ -12,7 +12,7 @@ use crate::store::Store;
 ///
 /// # Errors
 /// When the database fails; the next round continues.
-pub async fn run_maintenance(store: &dyn Store, limits: SessionLimits) -> Result<(), DatabaseError> {
+pub async fn run_maintenance(store: &Store, limits: SessionLimits) -> Result<(), DatabaseError> {
     while store.prune_idempotency_records(now()).await? == PRUNE_BATCH {}
     let now = now();
     store.prune_sessions(idle_since(limits, now), now).await

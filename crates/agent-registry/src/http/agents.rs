@@ -30,7 +30,7 @@ pub async fn create(
     let agent = NewAgent::parse(&body).map_err(body_error)?;
     let idempotency = key.map(|key| (key, Fingerprint::of(&body)));
     let request = CreateAgent { organization_id, agent, idempotency };
-    let answer = create_agent(services.store.as_ref(), &services.outbox, request).await?;
+    let answer = create_agent(&services.store, &services.outbox, request).await?;
     respond_with(answer)
 }
 
@@ -42,7 +42,7 @@ pub async fn list(
 ) -> Result<Json<AgentList>, WebError> {
     let organization_id = caller.tenant(Scope::Agents)?.organization_id;
     let before = read_before(&request)?;
-    Ok(Json(list_agents(services.store.as_ref(), organization_id, before).await?))
+    Ok(Json(list_agents(&services.store, organization_id, before).await?))
 }
 
 /// The agents with these ids or external ids.
@@ -54,7 +54,7 @@ pub async fn find(
 ) -> Result<Json<FoundAgents>, WebError> {
     let organization_id = caller.organization()?;
     let wanted: FindAgents = read_as(&services, &request, payload).await?;
-    let agents = find_agents(services.store.as_ref(), organization_id, wanted).await?;
+    let agents = find_agents(&services.store, organization_id, wanted).await?;
     Ok(Json(FoundAgents { agents }))
 }
 

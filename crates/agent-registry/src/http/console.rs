@@ -29,7 +29,7 @@ pub async fn begin(
     };
     let credential = credential.ok_or_else(invalid_hash)?;
     let token = TokenHash::from_hex(&body.token_sha256).ok_or_else(invalid_hash)?;
-    let (store, uses) = (services.store.as_ref(), &services.key_uses);
+    let (store, uses) = (&services.store, &services.key_uses);
     let outcome =
         console_sessions::begin(store, uses, services.session_limits, credential, token, &body.browser)
             .await?;
@@ -46,14 +46,14 @@ pub async fn find(
     caller.require_service()?;
     let body: FindSession = read_as(&services, &request, payload).await?;
     let token = TokenHash::from_hex(&body.token_sha256).ok_or_else(invalid_hash)?;
-    let session = console_sessions::find(services.store.as_ref(), services.session_limits, token).await?;
+    let session = console_sessions::find(&services.store, services.session_limits, token).await?;
     Ok(Json(FoundSession { session }))
 }
 
 /// The sessions of the organization.
 pub async fn list(caller: Caller, services: Data<Services>) -> Result<Json<SessionList>, WebError> {
     let organization_id = caller.tenant(Scope::Console)?.organization_id;
-    let store = services.store.as_ref();
+    let store = &services.store;
     let sessions = console_sessions::list(store, services.session_limits, organization_id).await?;
     Ok(Json(SessionList { sessions }))
 }
@@ -67,7 +67,7 @@ pub async fn end(
     let organization_id = caller.tenant(Scope::Console)?.organization_id;
     let id: SessionId =
         id.parse().map_err(|_| WebError::new(ProblemCode::InvalidRequest, "the id is not a session id"))?;
-    console_sessions::end(services.store.as_ref(), organization_id, id).await?;
+    console_sessions::end(&services.store, organization_id, id).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 

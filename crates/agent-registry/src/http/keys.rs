@@ -30,7 +30,7 @@ pub async fn resolve(
     let hash = ApiKeyHash::from_hex(&body.key_sha256).ok_or_else(|| {
         WebError::new(ProblemCode::InvalidRequest, "key_sha256 must have 64 hexadecimal digits")
     })?;
-    let grant = resolve_key(services.store.as_ref(), &services.key_uses, hash).await?;
+    let grant = resolve_key(&services.store, &services.key_uses, hash).await?;
     Ok(Json(ResolvedKey { grant }))
 }
 
@@ -42,7 +42,7 @@ pub async fn list(
 ) -> Result<Json<KeyList>, WebError> {
     let organization_id = caller.tenant(Scope::Console)?.organization_id;
     let before = read_before(&request)?;
-    let keys = list_in_organization(services.store.as_ref(), organization_id, before).await?;
+    let keys = list_in_organization(&services.store, organization_id, before).await?;
     Ok(Json(KeyList { keys: keys.into_iter().map(entry).collect() }))
 }
 
@@ -65,8 +65,7 @@ pub async fn create(
         return Err(WebError::new(ProblemCode::Forbidden, detail));
     }
     let owner = KeyOwner::Existing(creator.organization_id);
-    let created =
-        create_for_owner(services.store.as_ref(), owner, name, body.scopes, body.expires_at).await?;
+    let created = create_for_owner(&services.store, owner, name, body.scopes, body.expires_at).await?;
     let answer = NewKey { id: created.id, key: created.key.reveal().to_owned() };
     Ok(HttpResponse::Created().json(answer))
 }
@@ -80,7 +79,7 @@ pub async fn revoke(
     let organization_id = caller.tenant(Scope::Console)?.organization_id;
     let id: ApiKeyId =
         id.parse().map_err(|_| WebError::new(ProblemCode::InvalidRequest, "the id is not a key id"))?;
-    revoke_in_organization(services.store.as_ref(), organization_id, id).await?;
+    revoke_in_organization(&services.store, organization_id, id).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 

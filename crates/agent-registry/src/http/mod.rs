@@ -6,7 +6,6 @@ mod keys;
 mod retention;
 
 use std::str::FromStr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::HttpRequest;
@@ -34,7 +33,7 @@ const CALL_LIMITS: BodyLimits = BodyLimits { max_bytes: 1024 * 1024, ..BODY_LIMI
 
 /// Shared state of the handlers.
 pub struct Services {
-    pub store: Arc<dyn Store>,
+    pub store: Store,
     pub outbox: Outbox,
     pub key_uses: KeyUses,
     pub default_retention: DefaultRetention,

@@ -19,5 +19,5 @@ pub async fn page(
     let query = query_pairs(&request, &["after"])?;
     let after = query.get("after").map(|text| text.parse()).transpose();
     let after = after.map_err(|_| WebError::new(ProblemCode::InvalidRequest, "after must be an id"))?;
-    Ok(Json(list_retention::page(services.store.as_ref(), services.default_retention, after).await?))
+    Ok(Json(list_retention::page(&services.store, services.default_retention, after).await?))
 }

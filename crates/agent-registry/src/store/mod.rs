@@ -1,12 +1,10 @@
-//! The store of the registry: one trait, and the same statements for both databases.
+//! The store of the registry, shaped by the use cases. Its statements are written once (`sql`) and compiled for each database.
 
 #[cfg(feature = "distributed")]
 mod postgres;
 mod sqlite;
 #[cfg(test)]
 mod tests;
-
-use std::sync::Arc;
 
 use assay_contracts::agent::Agent;
 use assay_contracts::console::SessionEntry;
@@ -17,8 +15,7 @@ use assay_contracts::time::Timestamp;
 use assay_messaging::OutgoingEvent;
 use assay_platform::auth::{ApiKeyHash, TokenHash};
 use assay_platform::db::idempotency::{KeyReuse, Record};
-use assay_platform::db::{Database, DatabaseError};
-use async_trait::async_trait;
+use assay_platform::db::{Database, DatabaseError, on_database};
 
 use crate::domain::{
     ActiveKey, ActiveSession, KeyName, KeyRecord, OrganizationName, RetentionChange, RetentionRecord,
@@ -91,125 +88,169 @@ pub struct SessionToStore {
     pub expires_at: Timestamp,
 }
 
-#[async_trait]
-pub trait Store: Send + Sync {
+/// Cheap to clone; clones share the connections.
+#[derive(Clone)]
+pub struct Store {
+    database: Database,
+}
+
+pub fn open(database: &Database) -> Store {
+    Store { database: database.clone() }
+}
+
+impl Store {
     /// Stores an agent, its event and its idempotency record in one transaction.
-    async fn create_agent(&self, new: AgentToStore) -> Result<StoreAgentOutcome, DatabaseError>;
+    pub async fn create_agent(&self, new: AgentToStore) -> Result<StoreAgentOutcome, DatabaseError> {
+        on_database!(self, write, agents::create(&new))
+    }
 
     /// The agents of an organization with one of these ids or external ids, without duplicates.
-    async fn find_agents(
+    pub async fn find_agents(
         &self,
         organization_id: OrganizationId,
         ids: Vec<AgentId>,
         external_ids: Vec<String>,
-    ) -> Result<Vec<AgentFacts>, DatabaseError>;
+    ) -> Result<Vec<AgentFacts>, DatabaseError> {
+        on_database!(self, read, agents::find(organization_id, &ids, &external_ids))
+    }
 
     /// The key with this hash, unless it is expired or revoked at `now`.
-    async fn find_active_key(
+    pub async fn find_active_key(
         &self,
         hash: ApiKeyHash,
         now: Timestamp,
-    ) -> Result<Option<ActiveKey>, DatabaseError>;
+    ) -> Result<Option<ActiveKey>, DatabaseError> {
+        on_database!(self, read, keys::find_active(&hash, now))
+    }
 
     /// Records a use, at most once a minute.
-    async fn record_key_use(&self, id: ApiKeyId, now: Timestamp) -> Result<(), DatabaseError>;
+    pub async fn record_key_use(&self, id: ApiKeyId, now: Timestamp) -> Result<(), DatabaseError> {
+        on_database!(self, write, keys::record_use(id, now))
+    }
 
     /// Stores a key unless it exists, and creates its organization when needed.
-    async fn create_key(&self, new: KeyToStore) -> Result<StoreKeyOutcome, DatabaseError>;
+    pub async fn create_key(&self, new: KeyToStore) -> Result<StoreKeyOutcome, DatabaseError> {
+        on_database!(self, write, keys::create(&new))
+    }
 
     /// Keys, newest first, at most [`MAX_LISTED_KEYS`]; of one organization or of all.
-    async fn list_keys(
+    pub async fn list_keys(
         &self,
         organization: Option<OrganizationName>,
-    ) -> Result<Vec<KeyRecord>, DatabaseError>;
+    ) -> Result<Vec<KeyRecord>, DatabaseError> {
+        on_database!(self, read, keys::list(organization.as_ref()))
+    }
 
     /// Keys of an organization, newest first, at most [`MAX_LISTED_KEYS`]; with `before` those created before this key.
-    async fn list_organization_keys(
+    pub async fn list_organization_keys(
         &self,
         organization_id: OrganizationId,
         before: Option<ApiKeyId>,
-    ) -> Result<Vec<KeyRecord>, DatabaseError>;
+    ) -> Result<Vec<KeyRecord>, DatabaseError> {
+        on_database!(self, read, keys::list_in_organization(organization_id, before))
+    }
 
     /// Revokes a key; a key of another organization than `owner` is unknown.
-    async fn revoke_key(
+    pub async fn revoke_key(
         &self,
         id: ApiKeyId,
         owner: Option<OrganizationId>,
         now: Timestamp,
-    ) -> Result<Revocation, DatabaseError>;
+    ) -> Result<Revocation, DatabaseError> {
+        on_database!(self, write, keys::revoke(id, owner, now))
+    }
 
     /// Agents of an organization, newest first, at most [`MAX_LISTED_AGENTS`]; with `before` those registered before this
     /// agent. The number counts all agents of the organization.
-    async fn list_agents(
+    pub async fn list_agents(
         &self,
         organization_id: OrganizationId,
         before: Option<AgentId>,
-    ) -> Result<(Vec<Agent>, u64), DatabaseError>;
+    ) -> Result<(Vec<Agent>, u64), DatabaseError> {
+        on_database!(self, read, agents::list(organization_id, before))
+    }
 
     /// Stores a sign-in link; false when the organization does not exist.
-    async fn create_sign_in_link(
+    pub async fn create_sign_in_link(
         &self,
         organization: OrganizationName,
         token: TokenHash,
         expires_at: Timestamp,
-    ) -> Result<bool, DatabaseError>;
+    ) -> Result<bool, DatabaseError> {
+        on_database!(self, write, sessions::create_sign_in_link(&organization, &token, expires_at))
+    }
 
     /// Stores a session, and uses up the sign-in link in the same transaction. `None` when the sign-in link is unknown or
     /// expired.
-    async fn begin_session(&self, new: SessionToStore) -> Result<Option<ActiveSession>, DatabaseError>;
+    pub async fn begin_session(&self, new: SessionToStore) -> Result<Option<ActiveSession>, DatabaseError> {
+        on_database!(self, write, sessions::begin(&new))
+    }
 
     /// The session with this token, unless it has ended, was last used at or before `idle_since`, or its API key has ended.
-    async fn find_session(
+    pub async fn find_session(
         &self,
         token: TokenHash,
         idle_since: Timestamp,
         now: Timestamp,
-    ) -> Result<Option<ActiveSession>, DatabaseError>;
+    ) -> Result<Option<ActiveSession>, DatabaseError> {
+        on_database!(self, read, sessions::find(&token, idle_since, now))
+    }
 
-    async fn record_session_use(&self, id: SessionId, now: Timestamp) -> Result<(), DatabaseError>;
+    pub async fn record_session_use(&self, id: SessionId, now: Timestamp) -> Result<(), DatabaseError> {
+        on_database!(self, write, sessions::record_use(id, now))
+    }
 
     /// Sessions in force of an organization, newest first, at most [`MAX_LISTED_SESSIONS`].
-    async fn list_sessions(
+    pub async fn list_sessions(
         &self,
         organization_id: OrganizationId,
         idle_since: Timestamp,
         now: Timestamp,
-    ) -> Result<Vec<SessionEntry>, DatabaseError>;
+    ) -> Result<Vec<SessionEntry>, DatabaseError> {
+        on_database!(self, read, sessions::list(organization_id, idle_since, now))
+    }
 
     /// Ends a session; false when the organization has none with this id.
-    async fn end_session(
+    pub async fn end_session(
         &self,
         organization_id: OrganizationId,
         id: SessionId,
-    ) -> Result<bool, DatabaseError>;
+    ) -> Result<bool, DatabaseError> {
+        on_database!(self, write, sessions::end(organization_id, id))
+    }
 
     /// Organizations with their retention overrides, by id, after `after`.
-    async fn page_retention(
+    pub async fn page_retention(
         &self,
         after: Option<OrganizationId>,
         limit: usize,
-    ) -> Result<Vec<RetentionRecord>, DatabaseError>;
+    ) -> Result<Vec<RetentionRecord>, DatabaseError> {
+        on_database!(self, read, retention::page(after, limit))
+    }
 
-    async fn find_retention(&self, name: OrganizationName) -> Result<Option<RetentionRecord>, DatabaseError>;
+    pub async fn find_retention(
+        &self,
+        name: OrganizationName,
+    ) -> Result<Option<RetentionRecord>, DatabaseError> {
+        on_database!(self, read, retention::find(&name))
+    }
 
     /// Changes the overrides of an organization and returns them; `None` when it does not exist.
-    async fn set_retention(
+    pub async fn set_retention(
         &self,
         name: OrganizationName,
         change: RetentionChange,
-    ) -> Result<Option<RetentionRecord>, DatabaseError>;
+    ) -> Result<Option<RetentionRecord>, DatabaseError> {
+        on_database!(self, write, retention::set(&name, change))
+    }
 
     /// Removes a batch of expired idempotency records and returns their number.
-    async fn prune_idempotency_records(&self, now: Timestamp) -> Result<usize, DatabaseError>;
+    pub async fn prune_idempotency_records(&self, now: Timestamp) -> Result<usize, DatabaseError> {
+        on_database!(self, write, idempotency::prune(now))
+    }
 
     /// Removes sign-in links and sessions that have ended.
-    async fn prune_sessions(&self, idle_since: Timestamp, now: Timestamp) -> Result<(), DatabaseError>;
-}
-
-pub fn open(database: &Database) -> Arc<dyn Store> {
-    match database {
-        #[cfg(feature = "distributed")]
-        Database::Postgres(postgres) => Arc::new(postgres::SqlStore::new(postgres.clone())),
-        Database::Sqlite(sqlite) => Arc::new(sqlite::SqlStore::new(sqlite.clone())),
+    pub async fn prune_sessions(&self, idle_since: Timestamp, now: Timestamp) -> Result<(), DatabaseError> {
+        on_database!(self, write, sessions::prune(idle_since, now))
     }
 }

@@ -6,13 +6,12 @@ use diesel::prelude::*;
 use crate::domain::OrganizationName;
 
 pub(super) type Connection = diesel::pg::PgConnection;
-pub(super) type Database = assay_platform::db::Postgres;
 type IdType = diesel::sql_types::Uuid;
 
 #[path = "sql/mod.rs"]
 #[expect(clippy::duplicate_mod, reason = "the same statements, compiled for both databases")]
 mod sql;
-pub(super) use self::sql::SqlStore;
+pub(super) use self::sql::*;
 
 /// Serializes concurrent changes of an organization until the end of the transaction.
 fn lock_organization(connection: &mut Connection, name: &OrganizationName) -> Result<(), DatabaseError> {

@@ -5,7 +5,6 @@ use assay_platform::db::DatabaseError;
 use crate::domain::OrganizationName;
 
 pub(super) type Connection = diesel::sqlite::SqliteConnection;
-pub(super) type Database = assay_platform::db::Sqlite;
 type IdType = diesel::sql_types::Text;
 
 #[path = "sql/mod.rs"]
@@ -14,7 +13,7 @@ type IdType = diesel::sql_types::Text;
     expect(clippy::duplicate_mod, reason = "the same statements, compiled for both databases")
 )]
 mod sql;
-pub(super) use self::sql::SqlStore;
+pub(super) use self::sql::*;
 
 /// The write transaction is the lock.
 #[expect(clippy::unnecessary_wraps, reason = "as for PostgreSQL")]

@@ -49,7 +49,7 @@ impl Sessions {
         Ok(this)
     }
 
-    fn store(&self) -> std::sync::Arc<dyn Store> {
+    fn store(&self) -> Store {
         open(&self.database)
     }
 

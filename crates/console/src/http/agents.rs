@@ -62,7 +62,7 @@ pub(crate) async fn create(
         Ok(_) => Ok(redirect("/console/agents?done=registered")),
         // 409: another agent has the external id.
         Err(ClientError::Refused { status: 400 | 409, problem: Some(problem), .. }) => {
-            let faults = Faults::of_problem(problem, "external_id");
+            let faults = Faults::of_problem(*problem, "external_id");
             show(&request, &console, &viewer, fields, faults).await
         }
         Err(error) => Err(error.into()),

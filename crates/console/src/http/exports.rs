@@ -91,7 +91,7 @@ pub(crate) async fn create(
         Ok(_) => Ok(redirect("/console/exports?done=created")),
         // 429: the organization has too many open exports.
         Err(ClientError::Refused { status: 400 | 429, problem: Some(problem), .. }) => {
-            let faults = Faults::of_problem(problem, "kind");
+            let faults = Faults::of_problem(*problem, "kind");
             show(&request, &console, &viewer, filters, kind.as_str(), Some(faults)).await
         }
         Err(error) => Err(error.into()),

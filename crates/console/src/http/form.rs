@@ -81,8 +81,8 @@ impl Faults {
     }
 
     /// The faults that a service found; a problem without any is shown beside `field`.
-    pub(crate) fn of_problem(problem: Box<Problem>, field: &str) -> Self {
-        let Problem { title, detail, errors, .. } = *problem;
+    pub(crate) fn of_problem(problem: Problem, field: &str) -> Self {
+        let Problem { title, detail, errors, .. } = problem;
         let mut faults = Self::new(errors);
         if faults.is_empty() {
             faults.add(field, detail.unwrap_or(title));

@@ -109,7 +109,7 @@ pub(crate) async fn change(
         _ => match change_webhook(service, claims, id, &request_body(&fields, false)).await {
             Ok(_) => redirect_back("changed"),
             Err(ClientError::Refused { status: 400, problem: Some(problem), .. }) => {
-                let faults = Faults::of_problem(problem, "url");
+                let faults = Faults::of_problem(*problem, "url");
                 let form = WebhookForm::typed(&fields, faults);
                 let status = StatusCode::BAD_REQUEST;
                 show(&request, &console, &viewer, id, status, |page| page.form = form).await

@@ -146,7 +146,7 @@ pub(crate) async fn create(
             show(&request, &console, &viewer, StatusCode::CREATED, |page| page.created = Some(shown)).await
         }
         Err(ClientError::Refused { status: 400 | 409, problem: Some(problem), .. }) => {
-            let faults = Faults::of_problem(problem, "url");
+            let faults = Faults::of_problem(*problem, "url");
             let form = WebhookForm::typed(&fields, faults);
             show(&request, &console, &viewer, StatusCode::BAD_REQUEST, |page| page.form = form).await
         }

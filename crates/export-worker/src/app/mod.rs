@@ -40,7 +40,7 @@ pub(crate) struct WorkerSettings {
 }
 
 pub(crate) struct Worker {
-    store: Arc<dyn WorkStore>,
+    store: WorkStore,
     objects: Objects,
     settings: WorkerSettings,
     slot_usage: SlotUsage,
@@ -52,7 +52,7 @@ pub(crate) struct Worker {
 
 impl Worker {
     pub(crate) fn new(
-        store: Arc<dyn WorkStore>,
+        store: WorkStore,
         objects: Objects,
         settings: WorkerSettings,
         parallel_jobs: usize,

@@ -23,7 +23,7 @@ pub(crate) enum MaintenanceError {
 /// # Errors
 /// When the periods or the files cannot be read.
 pub(crate) async fn run_maintenance(
-    store: &dyn WorkStore,
+    store: &WorkStore,
     registry: &RegistryClient,
     default: RetentionPeriod,
 ) -> Result<(), MaintenanceError> {

@@ -36,7 +36,7 @@ enum SweepError {
 }
 
 /// Removes left-over files and empty folders. A failure is logged, and the next run tries again.
-pub(crate) async fn sweep(store: &dyn WorkStore, objects: &Objects, grace_millis: i64) {
+pub(crate) async fn sweep(store: &WorkStore, objects: &Objects, grace_millis: i64) {
     let before = now().plus_millis(-grace_millis);
     if let Err(error) = sweep_files(store, objects, before).await {
         tracing::warn!(cause = %error, "left-over export files are kept: the next run tries again");
@@ -52,7 +52,7 @@ pub(crate) async fn sweep(store: &dyn WorkStore, objects: &Objects, grace_millis
 ///
 /// # Errors
 /// The first error.
-async fn sweep_files(store: &dyn WorkStore, objects: &Objects, before: Timestamp) -> Result<(), SweepError> {
+async fn sweep_files(store: &WorkStore, objects: &Objects, before: Timestamp) -> Result<(), SweepError> {
     let mut is_reported = false;
     let mut listing = objects.list(file_key::PREFIX);
     let mut failure = Ok(());
@@ -95,7 +95,7 @@ fn export_files(listed: Vec<ListedObject>) -> Vec<(FileKey, ListedObject)> {
 
 /// Of the organizations with files of unknown exports: those that have other exports in the table.
 async fn known_organizations(
-    store: &dyn WorkStore,
+    store: &WorkStore,
     files: &[(FileKey, ListedObject)],
     uses: &BTreeMap<ExportId, FileUse>,
 ) -> Result<BTreeSet<OrganizationId>, DatabaseError> {

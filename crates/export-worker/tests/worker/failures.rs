@@ -5,11 +5,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use anyhow::Result;
 use assay_contracts::export::{ExportFilters, ExportKind, ExportStatus};
 use assay_export::domain::job::JobState;
-use assay_testkit::{eventually, free_port, on_both_databases};
+use assay_testkit::{eventually, execute_on, free_port, on_both_databases};
 
 use crate::samples::{STARTED, evaluated};
 use crate::test_app::{TestApp, file_of};
-use crate::test_database::execute;
 use crate::unresponsive_store::{Behaviour, UnresponsiveStore};
 
 async fn job_of_a_crashed_worker_is_taken_over(app: TestApp) -> Result<()> {
@@ -54,7 +53,7 @@ async fn storage_failure_fails_the_job_after_the_last_attempt(app: TestApp) -> R
 
 async fn unreadable_rows_fail_the_job_without_a_file(app: TestApp) -> Result<()> {
     app.record(&[evaluated(app.organization_id, STARTED)]).await?;
-    execute(&app.test_database.database, "UPDATE evaluation_rows SET columns_version = 99").await?;
+    execute_on(&app.test_database.database, "UPDATE evaluation_rows SET columns_version = 99").await?;
     let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
     let _worker = app.worker(&app.config()?)?;
     let job = app.status_becomes(id, ExportStatus::Failed).await?;

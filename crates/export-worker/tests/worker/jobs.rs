@@ -7,11 +7,10 @@ use assay_contracts::time::Timestamp;
 use assay_export::domain::evaluation_row::EvaluationRow;
 use assay_export::store::{JobWithoutTarget, SkippedSequences};
 use assay_platform::runtime::{new_id, now};
-use assay_testkit::{eventually, on_both_databases};
+use assay_testkit::{eventually, number_on, on_both_databases};
 
 use crate::samples::{STARTED, evaluated};
 use crate::test_app::{TestApp, file_of, stop};
-use crate::test_database::number;
 
 const DAY: i64 = 24 * 60 * 60 * 1_000;
 
@@ -100,7 +99,7 @@ async fn waiting_jobs_of_one_organization_leave_slots_to_others(mut app: TestApp
         format!("SELECT count(*) FROM exports WHERE status = 'running' AND organization_id = '{greedy}'");
     // Half of the two slots of jobs that write and the 16 additional ones.
     eventually("nine running jobs", || async {
-        Ok(number(&app.test_database.database, &running).await? == 9)
+        Ok(number_on(&app.test_database.database, &running).await? == 9)
     })
     .await?;
     app.organization_id = new_id();
@@ -108,7 +107,7 @@ async fn waiting_jobs_of_one_organization_leave_slots_to_others(mut app: TestApp
         let id = app.create_with_target(0).await?;
         app.file(id).await?;
     }
-    assert_eq!(number(&app.test_database.database, &running).await?, 9);
+    assert_eq!(number_on(&app.test_database.database, &running).await?, 9);
     Ok(())
 }
 

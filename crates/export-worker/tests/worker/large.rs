@@ -2,9 +2,9 @@
 
 use anyhow::{Context as _, Result};
 use assay_contracts::export::{ExportFilters, ExportKind};
+use assay_testkit::execute_on;
 
 use crate::test_app::TestApp;
-use crate::test_database::execute;
 
 const ROWS: u64 = 100_000;
 const LINE_BYTES: u64 = 1_200;
@@ -23,7 +23,7 @@ async fn large_file_is_written_in_bounded_memory() -> Result<()> {
              lpad(number::text, {LINE_BYTES}, 'x'), '' FROM generate_series({last}, {first}, -1) AS number",
             app.organization_id
         );
-        execute(&app.test_database.database, insert).await?;
+        execute_on(&app.test_database.database, insert).await?;
     }
     let before = reset_memory_peak()?;
     let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;

@@ -5,13 +5,12 @@ use std::time::Duration;
 use anyhow::Result;
 use assay_contracts::export::{ExportFilters, ExportKind, ExportStatus};
 use assay_platform::runtime::now;
-use assay_testkit::eventually;
+use assay_testkit::{eventually, execute_on, number_on};
 use diesel::PgConnection;
 use diesel::connection::{Connection as _, SimpleConnection as _};
 use secrecy::ExposeSecret as _;
 
 use crate::test_app::{TestApp, file_of, stop};
-use crate::test_database::{execute, number};
 
 /// A lease that tests can wait for, renewed every two seconds. The tests fail only if the machine stalls for the whole lease.
 const SHORT_LEASE: u32 = 6_000;
@@ -70,7 +69,7 @@ async fn stopping_worker_does_not_claim_its_own_job_again() -> Result<()> {
     eventually("a claim under way", || async {
         let waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted \
                        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
-        Ok(number(&app.test_database.database, waiting).await? > 0)
+        Ok(number_on(&app.test_database.database, waiting).await? > 0)
     })
     .await?;
     let (stopped, ()) = tokio::join!(stop(worker), async {
@@ -99,7 +98,7 @@ async fn worker_with_a_lost_lease_publishes_nothing() -> Result<()> {
     let until = now().plus_millis(120_000).as_millis();
     let taken_over =
         format!("UPDATE exports SET lease_owner = '{successor}', lease_until = {until}, attempts = 2");
-    execute(&app.test_database.database, taken_over).await?;
+    execute_on(&app.test_database.database, taken_over).await?;
     // The next renewal detects it. Then the only slot is free for the next job, which waits for the lock like the first.
     let other = app.create(ExportKind::Axis, ExportFilters::default()).await?;
     app.status_becomes(other, ExportStatus::Running).await?;

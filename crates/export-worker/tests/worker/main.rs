@@ -14,5 +14,6 @@ mod shutdown;
 mod sweep;
 mod test_app;
 #[path = "../../../export/tests/export/test_database.rs"]
+#[allow(dead_code, reason = "shared with the tests of the export role, which use more of it")]
 mod test_database;
 mod unresponsive_store;

@@ -11,11 +11,10 @@ use anyhow::Result;
 use assay_contracts::export::{ExportFilters, ExportKind, ExportStatus};
 use assay_contracts::ids::{ExportId, OrganizationId};
 use assay_platform::runtime::{LockExt as _, new_id};
-use assay_testkit::{eventually, on_both_databases};
+use assay_testkit::{eventually, execute_on, on_both_databases};
 
 use crate::samples::{STARTED, evaluated};
 use crate::test_app::{TestApp, file_of, stop};
-use crate::test_database::execute;
 
 /// Paths of all files below the folder of the store.
 fn stored(app: &TestApp) -> Result<BTreeSet<String>> {
@@ -124,7 +123,7 @@ async fn file_marked_as_removed_is_removed(app: TestApp) -> Result<()> {
     let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
     app.file(id).await?;
     stop(worker).await?;
-    execute(&app.test_database.database, "UPDATE exports SET file_removed_at = 1").await?;
+    execute_on(&app.test_database.database, "UPDATE exports SET file_removed_at = 1").await?;
     let _worker = app.worker(&app.config()?)?;
     eventually("the removal", || async { Ok(stored(&app)?.is_empty()) }).await
 }

@@ -1,7 +1,6 @@
 //! A fresh database with its stores, and workers on it.
 
 use std::net::TcpListener;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -19,18 +18,18 @@ use assay_messaging::{Bus, BusSettings, OutgoingEvent};
 use assay_platform::auth::ServiceTokens;
 use assay_platform::objects::{ObjectError, Objects};
 use assay_platform::runtime::{Budgets, Readiness, TaskFailure, Tasks, new_id, now};
-use assay_testkit::eventually;
+use assay_testkit::{eventually, number_on};
 use futures_util::StreamExt as _;
 use tempfile::TempDir;
 use url::Url;
 
 use crate::registry::Registry;
-use crate::test_database::{TestDatabase, number};
+use crate::test_database::TestDatabase;
 
 pub struct TestApp {
     pub test_database: TestDatabase,
-    pub exports: Arc<dyn ExportStore>,
-    pub work: Arc<dyn WorkStore>,
+    pub exports: ExportStore,
+    pub work: WorkStore,
     pub bus: Bus,
     pub objects: Objects,
     pub organization_id: OrganizationId,
@@ -215,7 +214,7 @@ impl TestApp {
     }
 
     pub async fn column(&self, id: ExportId, column: &str) -> Result<i64> {
-        number(
+        number_on(
             &self.test_database.database,
             &format!("SELECT CAST({column} AS bigint) FROM exports WHERE id = '{id}'"),
         )

@@ -41,7 +41,7 @@ pub(crate) enum CreateExportError {
 
 /// Queues a job. A replayed request gets the recorded response, byte for byte. Nothing is stored on an error.
 pub(crate) async fn create_export(
-    store: &dyn ExportStore,
+    store: &ExportStore,
     outbox: &Outbox,
     scoring: &ScoringClient,
     request: CreateExport,

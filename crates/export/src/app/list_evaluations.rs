@@ -55,7 +55,7 @@ impl From<Interrupted> for ListEvaluationsError {
 /// What the use cases need to read the evaluations of an organization.
 #[derive(Clone)]
 pub(crate) struct ReadContext<'s> {
-    pub(crate) store: &'s dyn EvaluationStore,
+    pub(crate) store: &'s EvaluationStore,
     pub(crate) days: &'s Arc<DayCache>,
     pub(crate) permits: &'s ReadPermits,
     pub(crate) organization_id: OrganizationId,

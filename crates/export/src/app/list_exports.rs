@@ -29,7 +29,7 @@ pub(crate) enum ListExportsError {
 
 /// A page of exports, newest first.
 pub(crate) async fn list_exports(
-    store: &dyn ExportStore,
+    store: &ExportStore,
     keys: &SigningKeys,
     base: &PublicBaseUrl,
     request: ListExports,

@@ -54,7 +54,7 @@ pub(crate) struct FoundFile {
 
 /// Verifies a signed download URL and finds its file.
 pub(crate) async fn find_file(
-    store: &dyn ExportStore,
+    store: &ExportStore,
     keys: &SigningKeys,
     id: &str,
     query: &BTreeMap<String, String>,

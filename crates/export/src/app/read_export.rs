@@ -27,7 +27,7 @@ pub(crate) enum ReadExportError {
 
 /// A malformed id is not found.
 pub(crate) async fn read_export(
-    store: &dyn ExportStore,
+    store: &ExportStore,
     keys: &SigningKeys,
     base: &PublicBaseUrl,
     organization_id: OrganizationId,
@@ -38,7 +38,7 @@ pub(crate) async fn read_export(
 }
 
 pub(crate) async fn find_download(
-    store: &dyn ExportStore,
+    store: &ExportStore,
     keys: &SigningKeys,
     base: &PublicBaseUrl,
     organization_id: OrganizationId,
@@ -56,7 +56,7 @@ pub(crate) async fn find_download(
 }
 
 async fn find(
-    store: &dyn ExportStore,
+    store: &ExportStore,
     organization_id: OrganizationId,
     id: &str,
 ) -> Result<Job, ReadExportError> {

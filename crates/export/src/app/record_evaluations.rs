@@ -13,7 +13,7 @@ use crate::store::ExportStore;
 
 /// Renders the rows and stores them, with one result for each event. Idempotent by event id.
 pub(crate) async fn record_evaluations(
-    store: &dyn ExportStore,
+    store: &ExportStore,
     events: Vec<(EventId, ConversationEvaluated)>,
 ) -> Vec<Result<(), Arc<DatabaseError>>> {
     let count = events.len();

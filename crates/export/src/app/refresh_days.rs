@@ -27,7 +27,7 @@ pub(crate) struct FailedDays(BTreeMap<StaleDay, Timestamp>);
 /// Refreshes stale days until none is due or `BUDGET` is used up. Safe to run in several processes at once. A day that fails is logged
 /// and does not prevent the refresh of others.
 pub(crate) async fn refresh_days(
-    store: &dyn EvaluationStore,
+    store: &EvaluationStore,
     failed: &mut FailedDays,
     now: Timestamp,
 ) -> Result<(), DatabaseError> {

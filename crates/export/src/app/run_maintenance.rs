@@ -36,7 +36,7 @@ pub(crate) enum MaintenanceError {
 /// # Errors
 /// The first error; further ones are logged.
 pub(crate) async fn run_maintenance(
-    store: &dyn ExportStore,
+    store: &ExportStore,
     objects: &Objects,
     registry: &RegistryClient,
     now: Timestamp,
@@ -57,12 +57,12 @@ pub(crate) async fn run_maintenance(
     Err(first)
 }
 
-async fn prune(store: &dyn ExportStore, now: Timestamp) -> Result<(), DatabaseError> {
+async fn prune(store: &ExportStore, now: Timestamp) -> Result<(), DatabaseError> {
     while store.prune(now).await? > 0 {}
     Ok(())
 }
 
-async fn prune_tombstones(store: &dyn ExportStore, now: Timestamp) -> Result<(), DatabaseError> {
+async fn prune_tombstones(store: &ExportStore, now: Timestamp) -> Result<(), DatabaseError> {
     let before = now.plus_millis(-TOMBSTONE_RETENTION_MILLIS);
     while store.prune_tombstones(before, ROWS_PER_TRANSACTION).await? == ROWS_PER_TRANSACTION as usize {}
     Ok(())
@@ -71,7 +71,7 @@ async fn prune_tombstones(store: &dyn ExportStore, now: Timestamp) -> Result<(),
 /// Skips sequences that have been missing for too long: exports must not wait forever for an evaluation whose event is a dead letter.
 /// A skipped evaluation counts as missing while its dead letter can be retried. Later the consumer refuses the event as too old, and
 /// the skipped sequence is deleted.
-async fn skip_missing_sequences(store: &dyn ExportStore, now: Timestamp) -> Result<(), DatabaseError> {
+async fn skip_missing_sequences(store: &ExportStore, now: Timestamp) -> Result<(), DatabaseError> {
     for skipped in store.skip_missing_sequences(now.plus_millis(-SEQUENCE_GAP_TIMEOUT_MILLIS)).await? {
         let (organization_id, (first, last)) = (skipped.organization_id, skipped.sequences);
         tracing::error!(%organization_id, first, last, "evaluations never arrived: exports no longer wait for them; look for dead letters");
@@ -81,7 +81,7 @@ async fn skip_missing_sequences(store: &dyn ExportStore, now: Timestamp) -> Resu
 
 /// Removes rows beyond the retention period. scoring-worker applies the same rule to its evaluations.
 async fn remove_expired_rows(
-    store: &dyn ExportStore,
+    store: &ExportStore,
     registry: &RegistryClient,
     now: Timestamp,
 ) -> Result<(), MaintenanceError> {
@@ -108,7 +108,7 @@ async fn remove_expired_rows(
 /// Removes expired files, page by page. Deletes the file before marking the job: after an interruption the next run deletes it again,
 /// which is idempotent. Files that cannot be deleted do not prevent the removal of others, however many they are.
 async fn remove_expired_files(
-    store: &dyn ExportStore,
+    store: &ExportStore,
     objects: &Objects,
     now: Timestamp,
 ) -> Result<(), MaintenanceError> {

@@ -19,7 +19,7 @@ pub(crate) enum SetTargetsError {
 /// Uses the current sequence of scoring-worker, which is not below the one at the creation of the job. Targets set before an error
 /// remain.
 pub(crate) async fn set_target_sequences(
-    store: &dyn ExportStore,
+    store: &ExportStore,
     scoring: &ScoringClient,
 ) -> Result<(), SetTargetsError> {
     for job in store.jobs_without_target(BATCH).await? {

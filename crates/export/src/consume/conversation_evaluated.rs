@@ -24,7 +24,7 @@ pub(crate) fn subscription(max_batch: usize, max_in_flight: usize) -> Subscripti
 }
 
 pub(crate) struct ConversationEvaluatedHandler {
-    pub(crate) store: Arc<dyn ExportStore>,
+    pub(crate) store: ExportStore,
 }
 
 #[async_trait]
@@ -40,7 +40,7 @@ impl BatchHandler for ConversationEvaluatedHandler {
     }
 
     async fn handle_events(&self, events: Vec<Self::Event>) -> Vec<Result<(), Self::Error>> {
-        record_evaluations(self.store.as_ref(), events).await
+        record_evaluations(&self.store, events).await
     }
 
     fn is_transient(error: &Self::Error) -> bool {

@@ -18,7 +18,7 @@ pub(crate) fn subscription(max_batch: usize, max_in_flight: usize) -> Subscripti
 }
 
 pub(crate) struct EvaluationDeletedHandler {
-    pub(crate) store: Arc<dyn ExportStore>,
+    pub(crate) store: ExportStore,
 }
 
 #[async_trait]

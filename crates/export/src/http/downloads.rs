@@ -71,7 +71,7 @@ async fn find(request: &HttpRequest, services: &Services, id: &str) -> Result<Fo
     // A malformed query or a repeated parameter is not a signed URL.
     let query: BTreeMap<String, String> = query_pairs(request, &["expires", "key", "signature", "bom"])
         .map_err(|_| OpenFileError::Address(InvalidAddress))?;
-    Ok(find_file(services.store.as_ref(), &services.keys, id, &query).await?)
+    Ok(find_file(&services.store, &services.keys, id, &query).await?)
 }
 
 async fn body(

@@ -62,7 +62,7 @@ pub(super) async fn find_neighbours(
 
 fn read_context(services: &Services, organization_id: OrganizationId) -> ReadContext<'_> {
     let Services { evaluations, days, read_permits, .. } = services;
-    ReadContext { store: evaluations.as_ref(), days, permits: read_permits, organization_id }
+    ReadContext { store: evaluations, days, permits: read_permits, organization_id }
 }
 
 impl From<ListEvaluationsError> for WebError {

@@ -37,7 +37,7 @@ pub(super) async fn create(
     let export = NewExport::parse(&body).map_err(body_error)?;
     let idempotency = key.map(|key| (key, Fingerprint::of(&body)));
     let creation = CreateExport { organization_id, export, idempotency, max_open: services.max_open_exports };
-    let created = create_export(services.store.as_ref(), &services.outbox, &services.scoring, creation);
+    let created = create_export(&services.store, &services.outbox, &services.scoring, creation);
     respond_with(created.await?)
 }
 
@@ -50,7 +50,7 @@ pub(super) async fn list(
     let base = public_base(&request)?;
     let (cursor, limit) = page_parameters(&mut query_pairs(&request, &["cursor", "limit"])?)?;
     let page = ListExports { organization_id, cursor, limit };
-    let exports = list_exports(services.store.as_ref(), &services.keys, &base, page).await?;
+    let exports = list_exports(&services.store, &services.keys, &base, page).await?;
     services.response_budget.limit(organization_id, HttpResponse::Ok().json(exports))
 }
 
@@ -62,7 +62,7 @@ pub(super) async fn read(
 ) -> Result<Json<Export>, WebError> {
     let organization_id = caller.tenant(Scope::Exports)?.organization_id;
     let base = public_base(&request)?;
-    Ok(Json(read_export(services.store.as_ref(), &services.keys, &base, organization_id, &id).await?))
+    Ok(Json(read_export(&services.store, &services.keys, &base, organization_id, &id).await?))
 }
 
 pub(super) async fn download(
@@ -73,7 +73,7 @@ pub(super) async fn download(
 ) -> Result<Json<DownloadAddress>, WebError> {
     let organization_id = caller.tenant(Scope::Exports)?.organization_id;
     let base = public_base(&request)?;
-    Ok(Json(find_download(services.store.as_ref(), &services.keys, &base, organization_id, &id).await?))
+    Ok(Json(find_download(&services.store, &services.keys, &base, organization_id, &id).await?))
 }
 
 /// Base of download URLs; the gateway sets the header on every call.

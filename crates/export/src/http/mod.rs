@@ -21,8 +21,8 @@ use crate::store::{DayCache, EvaluationStore, ExportStore};
 
 /// State of the handlers.
 pub(crate) struct Services {
-    pub(crate) store: Arc<dyn ExportStore>,
-    pub(crate) evaluations: Arc<dyn EvaluationStore>,
+    pub(crate) store: ExportStore,
+    pub(crate) evaluations: EvaluationStore,
     pub(crate) days: Arc<DayCache>,
     pub(crate) read_permits: ReadPermits,
     pub(crate) outbox: Outbox,

@@ -1,4 +1,4 @@
-//! The store of lists and summaries.
+//! What lists and summaries ask of the store, and what it answers.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,12 +6,8 @@ use std::sync::Arc;
 use assay_contracts::evaluations::{EvaluationFilters, Sort};
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
-use assay_platform::db::DatabaseError;
-use async_trait::async_trait;
 
-use super::DayCache;
 use crate::domain::day::Day;
-use crate::domain::evaluation_facts::EvaluationFacts;
 use crate::domain::ranking::Rank;
 
 /// A position in a list: the sort key's value (`None` comes last), the conversation's date and the ticket.
@@ -75,57 +71,4 @@ pub struct FoundDays {
 pub struct StaleDay {
     pub organization_id: OrganizationId,
     pub day: i64,
-}
-
-#[async_trait]
-pub trait EvaluationStore: Send + Sync {
-    /// The first rows of the selection in its order, at most `limit`.
-    async fn list(&self, selection: ListSelection, limit: u32)
-    -> Result<Vec<EvaluationFacts>, DatabaseError>;
-
-    /// Number of rows, counted up to `limit`.
-    async fn count(&self, selection: ListSelection, limit: u64) -> Result<u64, DatabaseError>;
-
-    /// The row of one ticket, and whether the filters select it.
-    async fn find(
-        &self,
-        organization_id: OrganizationId,
-        ticket_id: TicketId,
-        filters: EvaluationFilters,
-    ) -> Result<Option<(EvaluationFacts, bool)>, DatabaseError>;
-
-    /// The days with evaluations between two days (both included, as numbers), in one snapshot. Stale days are read from their rows.
-    /// They are left out when they have more than `max_stale_rows`, or when one has no columns yet: the number of its rows is unknown.
-    async fn days(
-        &self,
-        organization_id: OrganizationId,
-        between: (i64, i64),
-        max_stale_rows: Option<u64>,
-        cache: Arc<DayCache>,
-    ) -> Result<FoundDays, DatabaseError>;
-
-    /// The rows that the filters select, by day, as columns.
-    async fn rows_by_day(
-        &self,
-        organization_id: OrganizationId,
-        filters: EvaluationFilters,
-    ) -> Result<Vec<(i64, Arc<Day>)>, DatabaseError>;
-
-    /// Number of rows with the ticket id `since` or a later one in the period of `filters`, whose other conditions are ignored.
-    async fn count_since(
-        &self,
-        organization_id: OrganizationId,
-        filters: EvaluationFilters,
-        since: TicketId,
-    ) -> Result<u64, DatabaseError>;
-
-    /// The day that has been stale for longest, was not refreshed after `before` and is not in `except`.
-    async fn next_stale_day(
-        &self,
-        before: Timestamp,
-        except: Vec<StaleDay>,
-    ) -> Result<Option<StaleDay>, DatabaseError>;
-
-    /// Writes the columns of a stale day from its rows.
-    async fn refresh_day(&self, stale_day: StaleDay, now: Timestamp) -> Result<(), DatabaseError>;
 }

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use assay_contracts::export::ExportKind;
 use assay_contracts::ids::TicketId;
 use assay_contracts::time::Timestamp;
-use assay_platform::db::{DatabaseError, PartitionedTable, maintain_partitions, static_sql};
+use assay_platform::db::{DatabaseError, PartitionedTable, Postgres, maintain_partitions, static_sql};
 use diesel::connection::SimpleConnection;
 use diesel::pg::PgRowByRowLoadingMode;
 use diesel::prelude::*;
@@ -14,7 +14,6 @@ use diesel::sql_query;
 use diesel::sql_types::{Array, BigInt, Integer, Nullable, SmallInt, Text};
 use uuid::Uuid;
 
-use self::sql::{FactsValues, TicketRecord};
 use super::conditions::Dialect;
 use super::lines::{LinesStatement, SelectedLine, select_lines};
 use super::{LineSink, Selection, SnapshotError};
@@ -22,7 +21,6 @@ use crate::domain::evaluation_row::EvaluationRow;
 
 type Connection = diesel::pg::PgConnection;
 type Backend = diesel::pg::Pg;
-type Database = assay_platform::db::Postgres;
 /// Column type of ids.
 type Id = diesel::sql_types::Uuid;
 /// Reads a result of any length row by row, without holding it in memory.
@@ -31,7 +29,7 @@ type RowByRow = PgRowByRowLoadingMode;
 #[path = "sql/mod.rs"]
 mod sql;
 
-pub(super) use self::sql::SqlStore;
+pub(super) use self::sql::*;
 
 const SKIP_LOCKED: &str = "FOR UPDATE OF exports SKIP LOCKED";
 const DIALECT: Dialect = Dialect::Postgres;
@@ -153,38 +151,33 @@ fn insert_facts(connection: &mut Connection, facts: &[FactsValues]) -> Result<()
 }
 
 /// Runs `read` in one snapshot.
-async fn read_snapshot<T: Send + 'static>(
-    database: &Database,
-    read: impl FnOnce(&mut Connection) -> Result<T, DatabaseError> + Send + 'static,
+fn read_snapshot<T>(
+    connection: &mut Connection,
+    read: impl FnOnce(&mut Connection) -> Result<T, DatabaseError>,
 ) -> Result<T, DatabaseError> {
-    database
-        .run(move |connection| connection.build_transaction().repeatable_read().read_only().run(read))
-        .await
+    connection.build_transaction().repeatable_read().read_only().run(read)
 }
 
-async fn ensure_partitions(database: &Database, now: Timestamp) -> Result<(), DatabaseError> {
+pub(super) async fn ensure_partitions(database: &Postgres, now: Timestamp) -> Result<(), DatabaseError> {
     maintain_partitions(database, EVALUATION_ROWS, now, MONTHS_AHEAD).await?;
     maintain_partitions(database, EVALUATION_FACTS, now, MONTHS_AHEAD).await
 }
 
 /// Fetches the rows in batches and reads them one by one, so that memory is bounded by one line (ADR 16).
-async fn copy_lines(
-    database: &Database,
-    selection: Selection,
+pub(super) fn copy_lines(
+    connection: &mut Connection,
+    selection: &Selection,
     mut sink: LineSink,
 ) -> Result<u64, SnapshotError> {
-    let read = move |connection: &mut Connection| {
+    connection.build_transaction().repeatable_read().read_only().run(|connection| {
         connection.batch_execute(SNAPSHOT_SETTINGS)?;
-        let LinesStatement { sql, bindings } = select_lines(&selection, DIALECT);
+        let LinesStatement { sql, bindings } = select_lines(selection, DIALECT);
         let cursor =
             sql_query(format!("DECLARE export_lines NO SCROLL CURSOR FOR {sql}")).into_boxed::<Backend>();
         bindings.into_iter().fold(cursor, |query, text| query.bind::<Text, _>(text)).execute(connection)?;
         while fetch(connection, selection.kind, &mut sink)? > 0 {}
         sink.finish()
-    };
-    database
-        .run_long(move |connection| connection.build_transaction().repeatable_read().read_only().run(read))
-        .await
+    })
 }
 
 /// Returns the number of lines: 0 at the end.

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use assay_contracts::ids::TicketId;
-use assay_contracts::time::Timestamp;
 use assay_platform::db::{DatabaseError, StoredId, static_sql};
 use diesel::Connection as _;
 use diesel::connection::DefaultLoadingMode;
@@ -11,7 +10,6 @@ use diesel::prelude::*;
 use diesel::sql_query;
 use diesel::sql_types::{BigInt, Integer, Nullable, SmallInt, Text};
 
-use self::sql::{FactsValues, TicketRecord};
 use super::conditions::Dialect;
 use super::lines::{LinesStatement, SelectedLine, select_lines};
 use super::{LineSink, Selection, SnapshotError};
@@ -19,7 +17,6 @@ use crate::domain::evaluation_row::EvaluationRow;
 
 type Connection = diesel::sqlite::SqliteConnection;
 type Backend = diesel::sqlite::Sqlite;
-type Database = assay_platform::db::Sqlite;
 /// Column type of ids.
 type Id = Text;
 /// The only mode of SQLite, which computes each row as it is read.
@@ -32,7 +29,7 @@ type RowByRow = DefaultLoadingMode;
 )]
 mod sql;
 
-pub(super) use self::sql::SqlStore;
+pub(super) use self::sql::*;
 
 /// SQLite has no row locks.
 const SKIP_LOCKED: &str = "";
@@ -122,37 +119,28 @@ fn insert_facts(connection: &mut Connection, facts: &[FactsValues]) -> Result<()
 }
 
 /// Runs `read` in one snapshot.
-async fn read_snapshot<T: Send + 'static>(
-    database: &Database,
-    read: impl FnOnce(&mut Connection) -> Result<T, DatabaseError> + Send + 'static,
+fn read_snapshot<T>(
+    connection: &mut Connection,
+    read: impl FnOnce(&mut Connection) -> Result<T, DatabaseError>,
 ) -> Result<T, DatabaseError> {
-    database.read(move |connection| connection.transaction(read)).await
-}
-
-/// SQLite has no partitions.
-async fn ensure_partitions(_: &Database, _: Timestamp) -> Result<(), DatabaseError> {
-    Ok(())
+    connection.transaction(read)
 }
 
 /// In WAL mode a statement reads a consistent snapshot.
-async fn copy_lines(
-    database: &Database,
-    selection: Selection,
+pub(super) fn copy_lines(
+    connection: &mut Connection,
+    selection: &Selection,
     mut sink: LineSink,
 ) -> Result<u64, SnapshotError> {
-    database
-        .read(move |connection| {
-            let LinesStatement { sql, bindings } = select_lines(&selection, DIALECT);
-            let query = sql_query(sql).into_boxed::<Backend>();
-            let lines = bindings
-                .into_iter()
-                .fold(query, |query, text| query.bind::<Text, _>(text))
-                .load_iter::<SelectedLine, RowByRow>(connection)?;
-            for line in lines {
-                let SelectedLine { columns_version, line } = line?;
-                sink.push(selection.kind, columns_version, &line)?;
-            }
-            sink.finish()
-        })
-        .await
+    let LinesStatement { sql, bindings } = select_lines(selection, DIALECT);
+    let query = sql_query(sql).into_boxed::<Backend>();
+    let lines = bindings
+        .into_iter()
+        .fold(query, |query, text| query.bind::<Text, _>(text))
+        .load_iter::<SelectedLine, RowByRow>(connection)?;
+    for line in lines {
+        let SelectedLine { columns_version, line } = line?;
+        sink.push(selection.kind, columns_version, &line)?;
+    }
+    sink.finish()
 }

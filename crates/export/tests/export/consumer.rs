@@ -6,11 +6,10 @@ use assay_contracts::export::ExportKind;
 use assay_contracts::time::Timestamp;
 use assay_messaging::{OutgoingEvent, PublishError};
 use assay_platform::runtime::new_id;
-use assay_testkit::{eventually, on_both_databases};
+use assay_testkit::{eventually, number_on, on_both_databases};
 
 use crate::samples::{STARTED, evaluated, evaluated_again};
 use crate::test_app::TestApp;
-use crate::test_database::number;
 
 const COUNT: &str = "SELECT count(*) FROM evaluation_rows";
 
@@ -40,9 +39,9 @@ async fn redelivered_evaluation_is_one_row(app: TestApp) -> Result<()> {
         result?;
     }
     let own = format!("{COUNT} WHERE organization_id = '{organization}'");
-    assert_eq!(number(&app.test_database.database, &own).await?, 2);
+    assert_eq!(number_on(&app.test_database.database, &own).await?, 2);
     let newest = format!("{own} AND axis_line LIKE '%,newer,%' AND audit_line LIKE '%,newer,%'");
-    assert_eq!(number(&app.test_database.database, &newest).await?, 1);
+    assert_eq!(number_on(&app.test_database.database, &newest).await?, 1);
     Ok(())
 }
 
@@ -54,7 +53,7 @@ async fn every_evaluation_of_many_batches_arrives(app: TestApp) -> Result<()> {
         result?;
     }
     let own = format!("{COUNT} WHERE organization_id = '{organization}'");
-    assert_eq!(number(&app.test_database.database, &own).await?, 200);
+    assert_eq!(number_on(&app.test_database.database, &own).await?, 200);
     // The role does not consume other topics.
     let requested =
         ExportRequested { organization_id: organization, export_id: new_id(), kind: ExportKind::Axis };
@@ -77,7 +76,7 @@ async fn unstorable_event_does_not_block_its_batch() -> Result<()> {
     assert!(results[0].is_ok() && results[2].is_ok(), "{results:?}");
     assert!(matches!(results[1], Err(PublishError::Retry { .. })), "{results:?}");
     let own = format!("{COUNT} WHERE organization_id = '{organization}'");
-    assert_eq!(number(&app.test_database.database, &own).await?, 2);
+    assert_eq!(number_on(&app.test_database.database, &own).await?, 2);
     Ok(())
 }
 

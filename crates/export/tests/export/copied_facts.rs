@@ -3,8 +3,7 @@
 use anyhow::Result;
 use assay_contracts::ids::TicketId;
 use assay_platform::db::Database;
-
-use crate::test_database::execute;
+use assay_testkit::execute_on;
 
 /// Adds copies of a row of facts with other ticket ids. Their day does not become stale.
 pub async fn copy_facts(database: &Database, ticket: TicketId, copies: u32) -> Result<()> {
@@ -28,7 +27,7 @@ pub async fn copy_facts(database: &Database, ticket: TicketId, copies: u32) -> R
                    FROM evaluation_facts, numbers WHERE ticket_id = '{ticket}'"
             ),
         };
-        execute(database, statement).await?;
+        execute_on(database, statement).await?;
     }
     Ok(())
 }

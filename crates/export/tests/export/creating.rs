@@ -11,7 +11,7 @@ use assay_contracts::tenant::Scope;
 use assay_messaging::{Delivery, Handler, Outcome, Subscription};
 use assay_platform::auth::{Audience, ServiceClaims};
 use assay_platform::runtime::{new_id, now};
-use assay_testkit::on_both_databases;
+use assay_testkit::{number_on, on_both_databases};
 use async_trait::async_trait;
 use reqwest::Method;
 use tokio::sync::mpsc;
@@ -19,7 +19,6 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::test_app::{DEADLINE, TestApp, claims, header, problem};
-use crate::test_database::number;
 
 async fn created_export_is_pending_with_its_location(app: TestApp) -> Result<()> {
     let organization: OrganizationId = new_id();
@@ -59,7 +58,7 @@ async fn invalid_fields_of_the_body_are_reported(app: TestApp) -> Result<()> {
         let expected: Vec<&str> = Some(pointer).filter(|pointer| !pointer.is_empty()).into_iter().collect();
         assert_eq!(found, expected, "{body}");
     }
-    assert_eq!(number(&app.test_database.database, "SELECT count(*) FROM exports").await?, 0);
+    assert_eq!(number_on(&app.test_database.database, "SELECT count(*) FROM exports").await?, 0);
     Ok(())
 }
 
@@ -118,7 +117,7 @@ async fn replayed_request_gets_the_recorded_response(app: TestApp) -> Result<()>
     let other_body = app.post(organization, r#"{"kind":"resolution_audit"}"#, Some("key-1")).await?;
     problem(other_body, 422, "idempotency-conflict").await?;
     assert_eq!(app.post(new_id(), body, Some("key-1")).await?.status(), 201);
-    assert_eq!(number(&app.test_database.database, "SELECT count(*) FROM exports").await?, 2);
+    assert_eq!(number_on(&app.test_database.database, "SELECT count(*) FROM exports").await?, 2);
     problem(app.post(organization, body, Some("")).await?, 400, "invalid-request").await?;
     Ok(())
 }
@@ -134,7 +133,7 @@ async fn concurrent_requests_with_one_key_create_one_export(app: TestApp) -> Res
         responses.insert(response?);
     }
     assert_eq!(responses.len(), 1, "{responses:?}");
-    assert_eq!(number(&app.test_database.database, "SELECT count(*) FROM exports").await?, 1);
+    assert_eq!(number_on(&app.test_database.database, "SELECT count(*) FROM exports").await?, 1);
     Ok(())
 }
 

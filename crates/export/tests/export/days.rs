@@ -14,14 +14,13 @@ use assay_export::domain::ranking::Rank;
 use assay_export::store::{ListSelection, RankBound};
 use assay_platform::db::Database;
 use assay_platform::runtime::{new_id, now};
-use assay_testkit::{eventually, on_both_databases};
+use assay_testkit::{eventually, execute_on, number_on, on_both_databases};
 
 use crate::copied_facts::copy_facts;
 use crate::random_evaluations::Random;
 use crate::read_model::{ReadModel, refresh};
 use crate::samples::{STARTED, changed, evaluated};
 use crate::test_app::TestApp;
-use crate::test_database::{execute, number};
 
 async fn record(model: &ReadModel, events: &[ConversationEvaluated]) -> Result<()> {
     let rows: Vec<_> = events.iter().map(|event| EvaluationRow::of(new_id(), event)).collect();
@@ -35,7 +34,7 @@ async fn rows_are_read_without_holding_them(model: ReadModel) -> Result<()> {
     let database = &model.test_database.database;
     if matches!(database, Database::Postgres(_)) {
         // Updating this index would take most of the time of the copies.
-        execute(database, "DROP INDEX evaluation_facts_terms").await?;
+        execute_on(database, "DROP INDEX evaluation_facts_terms").await?;
     }
     copy_facts(database, event.ticket.id, 100_000).await?;
     // Resets the peak of the memory in use.
@@ -70,10 +69,11 @@ async fn day_with_very_many_sources_stays_exact(model: ReadModel) -> Result<()> 
     for batch in events.chunks(100) {
         record(&model, batch).await?;
     }
-    refresh(model.evaluations.as_ref(), 10).await?;
+    refresh(&model.evaluations, 10).await?;
     let database = &model.test_database.database;
-    ensure!(number(database, "SELECT count(*) FROM stale_days").await? == 0, "the day has columns");
-    let bytes = number(database, "SELECT CAST(max(length(packed)) AS BIGINT) FROM evaluation_days").await?;
+    ensure!(number_on(database, "SELECT count(*) FROM stale_days").await? == 0, "the day has columns");
+    let bytes =
+        number_on(database, "SELECT CAST(max(length(packed)) AS BIGINT) FROM evaluation_days").await?;
     ensure!(bytes < 500_000, "{bytes} bytes for a thousand rows");
     let summary = |filters: EvaluationFilters, by: &[Dimension]| {
         model.summary(SummaryQuery { filters, by: by.to_vec(), step: None, compare: None })
@@ -155,15 +155,21 @@ async fn damaged_day_does_not_block_the_refresh_of_others(app: TestApp) -> Resul
     app.exports.record_rows(Arc::new(rows.to_vec()), now()).await?;
     let database = &app.test_database.database;
     let stale_days = "SELECT count(*) FROM stale_days";
-    eventually("the columns of both days", async || Ok(number(database, stale_days).await? == 0)).await?;
-    let ticket = damaged.ticket.id;
-    execute(database, format!("UPDATE evaluation_facts SET agents = 'no JSON' WHERE ticket_id = '{ticket}'"))
+    eventually("the columns of both days", || async { Ok(number_on(database, stale_days).await? == 0) })
         .await?;
+    let ticket = damaged.ticket.id;
+    execute_on(
+        database,
+        format!("UPDATE evaluation_facts SET agents = 'no JSON' WHERE ticket_id = '{ticket}'"),
+    )
+    .await?;
     // `marked_at` is the number of the day: the damaged day, the older one, comes first.
-    execute(database, "INSERT INTO stale_days SELECT organization_id, day, day FROM evaluation_days").await?;
-    execute(database, "UPDATE evaluation_days SET refreshed_at = 0").await?;
-    eventually("the columns of the sound day", async || Ok(number(database, stale_days).await? == 1)).await?;
-    let left = number(database, "SELECT day FROM stale_days").await?;
+    execute_on(database, "INSERT INTO stale_days SELECT organization_id, day, day FROM evaluation_days")
+        .await?;
+    execute_on(database, "UPDATE evaluation_days SET refreshed_at = 0").await?;
+    eventually("the columns of the sound day", || async { Ok(number_on(database, stale_days).await? == 1) })
+        .await?;
+    let left = number_on(database, "SELECT day FROM stale_days").await?;
     assert_eq!(left, damaged.ticket.started_at.as_millis() / 86_400_000);
     Ok(())
 }

@@ -5,10 +5,9 @@ use assay_contracts::export::Export;
 use assay_contracts::ids::{ExportId, OrganizationId};
 use assay_contracts::page::Page;
 use assay_platform::runtime::new_id;
-use assay_testkit::on_both_databases;
+use assay_testkit::{execute_on, on_both_databases};
 
 use crate::test_app::{TestApp, problem};
-use crate::test_database::execute;
 
 async fn page(app: &TestApp, organization: OrganizationId, query: &str) -> Result<Page<Export>> {
     Ok(app.get(organization, query).await?.error_for_status()?.json().await?)
@@ -48,7 +47,7 @@ async fn pages_neither_skip_nor_repeat_while_exports_are_created(app: TestApp) -
     let organization = new_id();
     let mut created = create(&app, organization, 7).await?;
     // Equal timestamps: the ids decide.
-    execute(&app.test_database.database, "UPDATE exports SET created_at = 1795158000000").await?;
+    execute_on(&app.test_database.database, "UPDATE exports SET created_at = 1795158000000").await?;
     created.sort_unstable();
     created.reverse();
     let mut seen = Vec::new();

@@ -16,7 +16,7 @@ use assay_export::domain::evaluation_row::EvaluationRow;
 use assay_export::domain::removal::DeletedRow;
 use assay_platform::auth::Audience;
 use assay_platform::runtime::{new_id, now};
-use assay_testkit::{eventually, on_both_databases};
+use assay_testkit::{eventually, execute_on, number_on, on_both_databases};
 use reqwest::Response;
 
 use crate::copied_facts::copy_facts;
@@ -24,7 +24,6 @@ use crate::list_order::{compare, ids};
 use crate::random_evaluations::{Random, satisfies};
 use crate::samples::{STARTED, evaluated};
 use crate::test_app::{TestApp, claims, header, problem};
-use crate::test_database::{execute, number};
 
 /// An `ETag` that no response has.
 const UNKNOWN_ETAG: &str = "\"-\"";
@@ -281,14 +280,15 @@ async fn total_is_a_bound_while_many_rows_change(app: TestApp) -> Result<()> {
     record(&app, &[changing.clone(), unchanged]).await?;
     let database = &app.test_database.database;
     let stale_days = "SELECT count(*) FROM stale_days";
-    eventually("the columns of both days", async || Ok(number(database, stale_days).await? == 0)).await?;
+    eventually("the columns of both days", || async { Ok(number_on(database, stale_days).await? == 0) })
+        .await?;
     copy_facts(database, changing.ticket.id, 12_000).await?;
     let day = STARTED.as_millis() / 86_400_000;
     // Stale columns that are not refreshed for an hour, with more rows than a list reads of stale days: 20,000.
     let refreshed_at = now().plus_millis(3_600_000).as_millis();
     let is_day = format!("organization_id = '{organization}' AND day = {day}");
-    execute(database, format!("DELETE FROM evaluation_days WHERE {is_day}")).await?;
-    execute(
+    execute_on(database, format!("DELETE FROM evaluation_days WHERE {is_day}")).await?;
+    execute_on(
         database,
         format!(
             "INSERT INTO evaluation_days (organization_id, day, version, refreshed_at, rows, packed)
@@ -296,7 +296,7 @@ async fn total_is_a_bound_while_many_rows_change(app: TestApp) -> Result<()> {
         ),
     )
     .await?;
-    execute(database, format!("INSERT INTO stale_days VALUES ('{organization}', {day}, 0)")).await?;
+    execute_on(database, format!("INSERT INTO stale_days VALUES ('{organization}', {day}, 0)")).await?;
     for sort in ["started_at", "-axis", "confidence"] {
         let first = page(&app, organization, &format!("sort={sort}")).await?;
         assert_eq!((first.total.count, first.total.exact, first.data.len()), (2_000, false, 20), "{sort}");
@@ -310,7 +310,7 @@ async fn total_is_a_bound_while_many_rows_change(app: TestApp) -> Result<()> {
     let summary: Summary = get(&app, organization, "/summary", UNKNOWN_ETAG).await?.json().await?;
     assert_eq!(summary.totals.count, 12_002);
     // So few rows of stale days are read.
-    execute(database, format!("UPDATE evaluation_days SET rows = 15000 WHERE {is_day}")).await?;
+    execute_on(database, format!("UPDATE evaluation_days SET rows = 15000 WHERE {is_day}")).await?;
     let total = page(&app, organization, "").await?.total;
     assert_eq!((total.count, total.exact), (12_002, true));
     Ok(())

@@ -10,10 +10,10 @@ use assay_export::store::{Creation, Notifications, export_store, work_store};
 use assay_messaging::OutgoingEvent;
 use assay_platform::objects::ObjectError;
 use assay_platform::runtime::{new_id, now};
-use assay_testkit::{eventually, on_both_databases};
+use assay_testkit::{eventually, execute_on, number_on, on_both_databases};
 
 use crate::test_app::{PreparedDatabase, TestApp, complete};
-use crate::test_database::{TestDatabase, execute, number};
+use crate::test_database::TestDatabase;
 
 async fn create_complete_export(
     prepared: &PreparedDatabase,
@@ -29,8 +29,7 @@ async fn create_complete_export(
     let event = OutgoingEvent::new(new_id(), now(), &requested)?;
     let creation = Creation { job, event, record: None, target_sequence: None, max_open: 1_000 };
     export_store(database).create(creation).await?;
-    complete(&*work_store(database, Notifications::Off), &prepared.objects, b"header\r\n", expires_at)
-        .await?;
+    complete(&work_store(database, Notifications::Off), &prepared.objects, b"header\r\n", expires_at).await?;
     Ok((id, format!("exports/{organization_id}/{id}/1.csv")))
 }
 
@@ -40,7 +39,7 @@ async fn expired_files_are_removed(prepared: PreparedDatabase) -> Result<()> {
     let app = prepared.start()?;
     let removed =
         format!("SELECT count(*) FROM exports WHERE file_removed_at IS NOT NULL AND id = '{expired}'");
-    eventually("the removal", || async { Ok(number(&app.test_database.database, &removed).await? == 1) })
+    eventually("the removal", || async { Ok(number_on(&app.test_database.database, &removed).await? == 1) })
         .await?;
     assert!(matches!(app.objects.size(&expired_key).await, Err(ObjectError::NotFound(_))));
     assert_eq!(app.objects.size(&kept_key).await?, 8);
@@ -52,13 +51,16 @@ async fn expired_files_are_removed_although_other_steps_fail(prepared: PreparedD
     let (expired, expired_key) = create_complete_export(&prepared, now()).await?;
     // Breaks the creation of partitions and pruning.
     for table in ["evaluation_rows", "idempotency_keys"] {
-        execute(&prepared.test_database.database, format!("ALTER TABLE {table} RENAME TO {table}_elsewhere"))
-            .await?;
+        execute_on(
+            &prepared.test_database.database,
+            format!("ALTER TABLE {table} RENAME TO {table}_elsewhere"),
+        )
+        .await?;
     }
     let app = prepared.start()?;
     let removed =
         format!("SELECT count(*) FROM exports WHERE file_removed_at IS NOT NULL AND id = '{expired}'");
-    eventually("the removal", || async { Ok(number(&app.test_database.database, &removed).await? == 1) })
+    eventually("the removal", || async { Ok(number_on(&app.test_database.database, &removed).await? == 1) })
         .await?;
     assert!(matches!(app.objects.size(&expired_key).await, Err(ObjectError::NotFound(_))));
     Ok(())
@@ -82,7 +84,7 @@ async fn files_that_cannot_be_removed_do_not_block_others(prepared: PreparedData
     let removed =
         |id| format!("SELECT count(*) FROM exports WHERE file_removed_at IS NOT NULL AND id = '{id}'");
     let is_removed =
-        async |id: ExportId| anyhow::Ok(number(&app.test_database.database, &removed(id)).await? == 1);
+        async |id: ExportId| anyhow::Ok(number_on(&app.test_database.database, &removed(id)).await? == 1);
     eventually("the removal", || is_removed(next)).await?;
     assert!(matches!(app.objects.size(&next_key).await, Err(ObjectError::NotFound(_))));
     assert!(!is_removed(stuck).await?);
@@ -100,11 +102,11 @@ async fn skipped_sequences_are_forgotten_after_90_days(prepared: PreparedDatabas
             "INSERT INTO skipped_sequences (organization_id, first, last, older_than)
              VALUES ('{organization}', {sequence}, {sequence}, {older_than})"
         );
-        execute(&prepared.test_database.database, insert).await?;
+        execute_on(&prepared.test_database.database, insert).await?;
     }
     let app = prepared.start()?;
     eventually("the expiry", || async {
-        Ok(number(&app.test_database.database, "SELECT min(first) FROM skipped_sequences").await? == 3)
+        Ok(number_on(&app.test_database.database, "SELECT min(first) FROM skipped_sequences").await? == 3)
     })
     .await
 }
@@ -113,11 +115,11 @@ async fn skipped_sequences_are_forgotten_after_90_days(prepared: PreparedDatabas
 async fn inbox_is_pruned_although_partitions_fail() -> Result<()> {
     let prepared = PreparedDatabase::on_postgres().await?;
     let database = &prepared.test_database.database;
-    execute(database, "ALTER TABLE evaluation_rows RENAME TO evaluation_rows_elsewhere").await?;
-    execute(database, "INSERT INTO inbox VALUES ('a consumer', gen_random_uuid(), 1)").await?;
+    execute_on(database, "ALTER TABLE evaluation_rows RENAME TO evaluation_rows_elsewhere").await?;
+    execute_on(database, "INSERT INTO inbox VALUES ('a consumer', gen_random_uuid(), 1)").await?;
     let app = prepared.start()?;
     eventually("the pruning", || async {
-        Ok(number(&app.test_database.database, "SELECT count(*) FROM inbox").await? == 0)
+        Ok(number_on(&app.test_database.database, "SELECT count(*) FROM inbox").await? == 0)
     })
     .await
 }

@@ -4,11 +4,10 @@ use anyhow::Result;
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::time::Timestamp;
 use assay_platform::runtime::new_id;
-use assay_testkit::on_both_databases;
+use assay_testkit::{number_on, on_both_databases};
 use futures_util::future::join_all;
 
 use crate::test_app::{PreparedDatabase, header, problem};
-use crate::test_database::number;
 
 const BODY: &str = r#"{"kind":"axis"}"#;
 
@@ -28,7 +27,7 @@ async fn open_exports_of_an_organization_are_bounded(prepared: PreparedDatabase)
         assert_eq!(refusal.detail.as_deref(), Some("the limit is 3: wait until one is complete"));
     }
     assert_eq!(created, 3);
-    assert_eq!(number(&app.test_database.database, "SELECT count(*) FROM exports").await?, 3);
+    assert_eq!(number_on(&app.test_database.database, "SELECT count(*) FROM exports").await?, 3);
     assert_eq!(app.post(new_id(), BODY, None).await?.status(), 201, "another organization");
     app.complete(b"header\r\n", Timestamp::MAX).await?;
     assert_eq!(app.post(organization, BODY, None).await?.status(), 201);

@@ -8,10 +8,9 @@ use assay_contracts::time::Timestamp;
 use assay_export::domain::lease::FinishedFile;
 use assay_platform::auth::Audience;
 use assay_platform::runtime::{new_id, now};
-use assay_testkit::on_both_databases;
+use assay_testkit::{execute_on, on_both_databases};
 
 use crate::test_app::{PUBLIC_BASE, TestApp, claim, claims, header, problem};
-use crate::test_database::execute;
 
 async fn pending_and_running_jobs_have_no_download_url(app: TestApp) -> Result<()> {
     let organization = new_id();
@@ -23,7 +22,7 @@ async fn pending_and_running_jobs_have_no_download_url(app: TestApp) -> Result<(
         assert!(header(&response, "retry-after").is_some());
         problem(response, 409, "export-not-ready").await?;
         if status == ExportStatus::Pending {
-            claim(&*app.work).await?;
+            claim(&app.work).await?;
         }
     }
     Ok(())
@@ -51,7 +50,7 @@ async fn complete_job_has_an_absolute_download_url(app: TestApp) -> Result<()> {
 async fn failed_job_has_an_error_message(app: TestApp) -> Result<()> {
     let organization = new_id();
     let id = app.create(organization).await?.id;
-    let claim = claim(&*app.work).await?;
+    let claim = claim(&app.work).await?;
     app.work.fail(&claim, "the file could not be stored", now()).await?;
     let export = app.read(organization, id).await?;
     assert_eq!(export.status, ExportStatus::Failed);
@@ -88,7 +87,7 @@ async fn export_says_that_its_file_may_lack_evaluations(app: TestApp) -> Result<
     let organization = new_id();
     for (missing, of_earlier_release) in [(Some(2), false), (None, false), (Some(0), true)] {
         let id = app.create(organization).await?.id;
-        let claim = claim(&*app.work).await?;
+        let claim = claim(&app.work).await?;
         let file = FinishedFile {
             object_key: claim.object_key(),
             bytes: 1,
@@ -100,7 +99,7 @@ async fn export_says_that_its_file_may_lack_evaluations(app: TestApp) -> Result<
         assert!(app.work.complete(&claim, file, now()).await?);
         if of_earlier_release {
             let clear_count = format!("UPDATE exports SET missing_evaluations = NULL WHERE id = '{id}'");
-            execute(&app.test_database.database, clear_count).await?;
+            execute_on(&app.test_database.database, clear_count).await?;
         }
         let export: serde_json::Value = app.get(organization, &format!("/{id}")).await?.json().await?;
         assert_eq!(export["evaluations_complete"], false, "{export}");

@@ -1,7 +1,5 @@
 //! Deletion and retention of rows.
 
-use std::sync::Arc;
-
 use anyhow::Result;
 use assay_contracts::event::{ConversationEvaluated, EvaluationDeleted};
 use assay_contracts::export::{ExportFilters, ExportKind, NewExport};
@@ -12,44 +10,21 @@ use assay_contracts::time::Timestamp;
 use assay_export::domain::evaluation_row::EvaluationRow;
 use assay_export::domain::job::Job;
 use assay_export::domain::removal::DeletedRow;
-use assay_export::store::{
-    Creation, ExportStore, Notifications, Selection, WorkStore, export_store, line_channel, work_store,
-};
+use assay_export::store::{Creation, Selection, line_channel};
 use assay_messaging::{OutgoingEvent, PublishError};
 use assay_platform::runtime::{new_id, now};
-use assay_testkit::{eventually, on_both_databases};
+use assay_testkit::{eventually, number_on, on_both_databases};
 use futures_util::future::try_join;
 use uuid::Uuid;
 
 use crate::samples::{STARTED, evaluated, evaluated_again};
 use crate::test_app::TestApp;
-use crate::test_database::{TestDatabase, number};
+use crate::test_database::Stores;
 
 const DAY: i64 = 24 * 60 * 60 * 1_000;
 
-struct Rows {
-    test_database: TestDatabase,
-    exports: Arc<dyn ExportStore>,
-    work: Arc<dyn WorkStore>,
-    organization_id: OrganizationId,
-}
-
-impl Rows {
-    async fn on_sqlite() -> Result<Self> {
-        Ok(Self::at(TestDatabase::sqlite().await?))
-    }
-
-    async fn on_postgres() -> Result<Self> {
-        Ok(Self::at(TestDatabase::postgres().await?))
-    }
-
-    fn at(test_database: TestDatabase) -> Self {
-        let (exports, work) =
-            (export_store(&test_database.database), work_store(&test_database.database, Notifications::Off));
-        Self { test_database, exports, work, organization_id: new_id() }
-    }
-
-    async fn record(&self, event_id: EventId, event: &ConversationEvaluated) -> Result<()> {
+impl Stores {
+    async fn record_event(&self, event_id: EventId, event: &ConversationEvaluated) -> Result<()> {
         Ok(self.exports.record_rows(vec![EvaluationRow::of(event_id, event)].into(), now()).await?)
     }
 
@@ -90,7 +65,7 @@ impl Rows {
 /// `e`: the evaluation, `n`: a newer one of the same ticket, `d`: the deletion; capitals: the same event once more.
 const ORDERS: [&str; 9] = ["ed", "de", "dE", "ednD", "dne", "end", "eEdD", "dDeE", "nDEd"];
 
-async fn deletion_wins_in_every_order_and_every_evaluation_counts(rows: Rows) -> Result<()> {
+async fn deletion_wins_in_every_order_and_every_evaluation_counts(rows: Stores) -> Result<()> {
     let mut recorded = 0;
     for order in ORDERS {
         let first =
@@ -99,8 +74,8 @@ async fn deletion_wins_in_every_order_and_every_evaluation_counts(rows: Rows) ->
         let (e, n, d): (EventId, EventId, EventId) = (new_id(), new_id(), new_id());
         for event in order.chars() {
             match event {
-                'e' | 'E' => rows.record(e, &first).await?,
-                'n' => rows.record(n, &newer).await?,
+                'e' | 'E' => rows.record_event(e, &first).await?,
+                'n' => rows.record_event(n, &newer).await?,
                 _ => rows.delete(d, first.ticket.id).await?,
             }
         }
@@ -116,10 +91,10 @@ async fn deletion_wins_in_every_order_and_every_evaluation_counts(rows: Rows) ->
     Ok(())
 }
 
-async fn tombstone_keeps_no_data_of_the_evaluation(rows: Rows) -> Result<()> {
+async fn tombstone_keeps_no_data_of_the_evaluation(rows: Stores) -> Result<()> {
     let (gone, kept) = (evaluated(rows.organization_id, STARTED), evaluated(rows.organization_id, STARTED));
-    rows.record(new_id(), &gone).await?;
-    rows.record(new_id(), &kept).await?;
+    rows.record_event(new_id(), &gone).await?;
+    rows.record_event(new_id(), &kept).await?;
     rows.delete(new_id(), gone.ticket.id).await?;
     assert_eq!(rows.lines(ExportKind::Axis).await?, 1);
     let traces = format!(
@@ -127,29 +102,29 @@ async fn tombstone_keeps_no_data_of_the_evaluation(rows: Rows) -> Result<()> {
          OR organization_id = '{}' OR evaluation_id = '{}')",
         gone.ticket.id, rows.organization_id, gone.evaluation_id
     );
-    assert_eq!(number(&rows.test_database.database, &traces).await?, 0);
+    assert_eq!(number_on(&rows.test_database.database, &traces).await?, 0);
     Ok(())
 }
 
-async fn concurrent_record_and_delete_do_not_conflict(rows: Rows) -> Result<()> {
+async fn concurrent_record_and_delete_do_not_conflict(rows: Stores) -> Result<()> {
     for _ in 0..30 {
         let event = evaluated(rows.organization_id, STARTED);
-        try_join(rows.record(new_id(), &event), rows.delete(new_id(), event.ticket.id)).await?;
+        try_join(rows.record_event(new_id(), &event), rows.delete(new_id(), event.ticket.id)).await?;
     }
     assert_eq!(rows.lines(ExportKind::Axis).await?, 0);
     Ok(())
 }
 
-async fn deletion_by_another_organization_changes_no_row(rows: Rows) -> Result<()> {
+async fn deletion_by_another_organization_changes_no_row(rows: Stores) -> Result<()> {
     let foreign = evaluated(new_id(), STARTED);
-    rows.record(new_id(), &foreign).await?;
+    rows.record_event(new_id(), &foreign).await?;
     rows.delete(new_id(), foreign.ticket.id).await?;
     let rows_left = "SELECT count(*) FROM evaluation_rows WHERE axis_line <> ''";
-    assert_eq!(number(&rows.test_database.database, rows_left).await?, 1);
+    assert_eq!(number_on(&rows.test_database.database, rows_left).await?, 1);
     Ok(())
 }
 
-on_both_databases! { Rows {
+on_both_databases! { Stores {
     deletion_wins_in_every_order_and_every_evaluation_counts,
     tombstone_keeps_no_data_of_the_evaluation,
     concurrent_record_and_delete_do_not_conflict,
@@ -174,7 +149,7 @@ fn evaluation_event(event: &ConversationEvaluated) -> Result<OutgoingEvent> {
 
 async fn row_count(app: &TestApp, organization: OrganizationId) -> Result<i64> {
     let own = format!("SELECT count(*) FROM evaluation_rows WHERE organization_id = '{organization}'");
-    number(&app.test_database.database, &own).await
+    number_on(&app.test_database.database, &own).await
 }
 
 async fn deletion_event_removes_the_row_permanently(app: TestApp) -> Result<()> {
@@ -247,11 +222,11 @@ async fn tombstones_are_pruned_after_their_retention(app: TestApp) -> Result<()>
     }
     let left = "SELECT count(*) FROM evaluation_rows";
     eventually("the older tombstone to be pruned", || async {
-        Ok(number(&app.test_database.database, left).await? == 1)
+        Ok(number_on(&app.test_database.database, left).await? == 1)
     })
     .await?;
     app.registry.next_maintenance_run().await?;
-    assert_eq!(number(&app.test_database.database, left).await?, 1);
+    assert_eq!(number_on(&app.test_database.database, left).await?, 1);
     Ok(())
 }
 

@@ -1,7 +1,6 @@
 //! Leases of workers on jobs.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use assay_contracts::event::ExportRequested;
@@ -10,12 +9,12 @@ use assay_contracts::ids::{ExportId, OrganizationId};
 use assay_contracts::time::Timestamp;
 use assay_export::domain::job::{Job, JobState};
 use assay_export::domain::lease::{Claim, ClaimTerms, FinishedFile};
-use assay_export::store::{Creation, ExportStore, Notifications, WorkStore, export_store, work_store};
+use assay_export::store::{Creation, Notifications, work_store};
 use assay_messaging::OutgoingEvent;
 use assay_platform::runtime::new_id;
-use assay_testkit::on_both_databases;
+use assay_testkit::{execute_on, number_on, on_both_databases};
 
-use crate::test_database::{TestDatabase, execute, number};
+use crate::test_database::Stores;
 
 const NOW: Timestamp = Timestamp::saturating_from_millis(1_795_158_000_000);
 const LEASE: i64 = 60_000;
@@ -23,28 +22,7 @@ const LEASE: i64 = 60_000;
 const LONGEST: i64 = 5 * LEASE;
 const MAX_ATTEMPTS: u32 = 3;
 
-struct Jobs {
-    test_database: TestDatabase,
-    exports: Arc<dyn ExportStore>,
-    work: Arc<dyn WorkStore>,
-    organization_id: OrganizationId,
-}
-
-impl Jobs {
-    async fn on_sqlite() -> Result<Self> {
-        Ok(Self::at(TestDatabase::sqlite().await?))
-    }
-
-    async fn on_postgres() -> Result<Self> {
-        Ok(Self::at(TestDatabase::postgres().await?))
-    }
-
-    fn at(test_database: TestDatabase) -> Self {
-        let (exports, work) =
-            (export_store(&test_database.database), work_store(&test_database.database, Notifications::On));
-        Self { test_database, exports, work, organization_id: new_id() }
-    }
-
+impl Stores {
     async fn create(&self, created_at: Timestamp) -> Result<ExportId> {
         self.create_for(self.organization_id, created_at).await
     }
@@ -97,7 +75,7 @@ fn file(claim: &Claim) -> FinishedFile {
     }
 }
 
-async fn oldest_job_is_claimed_first(jobs: Jobs) -> Result<()> {
+async fn oldest_job_is_claimed_first(jobs: Stores) -> Result<()> {
     let young = jobs.create(NOW.plus_millis(-1)).await?;
     let old = jobs.create(NOW.plus_millis(-2)).await?;
     let claim = jobs.claim().await?;
@@ -114,7 +92,7 @@ async fn oldest_job_is_claimed_first(jobs: Jobs) -> Result<()> {
     Ok(())
 }
 
-async fn organization_with_the_fewest_leases_is_next(jobs: Jobs) -> Result<()> {
+async fn organization_with_the_fewest_leases_is_next(jobs: Stores) -> Result<()> {
     for _ in 0..3 {
         jobs.create(NOW.plus_millis(-100)).await?;
     }
@@ -131,7 +109,7 @@ async fn organization_with_the_fewest_leases_is_next(jobs: Jobs) -> Result<()> {
     Ok(())
 }
 
-async fn expired_and_released_leases_do_not_count(jobs: Jobs) -> Result<()> {
+async fn expired_and_released_leases_do_not_count(jobs: Stores) -> Result<()> {
     let other = new_id();
     jobs.create(NOW.plus_millis(-9)).await?;
     jobs.create(NOW.plus_millis(-8)).await?;
@@ -146,7 +124,7 @@ async fn expired_and_released_leases_do_not_count(jobs: Jobs) -> Result<()> {
     Ok(())
 }
 
-async fn simultaneous_claims_serve_every_organization(jobs: Jobs) -> Result<()> {
+async fn simultaneous_claims_serve_every_organization(jobs: Stores) -> Result<()> {
     let mut organizations = HashSet::from([jobs.organization_id]);
     for _ in 0..8 {
         jobs.create(NOW.plus_millis(-100)).await?;
@@ -165,7 +143,7 @@ async fn simultaneous_claims_serve_every_organization(jobs: Jobs) -> Result<()> 
     Ok(())
 }
 
-async fn excepted_organization_is_not_claimed(jobs: Jobs) -> Result<()> {
+async fn excepted_organization_is_not_claimed(jobs: Stores) -> Result<()> {
     let other = new_id();
     let own = jobs.create(NOW.plus_millis(-1)).await?;
     jobs.create_for(other, NOW).await?;
@@ -177,7 +155,7 @@ async fn excepted_organization_is_not_claimed(jobs: Jobs) -> Result<()> {
     Ok(())
 }
 
-async fn job_is_claimed_by_one_worker_only(jobs: Jobs) -> Result<()> {
+async fn job_is_claimed_by_one_worker_only(jobs: Stores) -> Result<()> {
     let mut created = HashSet::new();
     for _ in 0..4 {
         created.insert(jobs.create(NOW).await?);
@@ -192,7 +170,7 @@ async fn job_is_claimed_by_one_worker_only(jobs: Jobs) -> Result<()> {
     Ok(())
 }
 
-async fn young_job_is_not_claimed_by_polling(jobs: Jobs) -> Result<()> {
+async fn young_job_is_not_claimed_by_polling(jobs: Stores) -> Result<()> {
     let id = jobs.create(NOW).await?;
     let before = NOW.plus_millis(-1);
     assert_eq!(jobs.work.claim(terms(NOW, before)).await?, None);
@@ -200,7 +178,7 @@ async fn young_job_is_not_claimed_by_polling(jobs: Jobs) -> Result<()> {
     Ok(())
 }
 
-async fn expired_lease_is_taken_over_and_its_worker_changes_nothing(jobs: Jobs) -> Result<()> {
+async fn expired_lease_is_taken_over_and_its_worker_changes_nothing(jobs: Stores) -> Result<()> {
     let id = jobs.create(NOW).await?;
     let expired = jobs.claim().await?;
     assert_eq!(jobs.claim_at(NOW.plus_millis(LEASE - 1)).await?, None);
@@ -221,7 +199,7 @@ async fn expired_lease_is_taken_over_and_its_worker_changes_nothing(jobs: Jobs) 
     Ok(())
 }
 
-async fn renewal_extends_the_lease_and_updates_the_job(jobs: Jobs) -> Result<()> {
+async fn renewal_extends_the_lease_and_updates_the_job(jobs: Stores) -> Result<()> {
     let id = jobs.create(NOW).await?;
     let claim = jobs.claim().await?;
     let renewed_at = NOW.plus_millis(LEASE - 1);
@@ -234,7 +212,7 @@ async fn renewal_extends_the_lease_and_updates_the_job(jobs: Jobs) -> Result<()>
     Ok(())
 }
 
-async fn completing_twice_with_the_same_file_succeeds(jobs: Jobs) -> Result<()> {
+async fn completing_twice_with_the_same_file_succeeds(jobs: Stores) -> Result<()> {
     let id = jobs.create(NOW).await?;
     let claim = jobs.claim().await?;
     for _ in 0..2 {
@@ -248,7 +226,7 @@ async fn completing_twice_with_the_same_file_succeeds(jobs: Jobs) -> Result<()> 
     Ok(())
 }
 
-async fn finished_job_is_announced_once_in_its_transaction(jobs: Jobs) -> Result<()> {
+async fn finished_job_is_announced_once_in_its_transaction(jobs: Stores) -> Result<()> {
     let finished = "SELECT count(*) FROM outbox WHERE topic = 'export.finished.v1'";
     let database = &jobs.test_database.database;
     jobs.create(NOW).await?;
@@ -256,12 +234,12 @@ async fn finished_job_is_announced_once_in_its_transaction(jobs: Jobs) -> Result
     for _ in 0..2 {
         assert!(jobs.work.complete(&complete, file(&complete), NOW).await?);
     }
-    assert_eq!(number(database, finished).await?, 1);
+    assert_eq!(number_on(database, finished).await?, 1);
     jobs.create(NOW).await?;
     let failing = jobs.claim().await?;
     assert!(jobs.work.fail(&failing, "no use", NOW).await?);
     assert!(!jobs.work.fail(&failing, "no use", NOW).await?);
-    assert_eq!(number(database, finished).await?, 2);
+    assert_eq!(number_on(database, finished).await?, 2);
     jobs.create(NOW).await?;
     let mut now = NOW;
     for _ in 1..=MAX_ATTEMPTS {
@@ -270,17 +248,17 @@ async fn finished_job_is_announced_once_in_its_transaction(jobs: Jobs) -> Result
     }
     assert_eq!(jobs.work.fail_exhausted(MAX_ATTEMPTS, now.plus_millis(LONGEST), "no use", now).await?, 1);
     assert_eq!(jobs.work.fail_exhausted(MAX_ATTEMPTS, now.plus_millis(LONGEST), "no use", now).await?, 0);
-    assert_eq!(number(database, finished).await?, 3);
+    assert_eq!(number_on(database, finished).await?, 3);
     let without_notifications = work_store(database, Notifications::Off);
     jobs.create(NOW).await?;
     let claim = without_notifications.claim(terms(now, now)).await?.context("no job waits")?;
     assert!(without_notifications.complete(&claim, file(&claim), now).await?);
-    assert_eq!(number(database, finished).await?, 3);
+    assert_eq!(number_on(database, finished).await?, 3);
     Ok(())
 }
 
 /// A worker whose clock was an hour ahead has claimed the job. Then its clock was set right, or its process ended.
-async fn job_leased_by_a_wrong_clock_is_due(jobs: Jobs) -> Result<()> {
+async fn job_leased_by_a_wrong_clock_is_due(jobs: Stores) -> Result<()> {
     let id = jobs.create(NOW).await?;
     let ahead = NOW.plus_millis(3_600_000);
     let wrong = jobs.claim_at(ahead).await?.context("no job waits")?;
@@ -298,7 +276,7 @@ async fn job_leased_by_a_wrong_clock_is_due(jobs: Jobs) -> Result<()> {
     Ok(())
 }
 
-async fn retried_job_waits_and_released_job_does_not(jobs: Jobs) -> Result<()> {
+async fn retried_job_waits_and_released_job_does_not(jobs: Stores) -> Result<()> {
     let id = jobs.create(NOW).await?;
     let claim = jobs.claim().await?;
     assert!(jobs.work.retry_later(&claim, NOW.plus_millis(50), NOW).await?);
@@ -314,7 +292,7 @@ async fn retried_job_waits_and_released_job_does_not(jobs: Jobs) -> Result<()> {
     Ok(())
 }
 
-async fn job_whose_workers_crashed_in_every_attempt_fails(jobs: Jobs) -> Result<()> {
+async fn job_whose_workers_crashed_in_every_attempt_fails(jobs: Stores) -> Result<()> {
     let id = jobs.create(NOW).await?;
     let mut now = NOW;
     for counted_attempt in 1..=MAX_ATTEMPTS {
@@ -330,7 +308,7 @@ async fn job_whose_workers_crashed_in_every_attempt_fails(jobs: Jobs) -> Result<
     Ok(())
 }
 
-async fn database_refuses_invalid_job_transitions(jobs: Jobs) -> Result<()> {
+async fn database_refuses_invalid_job_transitions(jobs: Stores) -> Result<()> {
     let complete = "status = 'complete', lease_owner = NULL, lease_until = NULL, error_message = NULL, \
                     object_key = 'k', file_bytes = 1, file_rows = 0, file_sha256 = 'x', file_expires_at = 1";
     let failed = "status = 'failed', lease_owner = NULL, lease_until = NULL, error_message = 'm', \
@@ -354,16 +332,19 @@ async fn database_refuses_invalid_job_transitions(jobs: Jobs) -> Result<()> {
     for (path, refused) in cases {
         let id = jobs.create(NOW).await?;
         for step in path {
-            assert_eq!(execute(database, format!("UPDATE exports SET {step} WHERE id = '{id}'")).await?, 1);
+            assert_eq!(
+                execute_on(database, format!("UPDATE exports SET {step} WHERE id = '{id}'")).await?,
+                1
+            );
         }
-        let refusal = execute(database, format!("UPDATE exports SET {refused} WHERE id = '{id}'")).await;
+        let refusal = execute_on(database, format!("UPDATE exports SET {refused} WHERE id = '{id}'")).await;
         assert!(refusal.is_err(), "{path:?} -> {refused}");
     }
-    assert_eq!(number(database, "SELECT count(*) FROM exports").await?, 8);
+    assert_eq!(number_on(database, "SELECT count(*) FROM exports").await?, 8);
     Ok(())
 }
 
-on_both_databases! { Jobs {
+on_both_databases! { Stores {
     oldest_job_is_claimed_first,
     organization_with_the_fewest_leases_is_next,
     expired_and_released_leases_do_not_count,

@@ -1,45 +1,20 @@
 //! The read model: replacement of rows, and snapshots.
 
-use std::sync::Arc;
-
 use anyhow::{Result, bail};
 use assay_contracts::event::ConversationEvaluated;
 use assay_contracts::export::{ExportFilters, ExportKind};
-use assay_contracts::ids::{EventId, OrganizationId};
+use assay_contracts::ids::EventId;
 use assay_contracts::time::Timestamp;
 use assay_export::domain::csv::render;
 use assay_export::domain::evaluation_row::EvaluationRow;
-use assay_export::store::{
-    ExportStore, Notifications, Selection, SnapshotError, WorkStore, export_store, line_channel, work_store,
-};
+use assay_export::store::{Selection, SnapshotError, line_channel};
 use assay_platform::runtime::{new_id, now};
-use assay_testkit::on_both_databases;
+use assay_testkit::{execute_on, number_on, on_both_databases};
 
 use crate::samples::{STARTED, evaluated, evaluated_again};
-use crate::test_database::{TestDatabase, execute, number};
+use crate::test_database::Stores;
 
-struct Rows {
-    test_database: TestDatabase,
-    exports: Arc<dyn ExportStore>,
-    work: Arc<dyn WorkStore>,
-    organization_id: OrganizationId,
-}
-
-impl Rows {
-    async fn on_sqlite() -> Result<Self> {
-        Ok(Self::at(TestDatabase::sqlite().await?))
-    }
-
-    async fn on_postgres() -> Result<Self> {
-        Ok(Self::at(TestDatabase::postgres().await?))
-    }
-
-    fn at(test_database: TestDatabase) -> Self {
-        let (exports, work) =
-            (export_store(&test_database.database), work_store(&test_database.database, Notifications::Off));
-        Self { test_database, exports, work, organization_id: new_id() }
-    }
-
+impl Stores {
     fn evaluated_at_second(&self, second: i64) -> ConversationEvaluated {
         evaluated(self.organization_id, STARTED.plus_millis(second * 1_000))
     }
@@ -77,7 +52,7 @@ fn file_of(events: &[&ConversationEvaluated]) -> String {
     events.iter().map(|event| render(ExportKind::Axis, event) + "\r\n").collect()
 }
 
-async fn only_a_newer_evaluation_replaces_the_row(rows: Rows) -> Result<()> {
+async fn only_a_newer_evaluation_replaces_the_row(rows: Stores) -> Result<()> {
     let first = rows.evaluated_at_second(0);
     let newer = evaluated_again(&first, "newer", 1);
     let older = evaluated_again(&first, "older", -1);
@@ -88,7 +63,7 @@ async fn only_a_newer_evaluation_replaces_the_row(rows: Rows) -> Result<()> {
     Ok(())
 }
 
-async fn newest_evaluation_of_a_batch_is_kept(rows: Rows) -> Result<()> {
+async fn newest_evaluation_of_a_batch_is_kept(rows: Stores) -> Result<()> {
     let first = rows.evaluated_at_second(0);
     let newest = evaluated_again(&first, "newest", 5);
     let older = evaluated_again(&first, "older", 3);
@@ -97,7 +72,7 @@ async fn newest_evaluation_of_a_batch_is_kept(rows: Rows) -> Result<()> {
     Ok(())
 }
 
-async fn event_is_handled_once(rows: Rows) -> Result<()> {
+async fn event_is_handled_once(rows: Stores) -> Result<()> {
     let first = rows.evaluated_at_second(0);
     let changed = evaluated_again(&first, "changed", 1);
     let event_id: EventId = new_id();
@@ -108,7 +83,7 @@ async fn event_is_handled_once(rows: Rows) -> Result<()> {
     Ok(())
 }
 
-async fn snapshot_is_ordered_by_date_and_ticket(rows: Rows) -> Result<()> {
+async fn snapshot_is_ordered_by_date_and_ticket(rows: Stores) -> Result<()> {
     let [a, b] = [rows.evaluated_at_second(5), rows.evaluated_at_second(5)];
     let [late, early] = [rows.evaluated_at_second(9), rows.evaluated_at_second(1)];
     assert!(a.ticket.id < b.ticket.id);
@@ -118,7 +93,7 @@ async fn snapshot_is_ordered_by_date_and_ticket(rows: Rows) -> Result<()> {
     Ok(())
 }
 
-async fn filters_are_half_open_on_the_conversations_date(rows: Rows) -> Result<()> {
+async fn filters_are_half_open_on_the_conversations_date(rows: Stores) -> Result<()> {
     let events: Vec<_> = (0..4).map(|second| rows.evaluated_at_second(second)).collect();
     rows.record(&events.iter().collect::<Vec<_>>()).await?;
     let at = |second: i64| Some(STARTED.plus_millis(second * 1_000));
@@ -139,7 +114,7 @@ async fn filters_are_half_open_on_the_conversations_date(rows: Rows) -> Result<(
     Ok(())
 }
 
-async fn snapshot_contains_only_rows_of_the_organization(rows: Rows) -> Result<()> {
+async fn snapshot_contains_only_rows_of_the_organization(rows: Stores) -> Result<()> {
     let own = rows.evaluated_at_second(0);
     let foreign = evaluated(new_id(), STARTED);
     rows.record(&[&own, &foreign]).await?;
@@ -147,7 +122,7 @@ async fn snapshot_contains_only_rows_of_the_organization(rows: Rows) -> Result<(
     Ok(())
 }
 
-async fn each_kind_of_file_has_its_own_lines(rows: Rows) -> Result<()> {
+async fn each_kind_of_file_has_its_own_lines(rows: Stores) -> Result<()> {
     let event = rows.evaluated_at_second(0);
     rows.record(&[&event]).await?;
     let kind = ExportKind::ResolutionAudit;
@@ -156,9 +131,9 @@ async fn each_kind_of_file_has_its_own_lines(rows: Rows) -> Result<()> {
     Ok(())
 }
 
-async fn lines_of_a_newer_version_are_refused(rows: Rows) -> Result<()> {
+async fn lines_of_a_newer_version_are_refused(rows: Stores) -> Result<()> {
     rows.record(&[&rows.evaluated_at_second(0)]).await?;
-    execute(&rows.test_database.database, "UPDATE evaluation_rows SET columns_version = 99").await?;
+    execute_on(&rows.test_database.database, "UPDATE evaluation_rows SET columns_version = 99").await?;
     let (sink, _lines) = line_channel();
     match rows.work.copy_lines(rows.selection(ExportFilters::default()), sink).await {
         Err(SnapshotError::Columns(unknown)) => assert_eq!(unknown.0, 99),
@@ -167,7 +142,7 @@ async fn lines_of_a_newer_version_are_refused(rows: Rows) -> Result<()> {
     Ok(())
 }
 
-async fn snapshot_does_not_see_later_rows(rows: Rows) -> Result<()> {
+async fn snapshot_does_not_see_later_rows(rows: Stores) -> Result<()> {
     // Several times the buffers between reader and receiver.
     let mut events: Vec<_> = (0..40).map(|second| rows.evaluated_at_second(second)).collect();
     for event in &mut events {
@@ -188,11 +163,11 @@ async fn snapshot_does_not_see_later_rows(rows: Rows) -> Result<()> {
     let (count, content) = tokio::join!(rows.work.copy_lines(selection, sink), receiving);
     assert_eq!(count?, 40);
     assert!(String::from_utf8(content?)? == file_of(&events.iter().collect::<Vec<_>>()));
-    assert_eq!(number(&rows.test_database.database, "SELECT count(*) FROM evaluation_rows").await?, 41);
+    assert_eq!(number_on(&rows.test_database.database, "SELECT count(*) FROM evaluation_rows").await?, 41);
     Ok(())
 }
 
-async fn snapshot_stops_when_the_receiver_is_dropped(rows: Rows) -> Result<()> {
+async fn snapshot_stops_when_the_receiver_is_dropped(rows: Stores) -> Result<()> {
     let mut event = rows.evaluated_at_second(0);
     event.ticket.subject = Some("x".repeat(400_000));
     rows.record(&[&event]).await?;
@@ -205,7 +180,7 @@ async fn snapshot_stops_when_the_receiver_is_dropped(rows: Rows) -> Result<()> {
     Ok(())
 }
 
-async fn concurrent_writers_of_the_same_tickets_do_not_deadlock(rows: Rows) -> Result<()> {
+async fn concurrent_writers_of_the_same_tickets_do_not_deadlock(rows: Stores) -> Result<()> {
     let events: Vec<_> = (0..20).map(|second| rows.evaluated_at_second(second)).collect();
     let again: Vec<_> = events.iter().rev().map(|event| evaluated_again(event, "again", 1)).collect();
     let (forward, backward): (Vec<_>, Vec<_>) = (events.iter().collect(), again.iter().collect());
@@ -220,22 +195,22 @@ async fn concurrent_writers_of_the_same_tickets_do_not_deadlock(rows: Rows) -> R
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ensure_partitions_is_idempotent() -> Result<()> {
-    let rows = Rows::on_postgres().await?;
+    let rows = Stores::on_postgres().await?;
     let count = "SELECT count(*) FROM pg_inherits WHERE inhparent = 'evaluation_rows'::regclass";
-    assert_eq!(number(&rows.test_database.database, count).await?, 1);
+    assert_eq!(number_on(&rows.test_database.database, count).await?, 1);
     for _ in 0..2 {
         rows.exports.ensure_partitions(now()).await?;
         // The default, last month's, this month's and the next three.
-        assert_eq!(number(&rows.test_database.database, count).await?, 6);
+        assert_eq!(number_on(&rows.test_database.database, count).await?, 6);
     }
     rows.record(&[&rows.evaluated_at_second(0)]).await?;
     let in_default = "SELECT count(*) FROM evaluation_rows_default";
-    assert_eq!(number(&rows.test_database.database, in_default).await?, 0);
-    assert_eq!(number(&rows.test_database.database, "SELECT count(*) FROM evaluation_rows").await?, 1);
+    assert_eq!(number_on(&rows.test_database.database, in_default).await?, 0);
+    assert_eq!(number_on(&rows.test_database.database, "SELECT count(*) FROM evaluation_rows").await?, 1);
     Ok(())
 }
 
-on_both_databases! { Rows {
+on_both_databases! { Stores {
     only_a_newer_evaluation_replaces_the_row,
     newest_evaluation_of_a_batch_is_kept,
     event_is_handled_once,

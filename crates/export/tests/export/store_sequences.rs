@@ -1,40 +1,17 @@
 //! Which sequences have arrived, as stored.
 
-use std::sync::Arc;
-
 use anyhow::Result;
 use assay_contracts::event::ConversationEvaluated;
-use assay_contracts::ids::OrganizationId;
 use assay_export::domain::evaluation_row::EvaluationRow;
-use assay_export::store::{ExportStore, export_store};
 use assay_platform::runtime::{new_id, now};
-use assay_testkit::on_both_databases;
+use assay_testkit::{execute_on, number_on, on_both_databases};
 
 use crate::samples::{STARTED, evaluated};
-use crate::test_database::{TestDatabase, execute, number};
+use crate::test_database::Stores;
 
-struct Sequences {
-    test_database: TestDatabase,
-    exports: Arc<dyn ExportStore>,
-    organization_id: OrganizationId,
-}
-
-impl Sequences {
-    async fn on_sqlite() -> Result<Self> {
-        Ok(Self::at(TestDatabase::sqlite().await?))
-    }
-
-    async fn on_postgres() -> Result<Self> {
-        Ok(Self::at(TestDatabase::postgres().await?))
-    }
-
-    fn at(test_database: TestDatabase) -> Self {
-        let exports = export_store(&test_database.database);
-        Self { test_database, exports, organization_id: new_id() }
-    }
-
+impl Stores {
     /// Records evaluations with these sequences in one transaction.
-    async fn record(&self, sequences: &[i64]) -> Result<()> {
+    async fn record_sequences(&self, sequences: &[i64]) -> Result<()> {
         let row = |sequence: &i64| {
             let event =
                 ConversationEvaluated { sequence: *sequence, ..evaluated(self.organization_id, STARTED) };
@@ -44,7 +21,7 @@ impl Sequences {
     }
 
     async fn number(&self, expression: &str) -> Result<i64> {
-        number(&self.test_database.database, expression).await
+        number_on(&self.test_database.database, expression).await
     }
 
     /// Asserts that exactly these ranges, both ends included, are stored beyond the watermark.
@@ -63,7 +40,7 @@ impl Sequences {
 /// Sequences that are recorded, the watermark afterwards, and the ranges beyond it.
 type Step = (&'static [i64], i64, &'static [(i64, i64)]);
 
-async fn ranges_grow_join_and_end(sequences: Sequences) -> Result<()> {
+async fn ranges_grow_join_and_end(sequences: Stores) -> Result<()> {
     let steps: [Step; 7] = [
         (&[3, 5, 9], 0, &[(3, 3), (5, 5), (9, 9)]),
         (&[6], 0, &[(3, 3), (5, 6), (9, 9)]),
@@ -74,7 +51,7 @@ async fn ranges_grow_join_and_end(sequences: Sequences) -> Result<()> {
         (&[4, 11, 10], 12, &[]),
     ];
     for (arrived, watermark, ranges) in steps {
-        sequences.record(arrived).await?;
+        sequences.record_sequences(arrived).await?;
         sequences.assert_stored(watermark, ranges).await?;
     }
     Ok(())
@@ -83,31 +60,31 @@ async fn ranges_grow_join_and_end(sequences: Sequences) -> Result<()> {
 /// When deliveries of an outage are retried one by one, each is a transaction beside thousands of ranges.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn arrival_beside_many_ranges_rewrites_only_its_own() -> Result<()> {
-    let sequences = Sequences::on_postgres().await?;
+    let sequences = Stores::on_postgres().await?;
     let organization = sequences.organization_id;
     let ranges = format!(
         "INSERT INTO early_sequences (organization_id, first, last, since)
          SELECT '{organization}', number * 2, number * 2, 1 FROM generate_series(1, 5000) AS number"
     );
-    execute(&sequences.test_database.database, ranges).await?;
+    execute_on(&sequences.test_database.database, ranges).await?;
     // `xmin` is the transaction that wrote a row.
     let written_before = sequences.number("SELECT max(xmin::text::bigint) FROM early_sequences").await?;
     let written_since =
         format!("SELECT count(*) FROM early_sequences WHERE xmin::text::bigint > {written_before}");
 
-    sequences.record(&[20_001]).await?;
+    sequences.record_sequences(&[20_001]).await?;
     assert_eq!(sequences.number(&written_since).await?, 1);
     // Joins two ranges.
-    sequences.record(&[2_001]).await?;
+    sequences.record_sequences(&[2_001]).await?;
     assert_eq!(sequences.number(&written_since).await?, 2);
     // Joins the watermark and the first range.
-    sequences.record(&[1]).await?;
+    sequences.record_sequences(&[1]).await?;
     assert_eq!(sequences.number(&written_since).await?, 2);
     assert_eq!(sequences.number("SELECT count(*) FROM early_sequences").await?, 4_999);
     assert_eq!(sequences.number("SELECT watermark FROM progress").await?, 2);
     Ok(())
 }
 
-on_both_databases! { Sequences {
+on_both_databases! { Stores {
     ranges_grow_join_and_end,
 } }

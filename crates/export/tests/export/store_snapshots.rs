@@ -1,15 +1,13 @@
 //! Interrupted snapshots of large files on PostgreSQL.
 
-use std::sync::Arc;
-
 use anyhow::{Result, ensure};
 use assay_contracts::export::{ExportFilters, ExportKind};
 use assay_contracts::ids::OrganizationId;
 use assay_export::store::{Notifications, Selection, SnapshotError, WorkStore, line_channel, work_store};
 use assay_platform::runtime::new_id;
-use assay_testkit::eventually;
+use assay_testkit::{eventually, execute_on, number_on};
 
-use crate::test_database::{TestDatabase, execute, number};
+use crate::test_database::TestDatabase;
 
 /// Much more than the buffers between server and receiver hold.
 const ROWS: u64 = 400;
@@ -17,7 +15,7 @@ const LINE_BYTES: usize = 200_000;
 
 struct Snapshots {
     test_database: TestDatabase,
-    work: Arc<dyn WorkStore>,
+    work: WorkStore,
     selection: Selection,
 }
 
@@ -29,7 +27,7 @@ impl Snapshots {
             "INSERT INTO evaluation_rows SELECT gen_random_uuid(), '{organization_id}', number, 0, gen_random_uuid(), 1,
              repeat('x', {LINE_BYTES}), '' FROM generate_series(1, {ROWS}) AS number"
         );
-        execute(&test_database.database, insert).await?;
+        execute_on(&test_database.database, insert).await?;
         let (kind, filters) = (ExportKind::Axis, ExportFilters::default());
         let work = work_store(&test_database.database, Notifications::Off);
         Ok(Self { test_database, work, selection: Selection { organization_id, kind, filters } })
@@ -75,7 +73,7 @@ async fn connection_ended_by_the_server_fails_the_snapshot() -> Result<()> {
         let end = "SELECT count(*) FROM (SELECT pg_terminate_backend(pid) FROM pg_stat_activity
                    WHERE datname = current_database() AND query LIKE 'FETCH %' AND state = 'active') AS ended";
         // Between two FETCHes the connection is idle.
-        let has_ended = || async { Ok(number(&snapshots.test_database.database, end).await? == 1) };
+        let has_ended = || async { Ok(number_on(&snapshots.test_database.database, end).await? == 1) };
         eventually("a FETCH that is ended", has_ended).await?;
         while let Some(chunk) = lines.recv().await {
             bytes += chunk.len();

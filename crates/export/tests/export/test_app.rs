@@ -1,7 +1,6 @@
 //! The running role on a fresh database.
 
 use std::net::TcpListener;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -31,8 +30,8 @@ pub const PUBLIC_BASE: &str = "https://assay.example";
 
 pub struct TestApp {
     pub test_database: TestDatabase,
-    pub exports: Arc<dyn ExportStore>,
-    pub work: Arc<dyn WorkStore>,
+    pub exports: ExportStore,
+    pub work: WorkStore,
     pub bus: Bus,
     pub keys: SigningKeys,
     pub objects: Objects,
@@ -189,7 +188,7 @@ impl TestApp {
 
     /// Acts as a worker that completes a job.
     pub async fn complete(&self, content: &[u8], expires_at: Timestamp) -> Result<()> {
-        complete(&*self.work, &self.objects, content, expires_at).await
+        complete(&self.work, &self.objects, content, expires_at).await
     }
 
     /// Creates a complete export; returns its signed URL on this server.
@@ -202,7 +201,7 @@ impl TestApp {
     }
 }
 
-pub async fn claim(work: &dyn WorkStore) -> Result<Claim> {
+pub async fn claim(work: &WorkStore) -> Result<Claim> {
     let terms = ClaimTerms {
         owner: new_id(),
         now: now(),
@@ -216,7 +215,7 @@ pub async fn claim(work: &dyn WorkStore) -> Result<Claim> {
 }
 
 pub async fn complete(
-    work: &dyn WorkStore,
+    work: &WorkStore,
     objects: &Objects,
     content: &[u8],
     expires_at: Timestamp,

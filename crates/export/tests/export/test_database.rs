@@ -1,8 +1,11 @@
-//! A database for tests, and plain SQL statements on it.
+//! A database for tests, and the stores on it.
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
+use assay_contracts::ids::OrganizationId;
+use assay_export::store::{ExportStore, Notifications, WorkStore, export_store, work_store};
 use assay_export::{MIGRATIONS, SCHEMA};
-use assay_platform::db::{Database, DatabaseError, DatabaseSettings};
+use assay_platform::db::{Database, DatabaseSettings};
+use assay_platform::runtime::new_id;
 use assay_testkit::ServiceDatabase;
 
 /// A migrated database.
@@ -29,46 +32,27 @@ impl TestDatabase {
     }
 }
 
-/// Executes a statement; returns the number of affected rows.
-pub async fn execute(database: &Database, statement: impl Into<String>) -> Result<usize> {
-    use diesel::connection::SimpleConnection as _;
-    use diesel::{Connection as _, PgConnection, RunQueryDsl as _};
-    let query = diesel::sql_query(statement.into());
-    let run = match database {
-        Database::Postgres(postgres) => {
-            // A busy machine takes longer for large statements than the limit of the role.
-            let run = move |connection: &mut PgConnection| {
-                connection.transaction(|connection| -> Result<usize, DatabaseError> {
-                    connection.batch_execute("SET LOCAL statement_timeout = '60s'")?;
-                    Ok(query.execute(connection)?)
-                })
-            };
-            postgres.run_long(run).await
-        }
-        Database::Sqlite(sqlite) => {
-            sqlite.write(move |connection| query.execute(connection).map_err(Into::into)).await
-        }
-    };
-    run.map_err(|error: DatabaseError| error.into())
+/// The stores on a new database, with notifications of finished jobs, and an organization for what a test stores. Each suite
+/// adds its steps.
+pub struct Stores {
+    pub test_database: TestDatabase,
+    pub exports: ExportStore,
+    pub work: WorkStore,
+    pub organization_id: OrganizationId,
 }
 
-#[derive(diesel::QueryableByName)]
-struct Number {
-    #[diesel(sql_type = diesel::sql_types::BigInt)]
-    number: i64,
-}
+impl Stores {
+    pub async fn on_sqlite() -> Result<Self> {
+        Ok(Self::at(TestDatabase::sqlite().await?))
+    }
 
-/// The value of a query for a single number.
-pub async fn number(database: &Database, expression: &str) -> Result<i64> {
-    use diesel::RunQueryDsl as _;
-    let query = diesel::sql_query(format!("SELECT ({expression}) AS number"));
-    let run = match database {
-        Database::Postgres(postgres) => {
-            postgres.run(move |connection| query.get_result::<Number>(connection).map_err(Into::into)).await
-        }
-        Database::Sqlite(sqlite) => {
-            sqlite.read(move |connection| query.get_result::<Number>(connection).map_err(Into::into)).await
-        }
-    };
-    Ok(run.map_err(|error: DatabaseError| anyhow!(error))?.number)
+    pub async fn on_postgres() -> Result<Self> {
+        Ok(Self::at(TestDatabase::postgres().await?))
+    }
+
+    fn at(test_database: TestDatabase) -> Self {
+        let (exports, work) =
+            (export_store(&test_database.database), work_store(&test_database.database, Notifications::On));
+        Self { test_database, exports, work, organization_id: new_id() }
+    }
 }

@@ -19,7 +19,7 @@ use assay_platform::web::{
 use bytes::Bytes;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 
-use super::context::{Gateway, copy_headers};
+use super::context::{Gateway, copy_headers, with_query};
 use crate::app::{Forward, forward_page as forward_to_console};
 
 /// Enough for the largest form, which has some names, an address and a filter.
@@ -113,10 +113,7 @@ async fn forward(
         actix_web::http::Method::HEAD => reqwest::Method::HEAD,
         _ => reqwest::Method::GET,
     };
-    let path = match request.query_string() {
-        "" => request.path().to_owned(),
-        query => format!("{}?{query}", request.path()),
-    };
+    let path = with_query(request.path(), request);
     let claims = &ServiceClaims::Service;
     let response =
         forward_to_console(Forward { service: console, claims, method, path: &path, headers, body }).await?;

@@ -86,6 +86,14 @@ pub(crate) fn copy_headers(request: &HttpRequest, names: &[&'static str]) -> Hea
     headers
 }
 
+/// A path of a service with the query of the request, which the service validates.
+pub(crate) fn with_query(path: &str, request: &HttpRequest) -> String {
+    match request.query_string() {
+        "" => path.to_owned(),
+        query => format!("{path}?{query}"),
+    }
+}
+
 /// Parses an id in the path. Text that is not an id is answered like an unknown id.
 pub(crate) fn path_id<T: std::str::FromStr>(text: &str, not_found: ProblemCode) -> Result<T, WebError> {
     text.parse().map_err(|_| missing(not_found))

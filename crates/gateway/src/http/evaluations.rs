@@ -14,7 +14,7 @@ use assay_platform::web::{WebError, all_query_pairs, tagged};
 use reqwest::header::HeaderMap;
 
 use super::authentication::Authenticated;
-use super::context::{Gateway, copy_headers, path_id};
+use super::context::{Gateway, copy_headers, path_id, with_query};
 use super::filter_parameters::FilterParameters;
 use super::responses::{BadRequest, CommonProblems, IfNoneMatchHeader, NotFound};
 use crate::app::{Forward, forward};
@@ -152,13 +152,6 @@ pub(crate) async fn get_neighbours(
     let id: TicketId = path_id(&id, ProblemCode::TicketNotFound)?;
     let path = with_query(&format!("/internal/v1/evaluations/{id}/neighbours"), &request);
     forward(get(&gateway.export, &caller.claims, &path, &request)).await
-}
-
-fn with_query(path: &str, request: &HttpRequest) -> String {
-    match request.query_string() {
-        "" => path.to_owned(),
-        query => format!("{path}?{query}"),
-    }
 }
 
 fn get<'a>(

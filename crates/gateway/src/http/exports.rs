@@ -15,7 +15,7 @@ use bytes::Bytes;
 use reqwest::header::{HeaderMap, HeaderValue};
 
 use super::authentication::Authenticated;
-use super::context::{Gateway, copy_headers, path_id};
+use super::context::{Gateway, copy_headers, path_id, with_query};
 use super::request_body::read_small;
 use super::responses::{
     BadRequest, BodyProblems, CommonProblems, IdempotencyConflict, IdempotencyHeader, NotFound,
@@ -80,10 +80,7 @@ pub(crate) async fn list_exports(
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
     caller.occupy_slot(&gateway)?;
-    let path = match request.query_string() {
-        "" => "/internal/v1/exports".to_owned(),
-        query => format!("/internal/v1/exports?{query}"),
-    };
+    let path = with_query("/internal/v1/exports", &request);
     send(&gateway, &request, &caller.claims, reqwest::Method::GET, &path, None).await
 }
 

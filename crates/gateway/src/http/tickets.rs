@@ -42,7 +42,7 @@ pub(crate) async fn get_ticket(
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
     caller.occupy_slot(&gateway)?;
-    let id: TicketId = id.parse().map_err(|_| ticket_not_found())?;
+    let id: TicketId = path_id(&id, ProblemCode::TicketNotFound)?;
     read_ticket(&gateway, &caller.claims, id).await
 }
 
@@ -71,7 +71,7 @@ pub(crate) async fn delete_ticket(
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
     caller.occupy_slot(&gateway)?;
-    let id: TicketId = id.parse().map_err(|_| ticket_not_found())?;
+    let id: TicketId = path_id(&id, ProblemCode::TicketNotFound)?;
     let path = format!("/internal/v1/tickets/{id}");
     let method = reqwest::Method::DELETE;
     let call = Forward { method, ..get(&gateway.ingest, &caller.claims, &path) };

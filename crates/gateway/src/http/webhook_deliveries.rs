@@ -10,9 +10,9 @@ use assay_platform::web::WebError;
 use reqwest::Method;
 
 use super::authentication::Authenticated;
-use super::context::{Gateway, path_id};
+use super::context::{Gateway, path_id, with_query};
 use super::responses::{BadRequest, CommonProblems, WebhookNotFound};
-use super::webhooks::{send, with_query};
+use super::webhooks::{send, to_webhook};
 
 /// Send a trial message
 ///
@@ -37,10 +37,7 @@ pub(crate) async fn test_webhook(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    caller.occupy_slot(&gateway)?;
-    let id: WebhookId = path_id(&id, ProblemCode::WebhookNotFound)?;
-    let path = format!("/internal/v1/webhooks/{id}/test");
-    send(&gateway, &request, &caller.claims, Method::POST, &path, None).await
+    to_webhook(&request, &gateway, &caller, &id, Method::POST, "/test").await
 }
 
 /// List the deliveries of a webhook
@@ -71,10 +68,8 @@ pub(crate) async fn list_webhook_deliveries(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    caller.occupy_slot(&gateway)?;
-    let id: WebhookId = path_id(&id, ProblemCode::WebhookNotFound)?;
-    let path = with_query(format!("/internal/v1/webhooks/{id}/deliveries"), &request);
-    send(&gateway, &request, &caller.claims, Method::GET, &path, None).await
+    let rest = with_query("/deliveries", &request);
+    to_webhook(&request, &gateway, &caller, &id, Method::GET, &rest).await
 }
 
 /// Get a delivery
@@ -102,10 +97,7 @@ pub(crate) async fn get_webhook_delivery(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    caller.occupy_slot(&gateway)?;
-    let (id, delivery_id) = ids_of(&ids)?;
-    let path = format!("/internal/v1/webhooks/{id}/deliveries/{delivery_id}");
-    send(&gateway, &request, &caller.claims, Method::GET, &path, None).await
+    to_delivery(&request, &gateway, &caller, &ids, Method::GET, "").await
 }
 
 /// Send a delivery again
@@ -134,15 +126,21 @@ pub(crate) async fn replay_webhook_delivery(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    caller.occupy_slot(&gateway)?;
-    let (id, delivery_id) = ids_of(&ids)?;
-    let path = format!("/internal/v1/webhooks/{id}/deliveries/{delivery_id}/replay");
-    send(&gateway, &request, &caller.claims, Method::POST, &path, None).await
+    to_delivery(&request, &gateway, &caller, &ids, Method::POST, "/replay").await
 }
 
-fn ids_of(ids: &(String, String)) -> Result<(WebhookId, WebhookDeliveryId), WebError> {
-    Ok((
-        path_id(&ids.0, ProblemCode::WebhookNotFound)?,
-        path_id(&ids.1, ProblemCode::WebhookDeliveryNotFound)?,
-    ))
+/// [`to_webhook`] for a delivery; `rest` is the path behind its id.
+async fn to_delivery(
+    request: &HttpRequest,
+    gateway: &Gateway,
+    caller: &Authenticated,
+    (id, delivery_id): &(String, String),
+    method: Method,
+    rest: &str,
+) -> Result<HttpResponse, WebError> {
+    caller.occupy_slot(gateway)?;
+    let id: WebhookId = path_id(id, ProblemCode::WebhookNotFound)?;
+    let delivery_id: WebhookDeliveryId = path_id(delivery_id, ProblemCode::WebhookDeliveryNotFound)?;
+    let path = format!("/internal/v1/webhooks/{id}/deliveries/{delivery_id}{rest}");
+    send(gateway, request, &caller.claims, method, &path, None).await
 }

@@ -16,7 +16,7 @@ use bytes::Bytes;
 use reqwest::Method;
 
 use super::authentication::Authenticated;
-use super::context::{Gateway, copy_headers, path_id};
+use super::context::{Gateway, copy_headers, path_id, with_query};
 use super::request_body::read_small;
 use super::responses::{
     BadRequest, BodyProblems, CommonProblems, IdempotencyConflict, IdempotencyHeader, WebhookAddressRefused,
@@ -84,7 +84,7 @@ pub(crate) async fn list_webhooks(
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
     caller.occupy_slot(&gateway)?;
-    let path = with_query("/internal/v1/webhooks".to_owned(), &request);
+    let path = with_query("/internal/v1/webhooks", &request);
     send(&gateway, &request, &caller.claims, Method::GET, &path, None).await
 }
 
@@ -108,10 +108,7 @@ pub(crate) async fn get_webhook(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    caller.occupy_slot(&gateway)?;
-    let id: WebhookId = path_id(&id, ProblemCode::WebhookNotFound)?;
-    let path = format!("/internal/v1/webhooks/{id}");
-    send(&gateway, &request, &caller.claims, Method::GET, &path, None).await
+    to_webhook(&request, &gateway, &caller, &id, Method::GET, "").await
 }
 
 /// Change a webhook
@@ -168,10 +165,7 @@ pub(crate) async fn delete_webhook(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    caller.occupy_slot(&gateway)?;
-    let id: WebhookId = path_id(&id, ProblemCode::WebhookNotFound)?;
-    let path = format!("/internal/v1/webhooks/{id}");
-    send(&gateway, &request, &caller.claims, Method::DELETE, &path, None).await
+    to_webhook(&request, &gateway, &caller, &id, Method::DELETE, "").await
 }
 
 /// Get a webhook's secret
@@ -194,10 +188,7 @@ pub(crate) async fn get_webhook_secret(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    caller.occupy_slot(&gateway)?;
-    let id: WebhookId = path_id(&id, ProblemCode::WebhookNotFound)?;
-    let path = format!("/internal/v1/webhooks/{id}/secret");
-    send(&gateway, &request, &caller.claims, Method::GET, &path, None).await
+    to_webhook(&request, &gateway, &caller, &id, Method::GET, "/secret").await
 }
 
 /// Rotate a webhook's secret
@@ -222,18 +213,23 @@ pub(crate) async fn rotate_webhook_secret(
     gateway: Data<Gateway>,
     caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    caller.occupy_slot(&gateway)?;
-    let id: WebhookId = path_id(&id, ProblemCode::WebhookNotFound)?;
-    let path = format!("/internal/v1/webhooks/{id}/secret/rotate");
-    send(&gateway, &request, &caller.claims, Method::POST, &path, None).await
+    to_webhook(&request, &gateway, &caller, &id, Method::POST, "/secret/rotate").await
 }
 
-/// Appends the query, which the service validates.
-pub(super) fn with_query(path: String, request: &HttpRequest) -> String {
-    match request.query_string() {
-        "" => path,
-        query => format!("{path}?{query}"),
-    }
+/// Occupies a slot and passes a request without a body on to the webhook with this id; `rest` is the path behind the id, with the
+/// query. A function, not an extractor: a handler's extractors run concurrently, and the slot comes first.
+pub(super) async fn to_webhook(
+    request: &HttpRequest,
+    gateway: &Gateway,
+    caller: &Authenticated,
+    id: &str,
+    method: Method,
+    rest: &str,
+) -> Result<HttpResponse, WebError> {
+    caller.occupy_slot(gateway)?;
+    let id: WebhookId = path_id(id, ProblemCode::WebhookNotFound)?;
+    let path = format!("/internal/v1/webhooks/{id}{rest}");
+    send(gateway, request, &caller.claims, method, &path, None).await
 }
 
 pub(super) async fn send(

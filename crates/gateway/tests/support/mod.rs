@@ -6,13 +6,15 @@ pub mod services;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use assay_gateway::{Config, Dependencies, start};
 use assay_platform::auth::ServiceTokens;
 use assay_platform::http_client::client_builder;
-use assay_platform::runtime::{Readiness, Tasks};
+use assay_platform::runtime::{LockExt as _, Readiness, Tasks};
+use assay_testkit::eventually;
 use reqwest::StatusCode;
 use socket2::{Domain, Socket, Type};
 use tokio::time::sleep;
@@ -28,6 +30,11 @@ pub fn tokens() -> Result<ServiceTokens> {
     Ok(ServiceTokens::new(&"a secret of the tests of the gateway".to_owned().into())?)
 }
 
+/// An address where nothing listens.
+pub fn nowhere() -> Result<Url> {
+    Ok(Url::parse("http://127.0.0.1:1")?)
+}
+
 pub struct Gateway {
     pub address: SocketAddr,
     _tasks: Tasks,
@@ -36,11 +43,15 @@ pub struct Gateway {
 impl Gateway {
     /// A gateway without services.
     pub fn start(edit: impl FnOnce(&mut Config)) -> Result<Self> {
-        Self::start_with_services(&Url::parse("http://127.0.0.1:1")?, edit)
+        Self::start_with(&nowhere()?, None, edit)
     }
 
-    /// A gateway whose services are all at the address `services`.
-    pub fn start_with_services(services: &Url, edit: impl FnOnce(&mut Config)) -> Result<Self> {
+    /// A gateway whose services are all at the address `services`, except the console.
+    pub fn start_with(
+        services: &Url,
+        console_url: Option<Url>,
+        edit: impl FnOnce(&mut Config),
+    ) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
         let mut config = Config {
@@ -71,7 +82,7 @@ impl Gateway {
             scoring_url: services.clone(),
             export_url: services.clone(),
             webhooks_url: Some(services.clone()),
-            console_url: None,
+            console_url,
         };
         let mut tasks = Tasks::new(Readiness::default());
         start(&config, dependencies, &mut tasks)?;
@@ -141,14 +152,17 @@ impl Gateway {
 
     /// Waits until a path is answered with `status`.
     pub async fn wait_for_status(&self, path: &str, status: StatusCode) -> Result<reqwest::Response> {
-        let deadline = Instant::now() + Duration::from_secs(30);
-        loop {
+        let found = Mutex::new(None::<reqwest::Response>);
+        eventually(&format!("{status} for {path}"), || async {
             let response = self.get(path).await?;
-            if response.status() == status {
-                return Ok(response);
+            let is_expected = response.status() == status;
+            // Another one must not keep its slot during the next request.
+            if is_expected {
+                *found.locked() = Some(response);
             }
-            ensure!(Instant::now() < deadline, "still {}", response.status());
-            sleep(Duration::from_millis(20)).await;
-        }
+            Ok(is_expected)
+        })
+        .await?;
+        found.into_inner().ok().flatten().context("no response")
     }
 }

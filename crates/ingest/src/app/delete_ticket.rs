@@ -24,7 +24,7 @@ pub enum DeleteTicketError {
 
 /// Deletes a ticket by its id as text. Of several concurrent deletions of one ticket exactly one succeeds.
 pub async fn delete_ticket(
-    store: &dyn Store,
+    store: &Store,
     outbox: &Outbox,
     organization_id: OrganizationId,
     id: &str,
@@ -41,7 +41,7 @@ pub async fn delete_ticket(
 
 /// When a ticket was deleted, as long as its tombstone is kept, and whether it is stored. Reads no transcript.
 pub async fn find_deletion(
-    store: &dyn Store,
+    store: &Store,
     organization_id: OrganizationId,
     id: &str,
 ) -> Result<Deletion, DatabaseError> {

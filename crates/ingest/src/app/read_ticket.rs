@@ -8,7 +8,7 @@ use crate::store::Store;
 
 /// A ticket by its id as text; `None` when the organization has no such ticket or the text is not an id.
 pub async fn read_ticket(
-    store: &dyn Store,
+    store: &Store,
     organization_id: OrganizationId,
     id: &str,
 ) -> Result<Option<Ticket>, DatabaseError> {

@@ -23,7 +23,7 @@ pub enum ReadTranscriptError {
 
 /// The transcript of a ticket by its id as text; the messages are the stored JSON.
 pub async fn read_transcript(
-    store: &dyn Store,
+    store: &Store,
     organization_id: OrganizationId,
     id: &str,
 ) -> Result<TicketTranscript<Box<RawValue>>, ReadTranscriptError> {

@@ -22,7 +22,7 @@ pub enum ReadTranscriptsError {
 
 /// Reads the transcripts of the tickets that exist until the response has [`TARGET_BYTES`]; the other tickets are `unread`.
 pub async fn read_transcripts(
-    store: &dyn Store,
+    store: &Store,
     wanted: ReadTranscripts,
 ) -> Result<Transcripts<StoredTranscript>, ReadTranscriptsError> {
     let ReadTranscripts { mut tickets, facts_only } = wanted;

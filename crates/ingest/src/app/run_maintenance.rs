@@ -31,7 +31,7 @@ pub enum MaintenanceError {
 
 /// One maintenance run; safe to run concurrently in several processes.
 pub async fn run_maintenance(
-    store: &dyn Store,
+    store: &Store,
     outbox: &Outbox,
     registry: &RegistryClient,
 ) -> Result<(), MaintenanceError> {
@@ -43,7 +43,7 @@ pub async fn run_maintenance(
 }
 
 async fn remove_expired_transcripts(
-    store: &dyn Store,
+    store: &Store,
     outbox: &Outbox,
     registry: &RegistryClient,
 ) -> Result<(), MaintenanceError> {
@@ -73,7 +73,7 @@ async fn remove_expired_transcripts(
 /// Removes the expired tickets whose evaluations have expired, too. An organization that keeps its transcripts for ever may
 /// have some, from a shorter period that it had before.
 async fn prune_expired_tickets(
-    store: &dyn Store,
+    store: &Store,
     retention: &OrganizationRetention,
     now: Timestamp,
 ) -> Result<(), DatabaseError> {

@@ -22,7 +22,7 @@ const LEADER_TIMEOUT: Duration = Duration::from_millis(50);
 /// Takes batches of imports from the queue and commits them.
 #[derive(Clone)]
 pub struct Writer {
-    pub store: Arc<dyn Store>,
+    pub store: Store,
     pub queue: ImportQueue,
     /// Receives committed events for the fast path.
     pub outbox: Outbox,
@@ -32,7 +32,7 @@ pub struct Writer {
 
 /// Runs one writer until `stop`, and then until the queue is empty. A failure is sent to the requests of the failed batch.
 pub async fn write_imports(writer: Writer, stop: CancellationToken) {
-    if !prepare_partitions(writer.store.as_ref(), &stop).await {
+    if !prepare_partitions(&writer.store, &stop).await {
         return;
     }
     while let Some((jobs, permit)) = writer.queue.take(&stop).await {
@@ -47,7 +47,7 @@ pub async fn write_imports(writer: Writer, stop: CancellationToken) {
 
 /// Creates the partitions of this and the next month before the first write: rows in the default partition would have to be
 /// moved later. False when the process stops first.
-async fn prepare_partitions(store: &dyn Store, stop: &CancellationToken) -> bool {
+async fn prepare_partitions(store: &Store, stop: &CancellationToken) -> bool {
     while let Err(error) = store.prepare_partitions(now()).await {
         tracing::warn!(cause = %error, "imports cannot be written yet: trying again");
         if timeout(PARTITIONS_RETRY, stop.cancelled()).await.is_some() {
@@ -61,7 +61,7 @@ async fn write(writer: &Writer, jobs: Vec<Job>) {
     let Batch { unique, repeats } = Batch::of(jobs);
     let imports = unique.iter().map(|job| Arc::clone(&job.import)).collect();
     let claim = writer.outbox.claim_fast_path();
-    let results = write_batch(writer.store.as_ref(), imports, claim).await;
+    let results = write_batch(&writer.store, imports, claim).await;
     let accepted = unique.iter().zip(&results).filter(|(_, result)| is_accepted(result));
     let events: Vec<_> = accepted.map(|(job, _)| job.import.event.clone()).collect();
     if !events.is_empty() {
@@ -85,7 +85,7 @@ fn is_accepted(result: &WriteResult) -> bool {
 
 /// One result per import. After a permanent error the imports are retried one at a time, so that an import that the
 /// database rejects does not fail the others. After a transient error (an outage) retries would only delay every response.
-async fn write_batch(store: &dyn Store, imports: Vec<Arc<Import>>, claim: FastPathClaim) -> Vec<WriteResult> {
+async fn write_batch(store: &Store, imports: Vec<Arc<Import>>, claim: FastPathClaim) -> Vec<WriteResult> {
     let error = match store.accept_batch(imports.clone(), claim).await {
         Ok(outcomes) => return outcomes.into_iter().map(Ok).collect(),
         Err(error) => Arc::new(error),

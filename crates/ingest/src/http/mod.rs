@@ -4,7 +4,6 @@ mod conversations;
 mod tickets;
 mod transcripts;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::HttpRequest;
@@ -24,7 +23,7 @@ const BODY_DEADLINE: Duration = Duration::from_secs(10);
 
 /// State of the handlers.
 pub struct Services {
-    pub store: Arc<dyn Store>,
+    pub store: Store,
     pub outbox: Outbox,
     pub acceptance: Acceptance,
     /// Maximum size of a body, in bytes.

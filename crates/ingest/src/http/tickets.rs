@@ -22,7 +22,7 @@ pub async fn read(
 ) -> Result<HttpResponse, WebError> {
     let organization_id = caller.tenant(Scope::Tickets)?.organization_id;
     let _permit = services.response_budget.begin().await?;
-    let ticket = read_ticket(services.store.as_ref(), organization_id, &id).await?;
+    let ticket = read_ticket(&services.store, organization_id, &id).await?;
     let ticket = ticket.ok_or_else(not_found)?;
     services.response_budget.limit(organization_id, HttpResponse::Ok().json(ticket))
 }
@@ -33,7 +33,7 @@ pub async fn delete(
     id: Path<String>,
 ) -> Result<HttpResponse, WebError> {
     let organization_id = caller.tenant(Scope::Tickets)?.organization_id;
-    delete_ticket(services.store.as_ref(), &services.outbox, organization_id, &id).await?;
+    delete_ticket(&services.store, &services.outbox, organization_id, &id).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -45,7 +45,7 @@ pub async fn deletion(
     id: Path<String>,
 ) -> Result<Json<Deletion>, WebError> {
     let organization_id = caller.tenant(Scope::Tickets)?.organization_id;
-    Ok(Json(find_deletion(services.store.as_ref(), organization_id, &id).await?))
+    Ok(Json(find_deletion(&services.store, organization_id, &id).await?))
 }
 
 /// Counts the tickets from the id `since` on whose conversations began between `from` and `to`; considers only the newest

@@ -26,7 +26,7 @@ pub async fn read(
     let body = services.read_body(&request, payload, SMALL_BODY, &services.body_budget).await?;
     let wanted: ReadTranscripts = serde_json::from_slice(&body)
         .map_err(|error| WebError::new(ProblemCode::InvalidRequest, JsonFault::of(&error).to_string()))?;
-    let transcripts = read_transcripts(services.store.as_ref(), wanted).await?;
+    let transcripts = read_transcripts(&services.store, wanted).await?;
     // Serializing megabytes of JSON would block a thread that serves requests.
     let body = blocking(move || serde_json::to_vec(&transcripts))
         .await
@@ -44,7 +44,7 @@ pub async fn read_one(
 ) -> Result<HttpResponse, WebError> {
     let organization_id = caller.tenant(Scope::TranscriptsRead)?.organization_id;
     let _permit = services.response_budget.begin().await?;
-    let transcript = read_transcript(services.store.as_ref(), organization_id, &id).await?;
+    let transcript = read_transcript(&services.store, organization_id, &id).await?;
     // Up to four megabytes: serialized off the request threads, as above.
     let body = blocking(move || serde_json::to_vec(&transcript))
         .await

@@ -1,4 +1,4 @@
-//! The store of conversations: a trait for the role's use cases, implemented once (`sql`) and compiled for each database.
+//! The store of conversations, shaped by the use cases. Its statements are written once (`sql`) and compiled for each database.
 
 #[cfg(feature = "distributed")]
 mod postgres;
@@ -13,100 +13,150 @@ use assay_contracts::internal::{TicketCount, TicketReference, UnreadableTranscri
 use assay_contracts::ticket::Ticket;
 use assay_contracts::time::Timestamp;
 use assay_messaging::outbox::FastPathClaim;
-use assay_platform::db::{Database, DatabaseError};
-use async_trait::async_trait;
+use assay_platform::db::{Database, DatabaseError, on_database};
 
 pub use self::transcripts::{StoredTranscripts, transcript_bytes};
 use crate::domain::{Import, ImportOutcome, RetentionCutoff, TicketDeletion};
 
-#[async_trait]
-pub trait Store: Send + Sync {
+/// Cheap to clone; clones share the connections.
+#[derive(Clone)]
+pub struct Store {
+    database: Database,
+}
+
+pub fn open(database: &Database) -> Store {
+    Store { database: database.clone() }
+}
+
+impl Store {
     /// Creates the partitions of the current and the next month. Idempotent.
-    async fn prepare_partitions(&self, now: Timestamp) -> Result<(), DatabaseError>;
+    pub async fn prepare_partitions(&self, _now: Timestamp) -> Result<(), DatabaseError> {
+        match &self.database {
+            #[cfg(feature = "distributed")]
+            Database::Postgres(database) => postgres::prepare_partitions(database, _now).await,
+            Database::Sqlite(_) => Ok(()),
+        }
+    }
 
     /// Moves rows out of the default partition and creates the partitions of the coming months. Idempotent.
-    async fn maintain_partitions(&self, now: Timestamp) -> Result<(), DatabaseError>;
+    pub async fn maintain_partitions(&self, _now: Timestamp) -> Result<(), DatabaseError> {
+        match &self.database {
+            #[cfg(feature = "distributed")]
+            Database::Postgres(database) => postgres::maintain_partitions(database, _now).await,
+            Database::Sqlite(_) => Ok(()),
+        }
+    }
 
     /// Writes imports in one transaction and returns their outcomes in the same order. The idempotency keys must be distinct
     /// (by organization and key); identities may repeat: the first one wins. `claim` selects how the events of accepted
     /// imports are written.
-    async fn accept_batch(
+    pub async fn accept_batch(
         &self,
         imports: Vec<Arc<Import>>,
         claim: FastPathClaim,
-    ) -> Result<Vec<ImportOutcome>, DatabaseError>;
+    ) -> Result<Vec<ImportOutcome>, DatabaseError> {
+        on_database!(self, write, accept::accept_batch(&imports, claim))
+    }
 
-    async fn find_ticket(
+    pub async fn find_ticket(
         &self,
         organization_id: OrganizationId,
         id: TicketId,
-    ) -> Result<Option<Ticket>, DatabaseError>;
+    ) -> Result<Option<Ticket>, DatabaseError> {
+        on_database!(self, read, find_ticket(organization_id, id))
+    }
 
     /// Reads the transcripts of tickets, at least that of the first, and stops when they have `max_bytes`, compressed or as text.
     /// The tickets that were not read are in `unread`; those of the others that have a tombstone are in `deleted`.
-    async fn read_transcripts(
+    pub async fn read_transcripts(
         &self,
         tickets: Vec<TicketReference>,
         max_bytes: usize,
-    ) -> Result<StoredTranscripts, DatabaseError>;
+    ) -> Result<StoredTranscripts, DatabaseError> {
+        on_database!(self, read, transcripts::read(tickets, max_bytes))
+    }
 
     /// Facts of the existing tickets, without their transcripts.
-    async fn read_ticket_facts(
+    pub async fn read_ticket_facts(
         &self,
         tickets: Vec<TicketReference>,
-    ) -> Result<Vec<UnreadableTranscript>, DatabaseError>;
+    ) -> Result<Vec<UnreadableTranscript>, DatabaseError> {
+        on_database!(self, read, transcripts::read_facts(&tickets))
+    }
 
     /// Deletes a ticket in one transaction: removes the conversation and its display names, and writes a tombstone and the
     /// event. Its identity stays used: a new import is a duplicate. False when the organization has no such ticket.
-    async fn delete_ticket(&self, deletion: TicketDeletion) -> Result<bool, DatabaseError>;
+    pub async fn delete_ticket(&self, deletion: TicketDeletion) -> Result<bool, DatabaseError> {
+        on_database!(self, write, removal::delete_ticket(&deletion))
+    }
 
     /// When a ticket was deleted, as long as its tombstone is kept.
-    async fn find_deletion(
+    pub async fn find_deletion(
         &self,
         organization_id: OrganizationId,
         id: TicketId,
-    ) -> Result<Option<Timestamp>, DatabaseError>;
+    ) -> Result<Option<Timestamp>, DatabaseError> {
+        let reference = TicketReference { organization_id, ticket_id: id };
+        let found = on_database!(self, read, find_deletions(&[id]))?;
+        let deletion = found.into_iter().find(|(ticket, _)| *ticket == reference);
+        Ok(deletion.map(|(_, deleted_at)| deleted_at))
+    }
 
     /// Whether the transcript of a ticket was removed at the end of its retention period.
-    async fn is_expired(&self, organization_id: OrganizationId, id: TicketId) -> Result<bool, DatabaseError>;
+    pub async fn is_expired(
+        &self,
+        organization_id: OrganizationId,
+        id: TicketId,
+    ) -> Result<bool, DatabaseError> {
+        on_database!(self, read, is_expired(organization_id, id))
+    }
 
     /// Counts the tickets from the id `since` on whose conversations began in the half-open period. With `limit` or more
     /// tickets from that id on, considers only the newest `limit`, and returns the oldest of these, too.
-    async fn count_tickets(
+    pub async fn count_tickets(
         &self,
         organization_id: OrganizationId,
         since: TicketId,
         period: (Option<Timestamp>, Option<Timestamp>),
         limit: u32,
-    ) -> Result<TicketCount, DatabaseError>;
+    ) -> Result<TicketCount, DatabaseError> {
+        on_database!(self, read, count_tickets(organization_id, since, period, limit))
+    }
 
     /// Removes at most `limit` expired conversations of an organization, oldest first, with their display names, and writes
     /// the events, in one transaction; returns the number removed. Their identities stay used.
-    async fn expire(&self, cutoff: RetentionCutoff, limit: usize) -> Result<usize, DatabaseError>;
+    pub async fn expire(&self, cutoff: RetentionCutoff, limit: usize) -> Result<usize, DatabaseError> {
+        on_database!(self, write, removal::expire(cutoff, limit))
+    }
 
     /// Removes at most `limit` expired tickets of an organization that are older than `first_kept`, whose evaluations have
     /// therefore expired, too; returns the number removed.
-    async fn prune_expired_tickets(
+    pub async fn prune_expired_tickets(
         &self,
         organization_id: OrganizationId,
         first_kept: TicketId,
         limit: usize,
-    ) -> Result<usize, DatabaseError>;
+    ) -> Result<usize, DatabaseError> {
+        on_database!(self, write, removal::prune_expired_tickets(organization_id, first_kept, limit))
+    }
 
     /// Removes at most `limit` tombstones older than `before`; returns the number removed.
-    async fn prune_tombstones(&self, before: Timestamp, limit: usize) -> Result<usize, DatabaseError>;
+    pub async fn prune_tombstones(&self, before: Timestamp, limit: usize) -> Result<usize, DatabaseError> {
+        on_database!(self, write, removal::prune_tombstones(before, limit))
+    }
 
     /// Removes a batch of expired idempotency records; returns the number removed.
-    async fn prune_idempotency_records(&self, now: Timestamp) -> Result<usize, DatabaseError>;
+    pub async fn prune_idempotency_records(&self, now: Timestamp) -> Result<usize, DatabaseError> {
+        on_database!(self, write, idempotency::prune(now))
+    }
 
     /// Number of batches that can be written concurrently, at most `wanted`.
-    fn concurrent_writers(&self, wanted: usize) -> usize;
-}
-
-pub fn open(database: &Database) -> Arc<dyn Store> {
-    match database {
-        #[cfg(feature = "distributed")]
-        Database::Postgres(postgres) => Arc::new(postgres::SqlStore::new(postgres.clone())),
-        Database::Sqlite(sqlite) => Arc::new(sqlite::SqlStore::new(sqlite.clone())),
+    pub fn concurrent_writers(&self, wanted: usize) -> usize {
+        let most = match &self.database {
+            #[cfg(feature = "distributed")]
+            Database::Postgres(_) => usize::MAX,
+            Database::Sqlite(_) => 1,
+        };
+        wanted.clamp(1, most)
     }
 }

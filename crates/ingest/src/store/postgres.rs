@@ -8,15 +8,14 @@ use std::collections::HashSet;
 
 use assay_contracts::ids::TicketId;
 use assay_contracts::time::Timestamp;
-use assay_platform::db::{self, DatabaseError, PartitionedTable, StoredId, static_sql};
+use assay_platform::db::{self, DatabaseError, PartitionedTable, Postgres, StoredId, static_sql};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Binary, Nullable, Text};
 
-pub use self::sql::SqlStore;
+pub(super) use self::sql::*;
 use crate::domain::{Import, Participant};
 
 type Connection = diesel::pg::PgConnection;
-type Database = assay_platform::db::Postgres;
 type Id = diesel::sql_types::Uuid;
 
 /// Months for which partitions are created ahead: a service that was down for weeks can write at once.
@@ -51,15 +50,11 @@ struct ClaimedRow {
     ticket_id: StoredId,
 }
 
-fn concurrent_writers(wanted: usize) -> usize {
-    wanted.max(1)
-}
-
-async fn prepare_partitions(database: &Database, now: Timestamp) -> Result<(), DatabaseError> {
+pub(super) async fn prepare_partitions(database: &Postgres, now: Timestamp) -> Result<(), DatabaseError> {
     db::prepare_partitions(database, CONVERSATIONS, now).await
 }
 
-async fn maintain_partitions(database: &Database, now: Timestamp) -> Result<(), DatabaseError> {
+pub(super) async fn maintain_partitions(database: &Postgres, now: Timestamp) -> Result<(), DatabaseError> {
     db::maintain_partitions(database, CONVERSATIONS, now, MONTHS_AHEAD).await
 }
 

@@ -7,31 +7,17 @@ mod sql;
 use std::collections::HashSet;
 
 use assay_contracts::ids::TicketId;
-use assay_contracts::time::Timestamp;
 use assay_platform::db::{DatabaseError, StoredId};
 use diesel::prelude::*;
 use diesel::query_dsl::methods::FilterDsl as _;
 use diesel::upsert::excluded;
 
-pub use self::sql::SqlStore;
 use self::sql::schema::{conversations, identities, participants};
+pub(super) use self::sql::*;
 use crate::domain::{Import, Participant};
 
 type Connection = diesel::sqlite::SqliteConnection;
-type Database = assay_platform::db::Sqlite;
 type Id = diesel::sql_types::Text;
-
-fn concurrent_writers(_wanted: usize) -> usize {
-    1
-}
-
-async fn prepare_partitions(_: &Database, _: Timestamp) -> Result<(), DatabaseError> {
-    Ok(())
-}
-
-async fn maintain_partitions(_: &Database, _: Timestamp) -> Result<(), DatabaseError> {
-    Ok(())
-}
 
 /// Claims the identities of sorted imports; returns the tickets whose identity is new. Of equal identities the first wins.
 fn claim_identities(tx: &mut Connection, imports: &[&Import]) -> Result<HashSet<TicketId>, DatabaseError> {

@@ -7,10 +7,9 @@ use assay_contracts::tenant::Scope;
 use assay_platform::auth::Audience;
 use assay_platform::db::Database;
 use assay_platform::runtime::now;
-use assay_testkit::on_both_databases;
+use assay_testkit::{execute_on, on_both_databases};
 use reqwest::Response;
 
-use crate::removals::run;
 use crate::test_app::{TestApp, conversation};
 
 on_both_databases! { TestApp {
@@ -65,7 +64,7 @@ async fn count_considers_only_the_newest_tickets(app: TestApp) -> Result<()> {
              SELECT '{id_prefix}' || printf('%012x', number), {COLUMNS} FROM conversations, numbers"
         ),
     };
-    run(&app.database, statement).await?;
+    execute_on(&app.database, statement).await?;
     let since = TicketId::min_at(now().plus_millis(-60_000));
     let found = count(&app, &format!("?since={since}")).await?;
     // Numbers 501 to 10,500.

@@ -11,9 +11,9 @@ use futures_util::future::{join, try_join_all};
 use serde_json::Value;
 
 use assay_ingest::{MIGRATIONS, SCHEMA};
-use assay_testkit::{ServiceDatabase, eventually, on_both_databases};
+use assay_testkit::{ServiceDatabase, eventually, execute_on, on_both_databases};
 
-use crate::test_app::{TestApp, config, conversation, execute};
+use crate::test_app::{TestApp, config, conversation};
 
 on_both_databases! { TestApp {
     import_rejected_by_the_database_does_not_fail_its_batch,
@@ -27,7 +27,7 @@ async fn import_rejected_by_the_database_does_not_fail_its_batch(app: TestApp) -
              BEGIN SELECT RAISE(ABORT, 'poisoned'); END"
         }
     };
-    execute(&app.database, poison).await?;
+    execute_on(&app.database, poison).await?;
     let tickets: Vec<String> =
         (0..40).map(|n| if n % 10 == 0 { "poison".into() } else { format!("T-{n}") }).collect();
     let submit = async |ticket: &String| {

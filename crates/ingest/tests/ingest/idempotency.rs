@@ -7,9 +7,9 @@ use assay_platform::runtime::new_id;
 use futures_util::future::try_join_all;
 use serde_json::Value;
 
-use assay_testkit::{eventually, on_both_databases};
+use assay_testkit::{eventually, execute_on, on_both_databases, texts_on};
 
-use crate::test_app::{TestApp, conversation, execute, query};
+use crate::test_app::{TestApp, conversation};
 
 on_both_databases! { TestApp {
     replayed_request_gets_the_first_receipt_byte_for_byte,
@@ -108,7 +108,7 @@ const AGE_BY_24_HOURS: &str = "UPDATE idempotency_keys SET created_at = created_
 
 async fn key_expires_after_24_hours(app: TestApp) -> Result<()> {
     app.submit_with_key("key-1", &conversation("T-1")).await?.error_for_status()?;
-    execute(&app.database, AGE_BY_24_HOURS).await?;
+    execute_on(&app.database, AGE_BY_24_HOURS).await?;
     assert_eq!(app.submit_with_key("key-1", &conversation("T-2")).await?.status(), 202);
     assert_eq!(app.submit_with_key("key-1", &conversation("T-1")).await?.status(), 422);
     Ok(())
@@ -116,12 +116,13 @@ async fn key_expires_after_24_hours(app: TestApp) -> Result<()> {
 
 async fn maintenance_removes_only_expired_keys(mut app: TestApp) -> Result<()> {
     app.submit_with_key("old", &conversation("T-1")).await?.error_for_status()?;
-    execute(&app.database, AGE_BY_24_HOURS).await?;
+    execute_on(&app.database, AGE_BY_24_HOURS).await?;
     app.submit_with_key("new", &conversation("T-2")).await?.error_for_status()?;
     // Every instance runs maintenance when it starts.
     app.start_replica()?;
-    let only_new_is_left =
-        || async { Ok(query(&app.database, "SELECT key AS value FROM idempotency_keys").await? == ["new"]) };
+    let only_new_is_left = || async {
+        Ok(texts_on(&app.database, "SELECT key AS value FROM idempotency_keys").await? == ["new"])
+    };
     eventually("the expired key to be removed", only_new_is_left).await
 }
 

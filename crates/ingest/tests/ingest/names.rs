@@ -4,9 +4,9 @@ use anyhow::Result;
 use assay_contracts::conversation::Author;
 use serde_json::{Value, json};
 
-use assay_testkit::on_both_databases;
+use assay_testkit::{on_both_databases, texts_on};
 
-use crate::test_app::{TestApp, conversation_of, message, query};
+use crate::test_app::{TestApp, conversation_of, message};
 use crate::transcripts::transcript;
 
 on_both_databases! { TestApp {
@@ -34,7 +34,7 @@ async fn latest_name_by_message_time_then_by_arrival_is_kept(app: TestApp) -> Re
         }
         let messages = json!([message("1", timestamp, author)]);
         app.accepted(&conversation_of(&format!("T-{number}"), messages)).await?;
-        assert_eq!(query(&app.database, NAMES).await?, [format!("contact c {expected}")]);
+        assert_eq!(texts_on(&app.database, NAMES).await?, [format!("contact c {expected}")]);
     }
     Ok(())
 }
@@ -52,7 +52,7 @@ async fn names_are_kept_per_author_type_source_and_account(app: TestApp) -> Resu
     app.accepted(&body_of(2, "teammate", json!({}))).await?;
     app.accepted(&body_of(3, "contact", json!({"source": "zendesk"}))).await?;
     app.accepted(&body_of(4, "contact", json!({"source": "zendesk", "source_account_id": "a"}))).await?;
-    let mut names = query(&app.database, NAMES).await?;
+    let mut names = texts_on(&app.database, NAMES).await?;
     names.sort();
     assert_eq!(names, ["contact x N1", "contact x N3", "contact x N4", "teammate x N2"]);
     Ok(())
@@ -64,7 +64,7 @@ async fn mixed_author_is_never_recorded(app: TestApp) -> Result<()> {
         message("2", 2, json!({"type": "system", "external_id": "s", "name": "Workflow"})),
     ]);
     let id = app.accepted(&conversation_of("T-1", messages)).await?;
-    assert_eq!(query(&app.database, NAMES).await?, ["system s Workflow"]);
+    assert_eq!(texts_on(&app.database, NAMES).await?, ["system s Workflow"]);
     let stored = transcript(&app, &id).await?;
     assert_eq!(stored.conversation.messages[0].author, Author::Mixed, "without a name");
     Ok(())
@@ -74,6 +74,6 @@ async fn agent_name_is_recorded_under_its_external_id(app: TestApp) -> Result<()
     let agent = app.registry.register(app.organization, "bot")?;
     let messages = json!([message("1", 1, json!({"type": "ai", "id": agent.id, "name": "Robbie"}))]);
     app.accepted(&conversation_of("T-1", messages)).await?;
-    assert_eq!(query(&app.database, NAMES).await?, ["ai bot Robbie"]);
+    assert_eq!(texts_on(&app.database, NAMES).await?, ["ai bot Robbie"]);
     Ok(())
 }

@@ -19,9 +19,9 @@ use serde_json::{Value, json};
 use url::Url;
 use uuid::Uuid;
 
-use assay_testkit::{eventually, on_both_databases};
+use assay_testkit::{eventually, execute_on, on_both_databases, texts_on};
 
-use crate::test_app::{DEADLINE, TestApp, claims_for, conversation, conversation_of, message, query};
+use crate::test_app::{DEADLINE, TestApp, claims_for, conversation, conversation_of, message};
 
 on_both_databases! { TestApp {
     deleted_ticket_is_not_found_and_publishes_one_event,
@@ -159,7 +159,7 @@ async fn deletion_removes_only_names_from_that_ticket(app: TestApp) -> Result<()
     let id = app.accepted(&conversation_of("T-1", earlier)).await?;
     app.accepted(&conversation_of("T-2", later)).await?;
     assert_eq!(delete(&app, app.organization, &id).await?, 204);
-    let names = query(&app.database, "SELECT name AS value FROM participants ORDER BY name").await?;
+    let names = texts_on(&app.database, "SELECT name AS value FROM participants ORDER BY name").await?;
     assert_eq!(names, ["Cid", "Robert"]);
     Ok(())
 }
@@ -204,19 +204,8 @@ async fn break_transcript(database: &Database, id: &str) -> Result<()> {
         Database::Postgres(_) => r"'\x0100000000'",
         Database::Sqlite(_) => "x'0100000000'",
     };
-    run(database, format!("UPDATE conversations SET packed = {bytes} WHERE id = '{id}'")).await
-}
-
-pub async fn run(database: &Database, statement: String) -> Result<()> {
-    use diesel::connection::SimpleConnection as _;
-    match database {
-        Database::Postgres(postgres) => {
-            postgres.run(move |c| c.batch_execute(&statement).map_err(anyhow::Error::from)).await
-        }
-        Database::Sqlite(sqlite) => {
-            sqlite.write(move |c| c.batch_execute(&statement).map_err(anyhow::Error::from)).await
-        }
-    }
+    execute_on(database, format!("UPDATE conversations SET packed = {bytes} WHERE id = '{id}'")).await?;
+    Ok(())
 }
 
 /// Imports a ticket and ages it by `days`.
@@ -229,10 +218,12 @@ async fn imported_days_ago(app: &TestApp, days: i64) -> Result<String> {
     // The smallest id of that time, with random low bits.
     let first = TicketId::min_at(at).as_uuid().as_u128();
     let old = Uuid::from_u128(first | (Uuid::new_v4().as_u128() >> 48)).to_string();
-    let identity = format!("UPDATE identities SET ticket_id = '{old}' WHERE ticket_id = '{id}';");
+    let identity = format!("UPDATE identities SET ticket_id = '{old}' WHERE ticket_id = '{id}'");
     let millis = at.as_millis();
     let age = format!("UPDATE conversations SET id = '{old}', created_at = {millis} WHERE id = '{id}'");
-    run(&app.database, identity + &age).await?;
+    for statement in [identity, age] {
+        execute_on(&app.database, statement).await?;
+    }
     Ok(old)
 }
 
@@ -285,7 +276,7 @@ async fn expired_transcripts_are_removed_and_publish_events(mut app: TestApp) ->
     let ids: Vec<String> = published.iter().map(|ticket| ticket.id.to_string()).collect();
     assert_eq!(ids, std::slice::from_ref(&old), "evaluations are kept for 60 days");
     assert_eq!((published[0].external_id.as_str(), published[0].subject.as_deref()), ("31 days", None));
-    let names = query(&app.database, "SELECT name AS value FROM participants").await?;
+    let names = texts_on(&app.database, "SELECT name AS value FROM participants").await?;
     assert_eq!(names, ["Name 29"]);
     let refused = app.submit(&conversation("31 days")).await?;
     assert_eq!(refused.status(), 409);
@@ -329,13 +320,13 @@ async fn expired_tickets_are_removed_with_their_evaluations(app: TestApp) -> Res
             (0..count).map(|number| format!("('{}', '{organization}')", Uuid::from_u128(first + number))),
         );
     }
-    run(&app.database, format!("INSERT INTO expired_tickets VALUES {}", rows.join(", "))).await?;
+    execute_on(&app.database, format!("INSERT INTO expired_tickets VALUES {}", rows.join(", "))).await?;
     app.registry.set_retention(Some(vec![
         retention(keeps_transcripts, RetentionPeriod::Forever, RetentionPeriod::Days(60)),
         retention(other, RetentionPeriod::Days(30), RetentionPeriod::Forever),
     ]));
     app.registry.wait_for_maintenance().await?;
-    let left = query(
+    let left = texts_on(
         &app.database,
         "SELECT CAST(organization_id AS text) AS value FROM expired_tickets ORDER BY ticket_id",
     )
@@ -358,7 +349,7 @@ async fn tombstones_expire_after_90_days(app: TestApp) -> Result<()> {
         assert_eq!(delete(&app, app.organization, id).await?, 204);
         let millis = now().plus_millis(-days * DAY).as_millis();
         let age = format!("UPDATE deletions SET deleted_at = {millis} WHERE ticket_id = '{id}'");
-        run(&app.database, age).await?;
+        execute_on(&app.database, age).await?;
     }
     let organization = app.organization;
     let is_expired = || async { Ok(!deletion(&app, organization, &old).await?.0) };

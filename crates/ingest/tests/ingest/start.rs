@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use assay_ingest::{MIGRATIONS, SCHEMA, migrate};
 use assay_platform::runtime::Budgets;
-use assay_testkit::{ServiceDatabase, eventually};
+use assay_testkit::{ServiceDatabase, eventually, execute_on, texts_on};
 
-use crate::test_app::{TestApp, config, conversation, execute, query};
+use crate::test_app::{TestApp, config, conversation};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn role_starts_without_tables_and_accepts_after_migration() -> Result<()> {
@@ -31,12 +31,12 @@ async fn conversations_are_stored_in_the_partition_of_their_month() -> Result<()
     app.accepted(&conversation("T-1")).await?;
     let partitions = "SELECT tableoid::regclass::text AS value FROM conversations";
     let expected = "SELECT to_char(now() AT TIME ZONE 'UTC', '\"conversations_\"YYYY_MM') AS value";
-    assert_eq!(query(&app.database, partitions).await?, query(&app.database, expected).await?);
+    assert_eq!(texts_on(&app.database, partitions).await?, texts_on(&app.database, expected).await?);
     const NAME_IN_THREE_MONTHS: &str = "SELECT to_char(now() AT TIME ZONE 'UTC' + interval '3 months', '\"conversations_\"YYYY_MM') AS value";
     const TABLES: &str = "SELECT relname::text AS value FROM pg_class WHERE relkind = 'r'";
-    let ahead = query(&app.database, NAME_IN_THREE_MONTHS).await?;
+    let ahead = texts_on(&app.database, NAME_IN_THREE_MONTHS).await?;
     eventually("the partitions of the coming months", || async {
-        let tables = query(&app.database, TABLES).await?;
+        let tables = texts_on(&app.database, TABLES).await?;
         Ok(ahead.iter().all(|partition| tables.contains(partition)))
     })
     .await?;
@@ -56,7 +56,7 @@ async fn role_accepts_at_once_with_a_large_default_partition() -> Result<()> {
     const COUNT_DEFAULT_ROWS: &str = "SELECT count(*)::text AS value FROM conversations_default";
     let service_database = ServiceDatabase::postgres(SCHEMA, MIGRATIONS).await?;
     for _ in 0..4 {
-        execute(&service_database.open(SCHEMA)?, INSERT_FUTURE_ROWS).await?;
+        execute_on(&service_database.open(SCHEMA)?, INSERT_FUTURE_ROWS).await?;
     }
     let config = config(&service_database)?;
     let began = Instant::now();
@@ -67,14 +67,14 @@ async fn role_accepts_at_once_with_a_large_default_partition() -> Result<()> {
     assert!(accepted_after < Duration::from_secs(5), "{accepted_after:?}");
     let mut accepted = 1;
     let mut longest = Duration::ZERO;
-    while query(&app.database, COUNT_DEFAULT_ROWS).await? != ["0"] {
+    while texts_on(&app.database, COUNT_DEFAULT_ROWS).await? != ["0"] {
         anyhow::ensure!(began.elapsed() < Duration::from_secs(120), "the rows are not moved");
         let submitted = Instant::now();
         app.accepted(&conversation(&format!("meanwhile {accepted}"))).await?;
         longest = longest.max(submitted.elapsed());
         accepted += 1;
         let rows = 200_000 + accepted;
-        assert_eq!(query(&app.database, COUNT_ROWS).await?, [format!("{rows} {rows}")]);
+        assert_eq!(texts_on(&app.database, COUNT_ROWS).await?, [format!("{rows} {rows}")]);
     }
     println!("moved after {:?}; {accepted} accepted meanwhile, the slowest in {longest:?}", began.elapsed());
     assert!(longest < Duration::from_secs(2), "{longest:?}");

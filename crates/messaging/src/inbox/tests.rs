@@ -7,7 +7,7 @@ use assay_contracts::ids::EventId;
 use assay_contracts::time::Timestamp;
 use assay_platform::db::{Database, DatabaseError, Migrations};
 use assay_platform::runtime::{new_id, now};
-use diesel::Connection;
+use assay_testkit::write_on;
 use futures_util::future::try_join;
 
 use crate::conformance::on_both_databases;
@@ -55,27 +55,10 @@ async fn events_beyond_one_statement_are_recorded(database: Database) -> Result<
 
 async fn rolled_back_event_is_new_again(database: Database) -> Result<()> {
     let id: EventId = new_id();
-    let abort = || DatabaseError::Corrupt("roll back".to_owned());
-    let aborted: Result<(), DatabaseError> = match &database {
-        Database::Postgres(postgres) => {
-            postgres
-                .run(move |connection| {
-                    connection.transaction(|connection| {
-                        inbox::record(connection, "scorer", &[id], now())?;
-                        Err(abort())
-                    })
-                })
-                .await
-        }
-        Database::Sqlite(sqlite) => {
-            sqlite
-                .write(move |connection| {
-                    inbox::record(connection, "scorer", &[id], now())?;
-                    Err(abort())
-                })
-                .await
-        }
-    };
+    let aborted: Result<(), DatabaseError> = write_on!(&database, |connection| {
+        inbox::record(connection, "scorer", &[id], now())?;
+        Err(DatabaseError::Corrupt("roll back".to_owned()))
+    });
     assert!(aborted.is_err());
     assert_eq!(record(&database, "scorer", vec![id]).await?, HashSet::from([id]));
     Ok(())
@@ -121,27 +104,9 @@ async fn record_at(
     ids: Vec<EventId>,
     at: Timestamp,
 ) -> Result<HashSet<EventId>, DatabaseError> {
-    match database {
-        Database::Postgres(postgres) => {
-            postgres
-                .run(move |connection| {
-                    connection.transaction(|connection| inbox::record(connection, consumer, &ids, at))
-                })
-                .await
-        }
-        Database::Sqlite(sqlite) => {
-            sqlite.write(move |connection| inbox::record(connection, consumer, &ids, at)).await
-        }
-    }
+    write_on!(database, |connection| inbox::record(connection, consumer, &ids, at))
 }
 
 async fn prune(database: &Database, before: Timestamp, limit: u32) -> Result<usize, DatabaseError> {
-    match database {
-        Database::Postgres(postgres) => {
-            postgres.run(move |connection| inbox::prune(connection, before, limit)).await
-        }
-        Database::Sqlite(sqlite) => {
-            sqlite.write(move |connection| inbox::prune(connection, before, limit)).await
-        }
-    }
+    write_on!(database, |connection| inbox::prune(connection, before, limit))
 }

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use assay_contracts::ids::{EventId, OrganizationId};
 use assay_contracts::time::Timestamp;
-use assay_platform::db::{Database, DatabaseError};
+use assay_platform::db::{Database, DatabaseError, on_database};
 use assay_platform::runtime::now;
 use tokio::sync::Notify;
 
@@ -33,23 +33,9 @@ use self::rows::{BatchLimit, Claimed, IsolatedClaim, LEASE_MILLIS, PublishResult
 pub use self::rows::{DeadEvent, OutboxStatus};
 use crate::envelope::OutgoingEvent;
 
-/// Runs a statement on the database of an outbox. `$access` is for SQLite only: on PostgreSQL no transaction is needed, except in
-/// `record_results`, which begins its own.
-macro_rules! on_database {
-    ($outbox:ident, $access:ident, $statement:ident $(, $argument:expr)*) => {
-        match &$outbox.database {
-            #[cfg(feature = "distributed")]
-            Database::Postgres(database) => {
-                database.run(move |connection| postgres::$statement(connection $(, $argument)*)).await
-            }
-            Database::Sqlite(database) => {
-                database.$access(move |connection| sqlite::$statement(connection $(, $argument)*)).await
-            }
-        }
-    };
-}
-
 /// The outbox of one service. Cheap to clone; clones share state.
+///
+/// On PostgreSQL its statements need no transaction, except in `record_results`, which begins its own.
 #[derive(Clone)]
 pub struct Outbox {
     database: Database,
@@ -111,12 +97,12 @@ impl Outbox {
     /// # Errors
     /// When the database does not answer.
     pub async fn oldest_unpublished(&self) -> Result<Option<Timestamp>, DatabaseError> {
-        on_database!(self, read, oldest_pending)
+        on_database!(self, read, oldest_pending())
     }
 
     /// Time at which the oldest pending event was written, and the number of pending events, counted up to `limit`.
     async fn backlog(&self, limit: u64) -> Result<(Option<Timestamp>, u64), DatabaseError> {
-        on_database!(self, read, backlog, limit)
+        on_database!(self, read, backlog(limit))
     }
 
     /// The organizations with at least `events` pending events, and how many each of them has.
@@ -124,7 +110,7 @@ impl Outbox {
         &self,
         events: u64,
     ) -> Result<Vec<(OrganizationId, u64)>, DatabaseError> {
-        on_database!(self, read, organizations_with_backlog, events)
+        on_database!(self, read, organizations_with_backlog(events))
     }
 
     /// Counts and ages, for operators.
@@ -132,7 +118,7 @@ impl Outbox {
     /// # Errors
     /// When the database does not answer.
     pub async fn status(&self) -> Result<OutboxStatus, DatabaseError> {
-        on_database!(self, read, status)
+        on_database!(self, read, status())
     }
 
     /// The dead events, oldest first, `limit` at most.
@@ -140,7 +126,7 @@ impl Outbox {
     /// # Errors
     /// When the database does not answer.
     pub async fn dead_events(&self, limit: u32) -> Result<Vec<DeadEvent>, DatabaseError> {
-        on_database!(self, read, dead_events, limit)
+        on_database!(self, read, dead_events(limit))
     }
 
     /// Schedules a dead event again, as attempt 1. Returns whether there was one with this id.
@@ -149,7 +135,7 @@ impl Outbox {
     /// When the database does not answer.
     pub async fn retry_dead(&self, id: EventId) -> Result<bool, DatabaseError> {
         let now = now();
-        let found = on_database!(self, write, retry_dead, id, now);
+        let found = on_database!(self, run / write, retry_dead(id, now));
         self.wake();
         found
     }
@@ -162,7 +148,7 @@ impl Outbox {
     /// When the database does not answer.
     pub async fn release_all_claims(&self) -> Result<(), DatabaseError> {
         let now = now();
-        on_database!(self, write, release_all_claims, now)
+        on_database!(self, run / write, release_all_claims(now))
     }
 
     /// Deletes a dead event. Returns whether there was one with this id.
@@ -170,22 +156,22 @@ impl Outbox {
     /// # Errors
     /// When the database does not answer.
     pub async fn drop_dead(&self, id: EventId) -> Result<bool, DatabaseError> {
-        on_database!(self, write, drop_dead, id)
+        on_database!(self, run / write, drop_dead(id))
     }
 
     /// Claims due rows that are not isolated, longest due first. No two relays get the same row while its lease lasts.
     async fn claim(&self, now: Timestamp, limit: BatchLimit) -> Result<Vec<Claimed>, DatabaseError> {
-        on_database!(self, write, claim, now, limit)
+        on_database!(self, run / write, claim(now, limit))
     }
 
     /// Claims an isolated row: its event may have ended the process more than once, see [`crate::bus::cut_short`].
     async fn claim_isolated(&self, now: Timestamp) -> Result<IsolatedClaim, DatabaseError> {
-        on_database!(self, write, claim_isolated, now)
+        on_database!(self, run / write, claim_isolated(now))
     }
 
     /// Extends the lease of rows that are still being published.
     async fn renew(&self, ids: Vec<EventId>, now: Timestamp) -> Result<(), DatabaseError> {
-        on_database!(self, write, renew, &ids, now)
+        on_database!(self, run / write, renew(&ids, now))
     }
 
     /// Records the results of claimed rows in one transaction.
@@ -194,11 +180,11 @@ impl Outbox {
         results: Arc<PublishResults>,
         now: Timestamp,
     ) -> Result<(), DatabaseError> {
-        on_database!(self, write, record_results, &results, now)
+        on_database!(self, run / write, record_results(&results, now))
     }
 
     /// Reschedules rows that were scheduled too late while a clock was ahead.
     async fn repair_clock_skew(&self, now: Timestamp) -> Result<(), DatabaseError> {
-        on_database!(self, write, repair_clock_skew, now)
+        on_database!(self, run / write, repair_clock_skew(now))
     }
 }

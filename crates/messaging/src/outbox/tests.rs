@@ -9,7 +9,7 @@ use assay_contracts::ids::EventId;
 use assay_contracts::time::Timestamp;
 use assay_platform::db::{Database, DatabaseError, Migrations};
 use assay_platform::runtime::{new_id, now};
-use diesel::Connection;
+use assay_testkit::write_on;
 use futures_util::future::try_join_all;
 
 use super::rows::{BatchLimit, LEASE_MILLIS, MAX_SCHEDULE_MILLIS, Postponed, PublishResults};
@@ -48,27 +48,10 @@ async fn claim_returns_enqueued_events(database: Database) -> Result<()> {
 
 async fn rolled_back_events_are_not_claimed(database: Database) -> Result<()> {
     let events = vec![event()];
-    let abort = || DatabaseError::Corrupt("roll back".to_owned());
-    let aborted: Result<(), DatabaseError> = match &database {
-        Database::Postgres(postgres) => {
-            postgres
-                .run(move |connection| {
-                    connection.transaction(|connection| {
-                        outbox::enqueue(connection, &events, FastPathClaim::NONE)?;
-                        Err(abort())
-                    })
-                })
-                .await
-        }
-        Database::Sqlite(sqlite) => {
-            sqlite
-                .write(move |connection| {
-                    outbox::enqueue(connection, &events, FastPathClaim::NONE)?;
-                    Err(abort())
-                })
-                .await
-        }
-    };
+    let aborted: Result<(), DatabaseError> = write_on!(&database, |connection| {
+        outbox::enqueue(connection, &events, FastPathClaim::NONE)?;
+        Err(DatabaseError::Corrupt("roll back".to_owned()))
+    });
     assert!(aborted.is_err());
     assert!(Outbox::new(database).claim(now(), up_to(10)).await?.is_empty());
     Ok(())
@@ -287,14 +270,7 @@ fn postponed(event: &OutgoingEvent, next_attempt_at: Timestamp, counts_attempt: 
 }
 
 async fn enqueue(database: &Database, events: Vec<OutgoingEvent>) -> Result<(), DatabaseError> {
-    match database {
-        Database::Postgres(postgres) => {
-            postgres.run(move |connection| outbox::enqueue(connection, &events, FastPathClaim::NONE)).await
-        }
-        Database::Sqlite(sqlite) => {
-            sqlite.write(move |connection| outbox::enqueue(connection, &events, FastPathClaim::NONE)).await
-        }
-    }
+    write_on!(database, |connection| outbox::enqueue(connection, &events, FastPathClaim::NONE))
 }
 
 fn event() -> OutgoingEvent {

@@ -2,7 +2,7 @@
 
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::time::Timestamp;
-use assay_platform::db::{Database, DatabaseError};
+use assay_platform::db::{DatabaseError, on_database};
 
 #[cfg(feature = "distributed")]
 use super::postgres;
@@ -10,25 +10,10 @@ use super::rows::{Claim, Key, Settled};
 use super::{Parking, sqlite};
 use crate::envelope::OutgoingEvent;
 
-/// Runs a statement in a transaction (`write`) or without one (`read`).
-macro_rules! on_database {
-    ($parking:ident, $access:ident, $statement:ident $(, $argument:expr)*) => {
-        match &$parking.database {
-            #[cfg(feature = "distributed")]
-            Database::Postgres(database) => {
-                database.$access(move |connection| postgres::$statement(connection $(, $argument)*)).await
-            }
-            Database::Sqlite(database) => {
-                database.$access(move |connection| sqlite::$statement(connection $(, $argument)*)).await
-            }
-        }
-    };
-}
-
 impl Parking {
     /// Parks events. Those that are parked already stay as they are.
     pub(super) async fn park(&self, events: Vec<OutgoingEvent>) -> Result<(), DatabaseError> {
-        on_database!(self, write, park, &events)
+        on_database!(self, write, park(&events))
     }
 
     /// At most `limit` organizations with parked events: those after `after`, then from the first one on.
@@ -37,7 +22,7 @@ impl Parking {
         after: OrganizationId,
         limit: usize,
     ) -> Result<Vec<OrganizationId>, DatabaseError> {
-        on_database!(self, read, organizations, after, limit)
+        on_database!(self, read, organizations(after, limit))
     }
 
     /// Claims at most `limit` events of these organizations, which take turns in this order. No two claims get the same event
@@ -48,17 +33,17 @@ impl Parking {
         now: Timestamp,
         limit: usize,
     ) -> Result<Claim, DatabaseError> {
-        on_database!(self, write, claim, &organizations, now, limit)
+        on_database!(self, write, claim(&organizations, now, limit))
     }
 
     /// Extends the leases of events that are still being handled.
     pub(super) async fn renew(&self, keys: Vec<Key>, now: Timestamp) -> Result<(), DatabaseError> {
-        on_database!(self, write, renew, &keys, now)
+        on_database!(self, write, renew(&keys, now))
     }
 
     /// Records the results of claimed events in one transaction.
     pub(super) async fn settle(&self, settled: Settled) -> Result<(), DatabaseError> {
-        on_database!(self, write, settle, &settled)
+        on_database!(self, write, settle(&settled))
     }
 
     /// The number of parked events, counted up to `limit`.
@@ -66,6 +51,6 @@ impl Parking {
     /// # Errors
     /// When the database does not answer.
     pub async fn count(&self, limit: usize) -> Result<u64, DatabaseError> {
-        on_database!(self, read, count, limit)
+        on_database!(self, read, count(limit))
     }
 }

@@ -10,20 +10,20 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use assay_contracts::event::{AgentCreated, AgentFacts, ConversationAccepted, Event as _};
 use assay_contracts::ids::EventId;
 use assay_messaging::{
     Bus, BusSettings, Delivery, Handler, Outcome, OutgoingEvent, PublishError, RetryDelay, Subscription,
 };
 use assay_platform::runtime::{new_id, now};
+use assay_testkit::eventually;
+use assay_testkit::proxy::Proxy;
 use async_trait::async_trait;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
-
-use assay_testkit::proxy::Proxy;
 
 /// Far longer than any step takes on a busy machine.
 pub const DEADLINE: Duration = Duration::from_secs(60);
@@ -234,21 +234,6 @@ impl Running {
         .await
         .context("the task did not stop")?
     }
-}
-
-/// Waits until a condition holds.
-pub async fn eventually<F>(what: &str, mut condition: impl FnMut() -> F) -> Result<()>
-where
-    F: Future<Output = Result<bool>>,
-{
-    let deadline = Instant::now() + DEADLINE;
-    while !condition().await? {
-        if Instant::now() > deadline {
-            bail!("timed out waiting for {what}");
-        }
-        sleep(Duration::from_millis(10)).await;
-    }
-    Ok(())
 }
 
 /// Waits until all started consumers are connected.

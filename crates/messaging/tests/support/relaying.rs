@@ -4,7 +4,7 @@ use anyhow::Result;
 use assay_messaging::outbox::{self, FastPathClaim, Outbox, relay};
 use assay_messaging::{Bus, MIGRATIONS, OutgoingEvent};
 use assay_platform::db::{Database, DatabaseError, Migrations};
-use assay_testkit::ServiceDatabase;
+use assay_testkit::{ServiceDatabase, write_on};
 use tokio_util::sync::CancellationToken;
 
 use crate::support::Running;
@@ -62,12 +62,5 @@ pub async fn enqueue_with_claim(
     claim: FastPathClaim,
 ) -> Result<(), DatabaseError> {
     let events = events.to_vec();
-    match database {
-        Database::Postgres(postgres) => {
-            postgres.run(move |connection| outbox::enqueue(connection, &events, claim)).await
-        }
-        Database::Sqlite(sqlite) => {
-            sqlite.write(move |connection| outbox::enqueue(connection, &events, claim)).await
-        }
-    }
+    write_on!(database, |connection| outbox::enqueue(connection, &events, claim))
 }

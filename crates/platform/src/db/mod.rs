@@ -1,7 +1,7 @@
 //! Databases: PostgreSQL in production, SQLite for a single-command start.
 //!
-//! A store has an implementation on [`Postgres`] and one on [`Sqlite`], where possible with the same statements; the scheme
-//! of the configured address decides which one is used. Every access goes through `run`, `run_long`, `read` or
+//! A store has statements for [`Postgres`] and for [`Sqlite`], where possible the same ones; the scheme of the configured
+//! address decides which are used ([`on_database!`]). Every access goes through `run`, `run_long`, `read` or
 //! `write`, which acquire a connection within a deadline and run the work on a blocking thread.
 
 mod clock;
@@ -44,6 +44,7 @@ pub use self::readiness::register_readiness;
 pub use self::sqlite::Sqlite;
 pub use self::static_sql::{StaticSql, static_sql};
 pub use self::stored_id::StoredId;
+pub use crate::on_database;
 
 /// Wait for a connection before a call fails with [`DatabaseError::Unavailable`].
 const CONNECTION_DEADLINE: Duration = Duration::from_millis(900);
@@ -66,6 +67,32 @@ pub enum Database {
     Postgres(Postgres),
     /// SQLite.
     Sqlite(Sqlite),
+}
+
+/// Calls a function of the caller's module `postgres` or `sqlite`, with a connection to the field `database` of the store:
+/// `on_database!(self, write, removal::expire(cutoff))` is `postgres::removal::expire(connection, cutoff)` or
+/// `sqlite::removal::expire(connection, cutoff)`, in a transaction (`write`) or without one (`read`). `run / write` is
+/// `run` on PostgreSQL and `write` on SQLite. The arguments are moved to the thread of the connection and evaluated there.
+#[macro_export]
+macro_rules! on_database {
+    ($store:ident, $access:ident, $($function:ident)::+ ($($argument:expr),* $(,)?) $(,)?) => {
+        $crate::on_database!($store, $access / $access, $($function)::+ ($($argument),*))
+    };
+    ($store:ident, $on_postgres:ident / $on_sqlite:ident, $($function:ident)::+ ($($argument:expr),* $(,)?) $(,)?) => {
+        match &$store.database {
+            #[cfg(feature = "distributed")]
+            $crate::db::Database::Postgres(database) => {
+                database
+                    .$on_postgres(move |connection| postgres::$($function)::+(connection $(, $argument)*))
+                    .await
+            }
+            $crate::db::Database::Sqlite(database) => {
+                database
+                    .$on_sqlite(move |connection| sqlite::$($function)::+(connection $(, $argument)*))
+                    .await
+            }
+        }
+    };
 }
 
 impl Database {

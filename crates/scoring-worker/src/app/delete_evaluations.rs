@@ -12,7 +12,7 @@ use crate::store::{DeletedEvaluation, EvaluationStore};
 
 /// Replaces the evaluations with tombstones and publishes the deletions. Idempotent by event id.
 pub(crate) async fn delete_evaluations(
-    store: &dyn EvaluationStore,
+    store: &EvaluationStore,
     subscribers: &WebhookSubscribers,
     events: &[(EventId, ConversationDeleted)],
 ) -> Result<(), HandleError> {

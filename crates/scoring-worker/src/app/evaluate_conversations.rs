@@ -32,7 +32,7 @@ const UNREADABLE: &str = "the conversation could not be evaluated: its stored tr
 
 pub(crate) struct EvaluateConversations {
     pub(crate) ingest: IngestClient,
-    pub(crate) store: Arc<dyn EvaluationStore>,
+    pub(crate) store: EvaluationStore,
     pub(crate) outbox: Outbox,
     pub(crate) scorer: Arc<Scorer>,
     /// The threads on which the scorer runs.

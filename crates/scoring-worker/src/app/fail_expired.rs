@@ -19,7 +19,7 @@ const FAILURE: &str = "the conversation could not be evaluated before its transc
 
 /// Records a failure for each of the conversations that has no evaluation.
 pub(crate) async fn fail_expired(
-    store: &dyn EvaluationStore,
+    store: &EvaluationStore,
     subscribers: &WebhookSubscribers,
     events: &[(EventId, ConversationsExpired)],
 ) -> Result<(), HandleError> {

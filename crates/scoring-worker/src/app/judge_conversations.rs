@@ -16,7 +16,7 @@ use crate::store::EvaluationStore;
 pub(crate) struct JudgeConversations {
     pub(crate) judge: Judge,
     pub(crate) scorer: Arc<Scorer>,
-    pub(crate) store: Arc<dyn EvaluationStore>,
+    pub(crate) store: EvaluationStore,
     /// Cancelled when the process stops consuming; aborts pending calls of the judge.
     pub(crate) stop: CancellationToken,
 }

@@ -9,7 +9,7 @@ use crate::store::EvaluationStore;
 
 /// The evaluation of a ticket of this organization; `None` when there is none (yet).
 pub(crate) async fn read_evaluation(
-    store: &dyn EvaluationStore,
+    store: &EvaluationStore,
     organization_id: OrganizationId,
     ticket_id: TicketId,
 ) -> Result<Option<TicketEvaluation>, DatabaseError> {

@@ -23,7 +23,7 @@ pub(crate) enum MaintenanceError {
 
 /// Safe to run in several processes at once.
 pub(crate) async fn run_maintenance(
-    store: &dyn EvaluationStore,
+    store: &EvaluationStore,
     registry: &RegistryClient,
 ) -> Result<(), MaintenanceError> {
     store.maintain_partitions(now()).await?;

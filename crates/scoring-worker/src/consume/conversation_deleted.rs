@@ -22,7 +22,7 @@ pub(crate) fn subscription(max_batch: usize, max_in_flight: usize) -> Subscripti
 }
 
 pub(crate) struct ConversationDeletedHandler {
-    pub(crate) store: Arc<dyn EvaluationStore>,
+    pub(crate) store: EvaluationStore,
     pub(crate) outbox: Outbox,
     pub(crate) subscribers: WebhookSubscribers,
 }
@@ -38,7 +38,7 @@ impl BatchHandler for ConversationDeletedHandler {
 
     async fn handle_events(&self, events: Vec<Self::Event>) -> Vec<Result<(), Self::Error>> {
         let delete = |events: Arc<Vec<Self::Event>>| async move {
-            delete_evaluations(self.store.as_ref(), &self.subscribers, &events).await
+            delete_evaluations(&self.store, &self.subscribers, &events).await
         };
         let results = all_or_each(events, HandleError::is_transient, delete).await;
         self.outbox.wake();

@@ -23,7 +23,7 @@ pub(crate) fn subscription() -> Subscription {
 }
 
 pub(crate) struct ConversationsExpiredHandler {
-    pub(crate) store: Arc<dyn EvaluationStore>,
+    pub(crate) store: EvaluationStore,
     pub(crate) outbox: Outbox,
     pub(crate) subscribers: WebhookSubscribers,
 }
@@ -39,7 +39,7 @@ impl BatchHandler for ConversationsExpiredHandler {
 
     async fn handle_events(&self, events: Vec<Self::Event>) -> Vec<Result<(), Self::Error>> {
         let fail = |events: Arc<Vec<Self::Event>>| async move {
-            fail_expired(self.store.as_ref(), &self.subscribers, &events).await
+            fail_expired(&self.store, &self.subscribers, &events).await
         };
         let results = all_or_each(events, HandleError::is_transient, fail).await;
         self.outbox.wake();

@@ -1,7 +1,5 @@
 //! The internal HTTP API.
 
-use std::sync::Arc;
-
 use actix_web::middleware::from_fn;
 use actix_web::web::{self, Data, Path, ServiceConfig};
 use actix_web::{HttpResponse, Responder};
@@ -15,10 +13,10 @@ use crate::app::read_evaluation;
 use crate::store::EvaluationStore;
 
 pub(crate) fn configure(
-    store: Arc<dyn EvaluationStore>,
+    store: EvaluationStore,
     auth: ServiceAuth,
 ) -> impl Fn(&mut ServiceConfig) + Clone + Send {
-    let (store, auth) = (Data::from(store), Data::new(auth));
+    let (store, auth) = (Data::new(store), Data::new(auth));
     move |config| {
         config.app_data(store.clone()).app_data(auth.clone()).service(
             resource("/internal/v1/tickets/{id}/evaluation", vec![("GET", web::get().to(get_evaluation))])
@@ -33,18 +31,18 @@ pub(crate) fn configure(
 
 async fn get_evaluation(
     id: Path<String>,
-    store: Data<dyn EvaluationStore>,
+    store: Data<EvaluationStore>,
     caller: Caller,
 ) -> Result<impl Responder, WebError> {
     let tenant = caller.tenant(Scope::Tickets)?;
     let not_found = || WebError::new(ProblemCode::TicketNotFound, "the ticket has no evaluation");
     let id: TicketId = id.parse().map_err(|_| not_found())?;
-    let evaluation = read_evaluation(store.as_ref(), tenant.organization_id, id).await?;
+    let evaluation = read_evaluation(&store, tenant.organization_id, id).await?;
     evaluation.map(|evaluation| HttpResponse::Ok().json(evaluation)).ok_or_else(not_found)
 }
 
 /// The latest evaluation sequence of an organization: the export role waits until its read model has reached it.
-async fn get_progress(store: Data<dyn EvaluationStore>, caller: Caller) -> Result<impl Responder, WebError> {
+async fn get_progress(store: Data<EvaluationStore>, caller: Caller) -> Result<impl Responder, WebError> {
     let evaluated = store.evaluation_count(caller.organization()?).await?;
     Ok(HttpResponse::Ok().json(Progress { evaluated }))
 }

@@ -1,4 +1,4 @@
-//! The store of evaluations: one trait, and the same statements, compiled for both databases.
+//! The store of evaluations. Its statements are written once (`sql`) and compiled for each database.
 
 #[cfg(feature = "distributed")]
 mod postgres;
@@ -10,11 +10,10 @@ use std::sync::Arc;
 use assay_contracts::event::{ConversationEvaluated, EvaluationOutcome};
 use assay_contracts::ids::{EvaluationId, EventId, OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
-use assay_messaging::OutgoingEvent;
 use assay_messaging::outbox::FastPathClaim;
-use assay_platform::db::{Database, DatabaseError};
+use assay_messaging::{OutgoingEvent, inbox};
+use assay_platform::db::{Database, DatabaseError, on_database};
 use assay_platform::runtime::RequestContext;
-use async_trait::async_trait;
 use serde_json::value::RawValue;
 
 /// Consumer name in the inbox.
@@ -92,64 +91,96 @@ pub struct StoredEvaluation {
     pub created_at: Timestamp,
 }
 
-#[async_trait]
-pub trait EvaluationStore: Send + Sync {
+/// Cheap to clone; clones share the connections.
+#[derive(Clone)]
+pub struct EvaluationStore {
+    database: Database,
+}
+
+pub fn open(database: &Database) -> EvaluationStore {
+    EvaluationStore { database: database.clone() }
+}
+
+impl EvaluationStore {
     /// Stores a batch in one transaction: inbox, evaluations, outbox. Skips events that were handled before and tickets
     /// that are evaluated already or deleted. An evaluation replaces a failure of [`Self::record_given_up`] and gets a
     /// later time than the failure, because consumers keep the latest. Returns the events that it enqueued, claimed
     /// according to `claim`.
-    async fn record(
+    pub async fn record(
         &self,
         evaluations: Arc<Vec<NewEvaluation>>,
         claim: FastPathClaim,
-    ) -> Result<Vec<OutgoingEvent>, DatabaseError>;
+    ) -> Result<Vec<OutgoingEvent>, DatabaseError> {
+        on_database!(self, write, evaluations::record(&evaluations, claim))
+    }
 
     /// Stores the failure of a ticket whose event becomes a dead letter, in one transaction: evaluation, outbox. False when the
     /// ticket is evaluated already or deleted.
-    async fn record_given_up(&self, failure: NewEvaluation) -> Result<bool, DatabaseError>;
+    pub async fn record_given_up(&self, failure: NewEvaluation) -> Result<bool, DatabaseError> {
+        on_database!(self, write, evaluations::record_given_up(&failure))
+    }
 
-    async fn find(
+    pub async fn find(
         &self,
         organization_id: OrganizationId,
         ticket_id: TicketId,
-    ) -> Result<Option<StoredEvaluation>, DatabaseError>;
+    ) -> Result<Option<StoredEvaluation>, DatabaseError> {
+        on_database!(self, read, evaluations::find(organization_id, ticket_id))
+    }
 
     /// Replaces evaluations, existing or not, with tombstones in one transaction: inbox, evaluations, outbox. Skips events
     /// that were handled before.
-    async fn delete(&self, deletions: Vec<DeletedEvaluation>) -> Result<(), DatabaseError>;
+    pub async fn delete(&self, deletions: Vec<DeletedEvaluation>) -> Result<(), DatabaseError> {
+        on_database!(self, write, removal::delete(deletions))
+    }
 
     /// The tickets among `tickets` that are evaluated or deleted. A failure of [`Self::record_given_up`] does not count.
-    async fn finished(&self, tickets: Vec<TicketId>) -> Result<HashSet<TicketId>, DatabaseError>;
+    pub async fn finished(&self, tickets: Vec<TicketId>) -> Result<HashSet<TicketId>, DatabaseError> {
+        on_database!(self, read, evaluations::finished(&tickets))
+    }
 
     /// Removes the oldest evaluations of an organization with ticket ids below `before`, at most `limit`; returns the
     /// count.
-    async fn remove_older_than(
+    pub async fn remove_older_than(
         &self,
         organization_id: OrganizationId,
         before: TicketId,
         limit: usize,
-    ) -> Result<usize, DatabaseError>;
+    ) -> Result<usize, DatabaseError> {
+        on_database!(self, write, removal::remove_older_than(organization_id, before, limit))
+    }
 
     /// Removes tombstones of tickets deleted before `before`, at most `limit`; returns the count.
-    async fn prune_tombstones(&self, before: Timestamp, limit: usize) -> Result<usize, DatabaseError>;
+    pub async fn prune_tombstones(&self, before: Timestamp, limit: usize) -> Result<usize, DatabaseError> {
+        on_database!(self, write, removal::prune_tombstones(before, limit))
+    }
 
     /// Number of evaluations of this organization that were ever recorded: its latest sequence.
-    async fn evaluation_count(&self, organization_id: OrganizationId) -> Result<i64, DatabaseError>;
+    pub async fn evaluation_count(&self, organization_id: OrganizationId) -> Result<i64, DatabaseError> {
+        on_database!(self, read, evaluations::count(organization_id))
+    }
 
     /// Prepares the table for writes: the partitions of the current and the next month.
-    async fn prepare_partitions(&self, now: Timestamp) -> Result<(), DatabaseError>;
+    pub async fn prepare_partitions(&self, _now: Timestamp) -> Result<(), DatabaseError> {
+        match &self.database {
+            #[cfg(feature = "distributed")]
+            Database::Postgres(database) => postgres::prepare_partitions(database, _now).await,
+            Database::Sqlite(_) => Ok(()),
+        }
+    }
 
     /// Moves rows out of the default partition and creates the partitions of the coming months.
-    async fn maintain_partitions(&self, now: Timestamp) -> Result<(), DatabaseError>;
+    pub async fn maintain_partitions(&self, _now: Timestamp) -> Result<(), DatabaseError> {
+        match &self.database {
+            #[cfg(feature = "distributed")]
+            Database::Postgres(database) => postgres::maintain_partitions(database, _now).await,
+            Database::Sqlite(_) => Ok(()),
+        }
+    }
 
     /// Removes a batch of expired inbox entries; returns the count.
-    async fn prune_inbox(&self, now: Timestamp) -> Result<usize, DatabaseError>;
-}
-
-pub fn open(database: &Database) -> Arc<dyn EvaluationStore> {
-    match database {
-        #[cfg(feature = "distributed")]
-        Database::Postgres(postgres) => Arc::new(postgres::SqlStore::new(postgres.clone())),
-        Database::Sqlite(sqlite) => Arc::new(sqlite::SqlStore::new(sqlite.clone())),
+    pub async fn prune_inbox(&self, now: Timestamp) -> Result<usize, DatabaseError> {
+        let before = now.plus_millis(-inbox::RETENTION_MILLIS);
+        on_database!(self, write, inbox::prune(before, inbox::PRUNE_BATCH))
     }
 }

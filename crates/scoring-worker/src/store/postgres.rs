@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use assay_contracts::ids::EvaluationId;
 use assay_contracts::time::Timestamp;
-use assay_platform::db::{self, DatabaseError, PartitionedTable, static_sql};
+use assay_platform::db::{self, DatabaseError, PartitionedTable, Postgres, static_sql};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Nullable, Text, Uuid as SqlUuid};
 use uuid::Uuid;
@@ -12,13 +12,12 @@ use uuid::Uuid;
 use super::NewEvaluation;
 
 pub(super) type Connection = diesel::pg::PgConnection;
-pub(super) type Database = assay_platform::db::Postgres;
 type IdType = SqlUuid;
 
 #[path = "sql/mod.rs"]
 #[expect(clippy::duplicate_mod, reason = "the same statements, compiled for both databases")]
 mod sql;
-pub(super) use self::sql::SqlStore;
+pub(super) use self::sql::*;
 
 const EVALUATIONS: PartitionedTable = PartitionedTable { name: "evaluations", key: "ticket_id" };
 /// Partitions created in advance.
@@ -64,10 +63,10 @@ fn insert(
     Ok(inserted.iter().map(|inserted| (inserted.id.into(), time(inserted))).collect())
 }
 
-async fn prepare_partitions(database: &Database, now: Timestamp) -> Result<(), DatabaseError> {
+pub(super) async fn prepare_partitions(database: &Postgres, now: Timestamp) -> Result<(), DatabaseError> {
     db::prepare_partitions(database, EVALUATIONS, now).await
 }
 
-async fn maintain_partitions(database: &Database, now: Timestamp) -> Result<(), DatabaseError> {
+pub(super) async fn maintain_partitions(database: &Postgres, now: Timestamp) -> Result<(), DatabaseError> {
     db::maintain_partitions(database, EVALUATIONS, now, MONTHS_AHEAD).await
 }

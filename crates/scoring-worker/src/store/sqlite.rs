@@ -11,7 +11,6 @@ use diesel::sql_types::{BigInt, Nullable, Text};
 use super::NewEvaluation;
 
 pub(super) type Connection = diesel::sqlite::SqliteConnection;
-pub(super) type Database = assay_platform::db::Sqlite;
 type IdType = diesel::sql_types::Text;
 
 #[path = "sql/mod.rs"]
@@ -20,7 +19,7 @@ type IdType = diesel::sql_types::Text;
     expect(clippy::duplicate_mod, reason = "the same statements, compiled for both databases")
 )]
 mod sql;
-pub(super) use self::sql::SqlStore;
+pub(super) use self::sql::*;
 
 const INSERT: &str = "
     INSERT INTO evaluations (ticket_id, id, organization_id, status, document, error_message, scorer_version, created_at)
@@ -62,13 +61,4 @@ fn insert(
         times.extend(time.map(|time| (evaluated.evaluation_id, time)));
     }
     Ok(times)
-}
-
-/// SQLite has no partitions.
-async fn prepare_partitions(_: &Database, _: Timestamp) -> Result<(), DatabaseError> {
-    Ok(())
-}
-
-async fn maintain_partitions(_: &Database, _: Timestamp) -> Result<(), DatabaseError> {
-    Ok(())
 }

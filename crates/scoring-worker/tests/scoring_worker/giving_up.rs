@@ -8,13 +8,9 @@ use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::tenant::Scope;
 use assay_contracts::time::Timestamp;
 use assay_messaging::{OutgoingEvent, PublishError};
-use assay_platform::db::{Database, DatabaseError};
 use assay_platform::runtime::{new_id, now};
 use assay_scoring_worker::SCHEMA;
-use assay_testkit::{eventually, on_both_databases};
-use diesel::prelude::*;
-use diesel::sql_query;
-use diesel::sql_types::BigInt;
+use assay_testkit::{eventually, execute_on, on_both_databases};
 use serde::{Deserialize, Serialize};
 
 use crate::test_app::TestApp;
@@ -123,13 +119,9 @@ async fn evaluation_is_later_than_the_failure_that_it_replaces(app: TestApp) -> 
 
 /// Sets the time of all failures.
 async fn stamp_failures(app: &TestApp, time: Timestamp) -> Result<()> {
-    let statement = sql_query("UPDATE evaluations SET created_at = $1 WHERE given_up");
-    let statement = statement.bind::<BigInt, _>(time.as_millis());
-    let changed: Result<usize, DatabaseError> = match app.database.open(SCHEMA)? {
-        Database::Postgres(database) => database.write(|connection| Ok(statement.execute(connection)?)).await,
-        Database::Sqlite(database) => database.write(|connection| Ok(statement.execute(connection)?)).await,
-    };
-    ensure!(changed? == 1, "nothing was given up");
+    let statement = format!("UPDATE evaluations SET created_at = {} WHERE given_up", time.as_millis());
+    let changed = execute_on(&app.database.open(SCHEMA)?, statement).await?;
+    ensure!(changed == 1, "nothing was given up");
     Ok(())
 }
 

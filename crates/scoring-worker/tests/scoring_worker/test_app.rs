@@ -277,7 +277,7 @@ impl TestApp {
     }
 
     /// The role's database.
-    pub fn role_store(&self) -> Result<Arc<dyn EvaluationStore>> {
+    pub fn role_store(&self) -> Result<EvaluationStore> {
         Ok(open_store(&self.database.open(SCHEMA)?))
     }
 

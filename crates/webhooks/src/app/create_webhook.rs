@@ -28,7 +28,7 @@ pub(crate) struct CreateWebhook {
 /// # Errors
 /// [`RequestError`]; nothing is stored then.
 pub(crate) async fn create_webhook(
-    store: &dyn WebhookStore,
+    store: &WebhookStore,
     keys: &SigningKeys,
     rules: &AddressRules,
     request: CreateWebhook,
@@ -75,7 +75,7 @@ pub(crate) async fn create_webhook(
 
 /// The recorded response with the current secret of the endpoint; without a secret when the endpoint was deleted.
 async fn replay_response(
-    store: &dyn WebhookStore,
+    store: &WebhookStore,
     keys: &SigningKeys,
     organization_id: OrganizationId,
     first: RecordedResponse,

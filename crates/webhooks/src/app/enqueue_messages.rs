@@ -14,7 +14,7 @@ use crate::domain::schedule::Schedule;
 use crate::store::{ReceivedEvent, WebhookStore};
 
 pub(crate) struct EnqueueMessages {
-    pub(crate) store: Arc<dyn WebhookStore>,
+    pub(crate) store: WebhookStore,
     pub(crate) schedule: Schedule,
     pub(crate) wakeup: Arc<Notify>,
 }

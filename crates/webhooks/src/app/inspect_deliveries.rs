@@ -19,7 +19,7 @@ pub(crate) struct ListDeliveries {
 
 /// A page of the delivery log, newest first.
 pub(crate) async fn list_deliveries(
-    store: &dyn WebhookStore,
+    store: &WebhookStore,
     keys: &SigningKeys,
     request: ListDeliveries,
 ) -> Result<Page<WebhookDelivery>, RequestError> {
@@ -34,7 +34,7 @@ pub(crate) async fn list_deliveries(
 
 /// One message with its attempts.
 pub(crate) async fn read_delivery(
-    store: &dyn WebhookStore,
+    store: &WebhookStore,
     organization_id: OrganizationId,
     endpoint_id: WebhookId,
     id: WebhookDeliveryId,

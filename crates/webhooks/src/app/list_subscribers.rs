@@ -10,7 +10,7 @@ const PAGE_SIZE: u32 = 1_000;
 
 /// A page of the organizations with a webhook for evaluations.
 pub(crate) async fn list_evaluation_subscribers(
-    store: &dyn WebhookStore,
+    store: &WebhookStore,
     after: Option<OrganizationId>,
 ) -> Result<SubscribersPage, DatabaseError> {
     let organizations = store.evaluation_subscribers(after, PAGE_SIZE).await?;

@@ -20,7 +20,7 @@ pub(crate) struct ListWebhooks {
 
 /// A page of endpoints, newest first.
 pub(crate) async fn list_webhooks(
-    store: &dyn WebhookStore,
+    store: &WebhookStore,
     keys: &SigningKeys,
     request: ListWebhooks,
 ) -> Result<Page<Webhook>, RequestError> {
@@ -34,7 +34,7 @@ pub(crate) async fn list_webhooks(
 }
 
 pub(crate) async fn read_webhook(
-    store: &dyn WebhookStore,
+    store: &WebhookStore,
     organization_id: OrganizationId,
     id: WebhookId,
 ) -> Result<Endpoint, RequestError> {
@@ -42,7 +42,7 @@ pub(crate) async fn read_webhook(
 }
 
 pub(crate) async fn change_webhook(
-    store: &dyn WebhookStore,
+    store: &WebhookStore,
     rules: &AddressRules,
     organization_id: OrganizationId,
     id: WebhookId,
@@ -59,7 +59,7 @@ pub(crate) async fn change_webhook(
 
 /// Deletes an endpoint; maintenance removes its messages.
 pub(crate) async fn delete_webhook(
-    store: &dyn WebhookStore,
+    store: &WebhookStore,
     organization_id: OrganizationId,
     id: WebhookId,
 ) -> Result<(), RequestError> {

@@ -11,7 +11,7 @@ use crate::store::{ReplayOutcome, WebhookStore};
 
 /// Queues a message again, with the same id.
 pub(crate) async fn replay_delivery(
-    store: &dyn WebhookStore,
+    store: &WebhookStore,
     organization_id: OrganizationId,
     endpoint_id: WebhookId,
     id: WebhookDeliveryId,
@@ -31,7 +31,7 @@ pub(crate) async fn replay_delivery(
 
 /// Queues a test message.
 pub(crate) async fn send_test(
-    store: &dyn WebhookStore,
+    store: &WebhookStore,
     organization_id: OrganizationId,
     endpoint_id: WebhookId,
 ) -> Result<WebhookDelivery, RequestError> {
@@ -47,7 +47,7 @@ fn require_enabled(endpoint: &Endpoint) -> Result<(), RequestError> {
 }
 
 async fn read_queued(
-    store: &dyn WebhookStore,
+    store: &WebhookStore,
     endpoint: &Endpoint,
     id: WebhookDeliveryId,
 ) -> Result<WebhookDelivery, RequestError> {

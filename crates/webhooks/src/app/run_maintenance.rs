@@ -16,7 +16,7 @@ const PAGE_SIZE: u32 = 200;
 /// # Errors
 /// When the database fails; the next round continues.
 pub(crate) async fn run_maintenance(
-    store: &dyn WebhookStore,
+    store: &WebhookStore,
     keys: &SigningKeys,
     retention_millis: i64,
 ) -> Result<(), DatabaseError> {
@@ -28,7 +28,7 @@ pub(crate) async fn run_maintenance(
 }
 
 /// Re-encrypts secrets that are not encrypted with the first signing key, so that older keys can be removed.
-async fn reseal_secrets(store: &dyn WebhookStore, keys: &SigningKeys) -> Result<(), DatabaseError> {
+async fn reseal_secrets(store: &WebhookStore, keys: &SigningKeys) -> Result<(), DatabaseError> {
     let mut after = None;
     loop {
         let page = store.secrets(after, PAGE_SIZE).await?;

@@ -10,7 +10,7 @@ use crate::domain::secret::Secret;
 use crate::store::WebhookStore;
 
 pub(crate) async fn show_secret(
-    store: &dyn WebhookStore,
+    store: &WebhookStore,
     keys: &SigningKeys,
     organization_id: OrganizationId,
     id: WebhookId,
@@ -24,7 +24,7 @@ pub(crate) async fn show_secret(
 /// Gives an endpoint a new secret. The current one keeps signing as well for `previous_millis`, so that the receiver can
 /// switch without a gap. A secret from an earlier rotation stops signing at once.
 pub(crate) async fn rotate_secret(
-    store: &dyn WebhookStore,
+    store: &WebhookStore,
     keys: &SigningKeys,
     organization_id: OrganizationId,
     id: WebhookId,

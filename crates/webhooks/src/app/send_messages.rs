@@ -45,7 +45,7 @@ pub(crate) struct SenderLimits {
 }
 
 pub(crate) struct Sender {
-    pub(crate) store: Arc<dyn WebhookStore>,
+    pub(crate) store: WebhookStore,
     pub(crate) client: WebhookClient,
     pub(crate) schedule: Schedule,
     pub(crate) limits: SenderLimits,

@@ -24,7 +24,7 @@ pub(super) async fn list(
     let status = parameters::status(&query)?;
     let (cursor, limit) = page_parameters(&mut query)?;
     let list_request = ListDeliveries { organization_id, endpoint_id, status, cursor, limit };
-    Ok(Json(list_deliveries(services.store.as_ref(), &services.keys, list_request).await?))
+    Ok(Json(list_deliveries(&services.store, &services.keys, list_request).await?))
 }
 
 /// One message with its attempts.
@@ -36,7 +36,7 @@ pub(super) async fn read(
     let organization_id = caller.tenant(Scope::Webhooks)?.organization_id;
     let endpoint_id = webhook_id(&ids.0)?;
     let id = ids.1.parse().map_err(|_| delivery_not_found())?;
-    Ok(Json(read_delivery(services.store.as_ref(), organization_id, endpoint_id, id).await?))
+    Ok(Json(read_delivery(&services.store, organization_id, endpoint_id, id).await?))
 }
 
 /// Queues a message again: 202 with the message.
@@ -49,7 +49,7 @@ pub(super) async fn replay(
     let endpoint_id = webhook_id(&ids.0)?;
     let id = ids.1.parse().map_err(|_| delivery_not_found())?;
     services.request_limit.check(organization_id)?;
-    let queued = replay_delivery(services.store.as_ref(), organization_id, endpoint_id, id).await?;
+    let queued = replay_delivery(&services.store, organization_id, endpoint_id, id).await?;
     services.wakeup.notify_one();
     Ok(HttpResponse::Accepted().json(queued))
 }
@@ -62,7 +62,7 @@ pub(super) async fn test(
 ) -> Result<HttpResponse, WebError> {
     let organization_id = caller.tenant(Scope::Webhooks)?.organization_id;
     services.request_limit.check(organization_id)?;
-    let queued = send_test(services.store.as_ref(), organization_id, webhook_id(&id)?).await?;
+    let queued = send_test(&services.store, organization_id, webhook_id(&id)?).await?;
     services.wakeup.notify_one();
     Ok(HttpResponse::Accepted().json(queued))
 }

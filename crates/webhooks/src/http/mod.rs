@@ -21,7 +21,7 @@ use crate::store::WebhookStore;
 
 /// Shared state of the handlers.
 pub(crate) struct Services {
-    pub(crate) store: Arc<dyn WebhookStore>,
+    pub(crate) store: WebhookStore,
     pub(crate) keys: SigningKeys,
     pub(crate) rules: Arc<AddressRules>,
     pub(crate) wakeup: Arc<Notify>,

@@ -19,5 +19,5 @@ pub(super) async fn page(
     let query = query_pairs(&request, &["after"])?;
     let after = query.get("after").map(|text| text.parse()).transpose();
     let after = after.map_err(|_| WebError::new(ProblemCode::InvalidRequest, "after must be an id"))?;
-    Ok(Json(list_evaluation_subscribers(services.store.as_ref(), after).await?))
+    Ok(Json(list_evaluation_subscribers(&services.store, after).await?))
 }

@@ -39,7 +39,7 @@ pub(super) async fn create(
     let idempotency = key.map(|key| (key, Fingerprint::of(&body)));
     let limit = services.endpoints_per_organization;
     let create_request = CreateWebhook { organization_id, webhook, idempotency, limit };
-    let created = create_webhook(services.store.as_ref(), &services.keys, &services.rules, create_request);
+    let created = create_webhook(&services.store, &services.keys, &services.rules, create_request);
     respond_with(created.await?)
 }
 
@@ -51,7 +51,7 @@ pub(super) async fn list(
     let organization_id = caller.tenant(Scope::Webhooks)?.organization_id;
     let (cursor, limit) = page_parameters(&mut query_pairs(&request, &["cursor", "limit"])?)?;
     let list_request = ListWebhooks { organization_id, cursor, limit };
-    Ok(Json(list_webhooks(services.store.as_ref(), &services.keys, list_request).await?))
+    Ok(Json(list_webhooks(&services.store, &services.keys, list_request).await?))
 }
 
 pub(super) async fn read(
@@ -60,7 +60,7 @@ pub(super) async fn read(
     id: Path<String>,
 ) -> Result<Json<Webhook>, WebError> {
     let organization_id = caller.tenant(Scope::Webhooks)?.organization_id;
-    Ok(Json(read_webhook(services.store.as_ref(), organization_id, webhook_id(&id)?).await?.into()))
+    Ok(Json(read_webhook(&services.store, organization_id, webhook_id(&id)?).await?.into()))
 }
 
 pub(super) async fn change(
@@ -74,7 +74,7 @@ pub(super) async fn change(
     let id = webhook_id(&id)?;
     let body = read_body(&request, payload, BODY_LIMITS).await?;
     let change = WebhookChange::parse(&body).map_err(body_error)?;
-    let changed = change_webhook(services.store.as_ref(), &services.rules, organization_id, id, change);
+    let changed = change_webhook(&services.store, &services.rules, organization_id, id, change);
     let changed = changed.await?;
     // A re-enabled endpoint may have pending messages.
     services.wakeup.notify_one();
@@ -87,7 +87,7 @@ pub(super) async fn remove(
     id: Path<String>,
 ) -> Result<HttpResponse, WebError> {
     let organization_id = caller.tenant(Scope::Webhooks)?.organization_id;
-    delete_webhook(services.store.as_ref(), organization_id, webhook_id(&id)?).await?;
+    delete_webhook(&services.store, organization_id, webhook_id(&id)?).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -98,7 +98,7 @@ pub(super) async fn secret(
 ) -> Result<Json<WebhookSecret>, WebError> {
     let organization_id = caller.tenant(Scope::Webhooks)?.organization_id;
     let id = webhook_id(&id)?;
-    Ok(Json(show_secret(services.store.as_ref(), &services.keys, organization_id, id).await?))
+    Ok(Json(show_secret(&services.store, &services.keys, organization_id, id).await?))
 }
 
 pub(super) async fn rotate(
@@ -108,7 +108,7 @@ pub(super) async fn rotate(
 ) -> Result<Json<WebhookSecret>, WebError> {
     let organization_id = caller.tenant(Scope::Webhooks)?.organization_id;
     let (id, previous) = (webhook_id(&id)?, services.previous_secret_millis);
-    let rotated = rotate_secret(services.store.as_ref(), &services.keys, organization_id, id, previous);
+    let rotated = rotate_secret(&services.store, &services.keys, organization_id, id, previous);
     Ok(Json(rotated.await?))
 }
 

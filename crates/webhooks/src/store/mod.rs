@@ -1,19 +1,17 @@
-//! The store of endpoints, messages and attempts: one trait, and the same statements (`sql/`), compiled for both databases.
+//! The store of endpoints, messages and attempts. Its statements are written once (`sql/`) and compiled for each database.
 
 #[cfg(feature = "distributed")]
 mod postgres;
 mod sqlite;
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use assay_contracts::ids::{EventId, OrganizationId, TicketId, WebhookDeliveryId, WebhookId};
 use assay_contracts::time::Timestamp;
 use assay_contracts::webhook::{DeliveryStatus, WebhookAttempt, WebhookChange, WebhookDelivery};
 use assay_platform::db::idempotency::{KeyReuse, Record};
-use assay_platform::db::{Database, DatabaseError};
+use assay_platform::db::{Database, DatabaseError, on_database};
 use assay_platform::web::cursor::Position;
-use async_trait::async_trait;
 
 use crate::domain::attempt::{Attempt, Claim, Lease};
 use crate::domain::endpoint::Endpoint;
@@ -124,128 +122,166 @@ pub enum ReplayOutcome {
     Erased,
 }
 
-#[async_trait]
-pub trait WebhookStore: Send + Sync {
+/// Cheap to clone; clones share the connections.
+#[derive(Clone)]
+pub struct WebhookStore {
+    database: Database,
+}
+
+pub fn webhook_store(database: &Database) -> WebhookStore {
+    WebhookStore { database: database.clone() }
+}
+
+impl WebhookStore {
     /// Stores an endpoint, and records the response for its idempotency key, in one transaction.
-    async fn create(&self, creation: Creation) -> Result<CreateOutcome, DatabaseError>;
+    pub async fn create(&self, creation: Creation) -> Result<CreateOutcome, DatabaseError> {
+        on_database!(self, write, endpoints::create(&creation))
+    }
 
     /// Endpoints of an organization after `after`, newest first.
-    async fn page(
+    pub async fn page(
         &self,
         organization_id: OrganizationId,
         after: Option<Position>,
         limit: u32,
-    ) -> Result<Vec<Endpoint>, DatabaseError>;
+    ) -> Result<Vec<Endpoint>, DatabaseError> {
+        on_database!(self, read, endpoints::page(organization_id, after, limit))
+    }
 
-    async fn find(
+    pub async fn find(
         &self,
         organization_id: OrganizationId,
         id: WebhookId,
-    ) -> Result<Option<Endpoint>, DatabaseError>;
+    ) -> Result<Option<Endpoint>, DatabaseError> {
+        on_database!(self, read, endpoints::find(organization_id, id))
+    }
 
     /// Changes an endpoint and returns it; `None` when it does not exist.
-    async fn change(
+    pub async fn change(
         &self,
         organization_id: OrganizationId,
         id: WebhookId,
         change: WebhookChange,
         now: Timestamp,
-    ) -> Result<Option<Endpoint>, DatabaseError>;
+    ) -> Result<Option<Endpoint>, DatabaseError> {
+        on_database!(self, write, endpoints::change(organization_id, id, change, now))
+    }
 
     /// Deletes an endpoint with its address and secrets; [`Self::prune`] removes its messages. `false` when it does not exist.
-    async fn delete(
+    pub async fn delete(
         &self,
         organization_id: OrganizationId,
         id: WebhookId,
         now: Timestamp,
-    ) -> Result<bool, DatabaseError>;
+    ) -> Result<bool, DatabaseError> {
+        on_database!(self, write, endpoints::delete(organization_id, id, now))
+    }
 
     /// Replaces the secret; the current one keeps signing until `previous_until`. `false` when the endpoint does not exist.
-    async fn rotate(
+    pub async fn rotate(
         &self,
         organization_id: OrganizationId,
         id: WebhookId,
         secret: SealedSecret,
         previous_until: Timestamp,
-    ) -> Result<bool, DatabaseError>;
+    ) -> Result<bool, DatabaseError> {
+        on_database!(self, write, endpoints::rotate(organization_id, id, &secret, previous_until))
+    }
 
     /// Organizations with an enabled endpoint for evaluations, by id, after `after`.
-    async fn evaluation_subscribers(
+    pub async fn evaluation_subscribers(
         &self,
         after: Option<OrganizationId>,
         limit: u32,
-    ) -> Result<Vec<OrganizationId>, DatabaseError>;
+    ) -> Result<Vec<OrganizationId>, DatabaseError> {
+        on_database!(self, read, endpoints::evaluation_subscribers(after, limit))
+    }
 
     /// Stores the messages of events and erases those of retracted tickets, in one transaction with the inbox: an event that was
     /// handled before changes nothing.
-    async fn enqueue(
+    pub async fn enqueue(
         &self,
         received: Vec<ReceivedEvent>,
         due: Timestamp,
         now: Timestamp,
-    ) -> Result<(), DatabaseError>;
+    ) -> Result<(), DatabaseError> {
+        on_database!(self, write, messages::enqueue(received, due, now))
+    }
 
     /// Stores a message to one endpoint. Of test messages the endpoint keeps the newest [`MAX_STORED_TESTS`].
-    async fn add(
+    pub async fn add(
         &self,
         endpoint: &Endpoint,
         id: WebhookDeliveryId,
         message: Message,
         now: Timestamp,
-    ) -> Result<(), DatabaseError>;
+    ) -> Result<(), DatabaseError> {
+        let endpoint = endpoint.clone();
+        on_database!(self, write, messages::add(&endpoint, id, message, now))
+    }
 
     /// Leases due messages. Organizations with fewer messages in flight come first; otherwise the order is random.
-    async fn claim(&self, terms: ClaimTerms) -> Result<Vec<Claim>, DatabaseError>;
+    pub async fn claim(&self, terms: ClaimTerms) -> Result<Vec<Claim>, DatabaseError> {
+        on_database!(self, write, sending::claim(&terms))
+    }
 
     /// Records the result of an attempt. `false` when the lease was lost or the message is gone.
-    async fn record_attempt(&self, result: AttemptResult) -> Result<bool, DatabaseError>;
+    pub async fn record_attempt(&self, result: AttemptResult) -> Result<bool, DatabaseError> {
+        on_database!(self, write, sending::record_attempt(&result))
+    }
 
     /// Releases messages that were not sent; they are due at once.
-    async fn release(&self, claims: Vec<Claim>, now: Timestamp) -> Result<(), DatabaseError>;
+    pub async fn release(&self, claims: Vec<Claim>, now: Timestamp) -> Result<(), DatabaseError> {
+        on_database!(self, write, sending::release(&claims, now))
+    }
 
     /// A page of an endpoint's delivery log, newest first.
-    async fn log(&self, page: LogPage) -> Result<Vec<WebhookDelivery>, DatabaseError>;
+    pub async fn log(&self, page: LogPage) -> Result<Vec<WebhookDelivery>, DatabaseError> {
+        on_database!(self, read, messages::log(&page))
+    }
 
-    async fn find_delivery(
+    pub async fn find_delivery(
         &self,
         organization_id: OrganizationId,
         endpoint_id: WebhookId,
         id: WebhookDeliveryId,
-    ) -> Result<Option<LoggedDelivery>, DatabaseError>;
+    ) -> Result<Option<LoggedDelivery>, DatabaseError> {
+        on_database!(self, read, messages::find(organization_id, endpoint_id, id))
+    }
 
     /// Queues a message again, with a new retry cycle.
-    async fn replay(
+    pub async fn replay(
         &self,
         organization_id: OrganizationId,
         endpoint_id: WebhookId,
         id: WebhookDeliveryId,
         now: Timestamp,
-    ) -> Result<ReplayOutcome, DatabaseError>;
+    ) -> Result<ReplayOutcome, DatabaseError> {
+        on_database!(self, write, messages::replay(organization_id, endpoint_id, id, now))
+    }
 
     /// The secrets of endpoints, by endpoint id, after `after`.
-    async fn secrets(
+    pub async fn secrets(
         &self,
         after: Option<WebhookId>,
         limit: u32,
-    ) -> Result<Vec<(WebhookId, SealedSecrets)>, DatabaseError>;
+    ) -> Result<Vec<(WebhookId, SealedSecrets)>, DatabaseError> {
+        on_database!(self, read, endpoints::all_secrets(after, limit))
+    }
 
     /// Stores re-encrypted secrets, unless the current one is no longer that of `expected`.
-    async fn reseal(
+    pub async fn reseal(
         &self,
         id: WebhookId,
         expected: SealedSecrets,
         resealed: SealedSecrets,
-    ) -> Result<(), DatabaseError>;
+    ) -> Result<(), DatabaseError> {
+        on_database!(self, write, endpoints::reseal(id, &expected, &resealed))
+    }
 
     /// Removes a batch of expired records: messages created before `cutoff` or of deleted endpoints, secrets, retractions,
     /// inbox and idempotency records. Also erases messages that a retraction missed. Returns the number of changed rows.
-    async fn prune(&self, cutoff: Timestamp, now: Timestamp) -> Result<usize, DatabaseError>;
-}
-
-pub fn webhook_store(database: &Database) -> Arc<dyn WebhookStore> {
-    match database {
-        #[cfg(feature = "distributed")]
-        Database::Postgres(postgres) => Arc::new(postgres::SqlStore { database: postgres.clone() }),
-        Database::Sqlite(sqlite) => Arc::new(sqlite::SqlStore { database: sqlite.clone() }),
+    pub async fn prune(&self, cutoff: Timestamp, now: Timestamp) -> Result<usize, DatabaseError> {
+        on_database!(self, write, maintenance::prune(cutoff, now))
     }
 }

@@ -11,14 +11,13 @@ use self::sql::record::EndpointRecord;
 use self::sql::sending::due_messages;
 use crate::domain::endpoint::Endpoint;
 
-pub(super) use self::sql::SqlStore;
+pub(super) use self::sql::*;
 
 #[path = "sql/mod.rs"]
 #[expect(clippy::duplicate_mod, reason = "the same statements, compiled for both databases")]
 mod sql;
 
 type Connection = diesel::pg::PgConnection;
-type Database = assay_platform::db::Postgres;
 type Id = diesel::sql_types::Uuid;
 
 /// Serializes the creation of endpoints of an organization: concurrent transactions would not count each other's endpoints

@@ -8,7 +8,7 @@ use diesel::prelude::*;
 use self::sql::endpoints::find as find_for_update;
 use self::sql::sending::due_messages;
 
-pub(super) use self::sql::SqlStore;
+pub(super) use self::sql::*;
 
 #[path = "sql/mod.rs"]
 #[cfg_attr(
@@ -18,7 +18,6 @@ pub(super) use self::sql::SqlStore;
 mod sql;
 
 type Connection = diesel::sqlite::SqliteConnection;
-type Database = assay_platform::db::Sqlite;
 type Id = diesel::sql_types::Text;
 
 fn lock_creation(_: &mut Connection, _: OrganizationId) -> Result<(), DatabaseError> {

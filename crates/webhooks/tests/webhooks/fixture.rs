@@ -1,7 +1,6 @@
 //! A store, and an organization for the endpoints that a test creates.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use assay_contracts::evaluation::{
@@ -16,7 +15,7 @@ use assay_contracts::webhook::{DeliveryStatus, WebhookDelivery, WebhookEvent};
 use assay_platform::auth::SigningKeys;
 use assay_platform::db::Database;
 use assay_platform::runtime::new_id;
-use assay_testkit::ServiceDatabase;
+use assay_testkit::{ServiceDatabase, execute_on};
 use assay_webhooks::domain::attempt::{Attempt, Claim};
 use assay_webhooks::domain::endpoint::Endpoint;
 use assay_webhooks::domain::message::Notification;
@@ -26,7 +25,6 @@ use assay_webhooks::store::{
     AttemptResult, ClaimTerms, CreateOutcome, Creation, LogPage, ReceivedEvent, WebhookStore, webhook_store,
 };
 use assay_webhooks::{MIGRATIONS, SCHEMA};
-use diesel::{RunQueryDsl as _, sql_query};
 
 pub const NOW: Timestamp = Timestamp::saturating_from_millis(1_795_158_000_000);
 /// Maximum number of endpoints of an organization.
@@ -38,7 +36,7 @@ pub fn later(seconds: i64) -> Timestamp {
 }
 
 pub struct Fixture {
-    pub store: Arc<dyn WebhookStore>,
+    pub store: WebhookStore,
     pub organization_id: OrganizationId,
     pub keys: SigningKeys,
     pub service_database: ServiceDatabase,
@@ -67,14 +65,7 @@ impl Fixture {
 
     /// Runs raw SQL and returns the number of changed rows.
     pub async fn execute(&self, statement: &'static str) -> Result<usize> {
-        match &self.database {
-            Database::Postgres(postgres) => {
-                postgres.run(move |c| sql_query(statement).execute(c).map_err(anyhow::Error::from)).await
-            }
-            Database::Sqlite(sqlite) => {
-                sqlite.write(move |c| sql_query(statement).execute(c).map_err(anyhow::Error::from)).await
-            }
-        }
+        execute_on(&self.database, statement).await
     }
 
     /// An endpoint that is not stored yet.

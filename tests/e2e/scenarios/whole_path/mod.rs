@@ -34,8 +34,8 @@ pub async fn run(stack: &Stack) -> Result<()> {
     let theirs = stranger.import(&crate::harness::conversation("not yours")).await?;
     stranger.evaluation(&theirs).await?;
 
-    let axis = exported(&api, json!({"kind": "axis"}), &columns::AXIS).await?;
-    let audit = exported(&api, json!({"kind": "resolution_audit"}), &columns::AUDIT).await?;
+    let axis = exported(&api, json!({"kind": "axis"}), &columns::axis()).await?;
+    let audit = exported(&api, json!({"kind": "resolution_audit"}), &columns::audit()).await?;
     let mut cases = Cases::default();
     for (name, table) in [("axis", &axis), ("resolution_audit", &audit)] {
         cases.check(format!("rows of {name}"), rows_are_complete(table, &imports));

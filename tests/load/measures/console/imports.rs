@@ -33,7 +33,7 @@ const INTERVAL: Duration = Duration::from_millis(160);
 /// A stack that accepts imports, and the store of its read model, into which evaluations are written.
 struct Side {
     accepting: Accepting,
-    exports: Arc<dyn ExportStore>,
+    exports: ExportStore,
     organization_id: OrganizationId,
     next: AtomicU64,
 }

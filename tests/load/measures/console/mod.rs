@@ -7,7 +7,6 @@ mod queries;
 mod stored;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -18,6 +17,7 @@ use self::pages::Pages;
 use self::queries::{FILTERS, SORTS, deep_paths, list_paths, summary_paths};
 use self::stored::Stored;
 use super::Pace;
+use super::accepting::imports_to;
 use crate::client::Load;
 use crate::cluster::{Cluster, Servers};
 use crate::conversations::Conversations;
@@ -44,15 +44,7 @@ pub async fn measure(
 ) -> Result<()> {
     let cluster = Cluster::distributed(servers, DATABASE).await?;
     cluster.register_agents(&conversations.agents).await?;
-    let imports = Arc::new(Load {
-        address: cluster.gateway().to_owned(),
-        connections: IMPORT_CONNECTIONS,
-        requests: conversations.imports("/v1/assess", "console", {
-            let key = cluster.key();
-            move || key.to_owned()
-        }),
-        next: Arc::new(AtomicU64::new(0)),
-    });
+    let imports = Arc::new(imports_to(&cluster, conversations, "console", IMPORT_CONNECTIONS));
     imports.closed_loop_count(SAMPLES).await?.only(202)?;
     let stored = Stored::fill(&cluster, servers, DATABASE, SAMPLES, pace.rows).await?;
     report.note(format!(

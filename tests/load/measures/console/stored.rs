@@ -65,7 +65,7 @@ impl Stored {
             exports.record_rows(std::sync::Arc::new(batch), now()).await?;
             took += began.elapsed();
         }
-        columns_of_all_days(evaluations.as_ref()).await?;
+        columns_of_all_days(&evaluations).await?;
         for table in ["evaluation_rows", "evaluation_facts", "evaluation_days", "stale_days", "inbox"] {
             servers.sql(database, &format!("VACUUM (ANALYZE) export.{table}"))?;
         }
@@ -73,7 +73,7 @@ impl Stored {
     }
 }
 
-async fn columns_of_all_days(store: &dyn EvaluationStore) -> Result<()> {
+async fn columns_of_all_days(store: &EvaluationStore) -> Result<()> {
     // In the future: a day that was refreshed a moment ago is not passed over.
     let refreshed_before = now().plus_millis(86_400_000);
     while let Some(marked) = store.next_stale_day(refreshed_before, Vec::new()).await? {

@@ -8,7 +8,6 @@ use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -16,6 +15,7 @@ use anyhow::{Context, Result};
 use self::run::{Exported, export};
 use self::stored::Stored;
 use super::Pace;
+use super::accepting::imports_to;
 use crate::client::Load;
 use crate::cluster::{Cluster, Servers};
 use crate::conversations::Conversations;
@@ -53,15 +53,7 @@ pub async fn measure(
 ) -> Result<()> {
     let mut cluster = Cluster::distributed(servers, DATABASE).await?;
     cluster.register_agents(&conversations.agents).await?;
-    let imports = Load {
-        address: cluster.gateway().to_owned(),
-        connections: IMPORT_CONNECTIONS,
-        requests: conversations.imports("/v1/assess", "exports", {
-            let key = cluster.key();
-            move || key.to_owned()
-        }),
-        next: Arc::new(AtomicU64::new(0)),
-    };
+    let imports = imports_to(&cluster, conversations, "exports", IMPORT_CONNECTIONS);
     imports.closed_loop_count(SAMPLES).await?.only(202)?;
     await_rows(servers, SAMPLES).await?;
     let stored = Stored::multiply(servers, DATABASE, pace.rows)?;

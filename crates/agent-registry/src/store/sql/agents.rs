@@ -14,10 +14,7 @@ use crate::domain::ExternalIdHash;
 use crate::store::{AgentToStore, MAX_LISTED_AGENTS, StoreAgentOutcome};
 
 /// Call inside a write transaction. The idempotency record is stored first, because it serializes equal requests.
-pub(super) fn create(
-    connection: &mut Connection,
-    new: &AgentToStore,
-) -> Result<StoreAgentOutcome, DatabaseError> {
+pub fn create(connection: &mut Connection, new: &AgentToStore) -> Result<StoreAgentOutcome, DatabaseError> {
     let record = new.record.as_slice();
     let now = new.agent.created_at;
     if let Some(earlier) = idempotency::store(connection, record, now)?.into_iter().flatten().next() {
@@ -48,7 +45,7 @@ pub(super) fn create(
 
 /// The query needs no limit: ids and external ids are unique, so no more agents than ids are found. It has two branches, each
 /// with an index; `UNION` removes the duplicates.
-pub(super) fn find(
+pub fn find(
     connection: &mut Connection,
     organization_id: OrganizationId,
     ids: &[AgentId],
@@ -69,7 +66,7 @@ pub(super) fn find(
     Ok(found.map(|(id, external_id, name)| AgentFacts { id: id.0.into(), external_id, name }).collect())
 }
 
-pub(super) fn list(
+pub fn list(
     connection: &mut Connection,
     organization_id: OrganizationId,
     before: Option<AgentId>,

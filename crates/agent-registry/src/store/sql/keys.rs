@@ -36,7 +36,7 @@ struct KeyRow {
     revoked_at: Option<i64>,
 }
 
-pub(super) fn find_active(
+pub fn find_active(
     connection: &mut Connection,
     hash: &ApiKeyHash,
     now: Timestamp,
@@ -51,11 +51,7 @@ pub(super) fn find_active(
     row.map(ActiveKeyRow::into_key).transpose()
 }
 
-pub(super) fn record_use(
-    connection: &mut Connection,
-    id: ApiKeyId,
-    now: Timestamp,
-) -> Result<(), DatabaseError> {
+pub fn record_use(connection: &mut Connection, id: ApiKeyId, now: Timestamp) -> Result<(), DatabaseError> {
     let interval_ago = now.as_millis() - USE_RECORD_INTERVAL_MILLIS;
     diesel::update(api_keys::table.find(StoredId::of(id)))
         .filter(api_keys::last_used_at.is_null().or(api_keys::last_used_at.le(interval_ago)))
@@ -65,10 +61,7 @@ pub(super) fn record_use(
 }
 
 /// Call inside a write transaction.
-pub(super) fn create(
-    connection: &mut Connection,
-    new: &KeyToStore,
-) -> Result<StoreKeyOutcome, DatabaseError> {
+pub fn create(connection: &mut Connection, new: &KeyToStore) -> Result<StoreKeyOutcome, DatabaseError> {
     let hash = new.hash.as_bytes().as_slice();
     let same_key = api_keys::table.filter(api_keys::key_sha256.eq(hash));
     if diesel::select(exists(same_key)).get_result(connection)? {
@@ -111,7 +104,7 @@ fn find_or_create_owner(connection: &mut Connection, new: &KeyToStore) -> Result
     Ok(named.select(organizations::id).first(connection)?)
 }
 
-pub(super) fn list(
+pub fn list(
     connection: &mut Connection,
     organization: Option<&OrganizationName>,
 ) -> Result<Vec<KeyRecord>, DatabaseError> {
@@ -124,7 +117,7 @@ pub(super) fn list(
     rows.into_iter().map(KeyRow::into_record).collect()
 }
 
-pub(super) fn list_in_organization(
+pub fn list_in_organization(
     connection: &mut Connection,
     organization_id: OrganizationId,
     before: Option<ApiKeyId>,
@@ -142,7 +135,7 @@ pub(super) fn list_in_organization(
 }
 
 /// Call inside a write transaction.
-pub(super) fn revoke(
+pub fn revoke(
     connection: &mut Connection,
     id: ApiKeyId,
     owner: Option<OrganizationId>,

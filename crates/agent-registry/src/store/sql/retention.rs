@@ -21,7 +21,7 @@ struct OverridesRow {
 /// Id and name of an organization; no overrides for one that has never had any.
 type Row = (StoredId, String, Option<OverridesRow>);
 
-pub(super) fn page(
+pub fn page(
     connection: &mut Connection,
     after: Option<OrganizationId>,
     limit: usize,
@@ -38,7 +38,7 @@ pub(super) fn page(
     rows.into_iter().map(into_record).collect()
 }
 
-pub(super) fn find(
+pub fn find(
     connection: &mut Connection,
     name: &OrganizationName,
 ) -> Result<Option<RetentionRecord>, DatabaseError> {
@@ -52,7 +52,7 @@ pub(super) fn find(
 }
 
 /// Call inside a write transaction.
-pub(super) fn set(
+pub fn set(
     connection: &mut Connection,
     name: &OrganizationName,
     change: RetentionChange,

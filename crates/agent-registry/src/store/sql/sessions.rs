@@ -35,7 +35,7 @@ struct EntryRow {
     expires_at: i64,
 }
 
-pub(super) fn create_sign_in_link(
+pub fn create_sign_in_link(
     connection: &mut Connection,
     organization: &OrganizationName,
     token: &TokenHash,
@@ -55,7 +55,7 @@ pub(super) fn create_sign_in_link(
 }
 
 /// Call inside a write transaction: of two requests with the same sign-in link only one gets a session.
-pub(super) fn begin(
+pub fn begin(
     connection: &mut Connection,
     new: &SessionToStore,
 ) -> Result<Option<ActiveSession>, DatabaseError> {
@@ -100,7 +100,7 @@ fn take_sign_in_link(
     Ok(found.filter(|(_, expires_at)| removed == 1 && *expires_at > now.as_millis()).map(|(id, _)| id))
 }
 
-pub(super) fn find(
+pub fn find(
     connection: &mut Connection,
     token: &TokenHash,
     idle_since: Timestamp,
@@ -121,11 +121,7 @@ pub(super) fn find(
     Ok(row.map(SessionRow::into_session))
 }
 
-pub(super) fn record_use(
-    connection: &mut Connection,
-    id: SessionId,
-    now: Timestamp,
-) -> Result<(), DatabaseError> {
+pub fn record_use(connection: &mut Connection, id: SessionId, now: Timestamp) -> Result<(), DatabaseError> {
     diesel::update(console_sessions::table.find(StoredId::of(id)))
         .filter(console_sessions::last_used_at.lt(now.as_millis()))
         .set(console_sessions::last_used_at.eq(now.as_millis()))
@@ -133,7 +129,7 @@ pub(super) fn record_use(
     Ok(())
 }
 
-pub(super) fn list(
+pub fn list(
     connection: &mut Connection,
     organization_id: OrganizationId,
     idle_since: Timestamp,
@@ -153,7 +149,7 @@ pub(super) fn list(
     Ok(rows.into_iter().map(EntryRow::into_entry).collect())
 }
 
-pub(super) fn end(
+pub fn end(
     connection: &mut Connection,
     organization_id: OrganizationId,
     id: SessionId,
@@ -164,7 +160,7 @@ pub(super) fn end(
     Ok(ended > 0)
 }
 
-pub(super) fn prune(
+pub fn prune(
     connection: &mut Connection,
     idle_since: Timestamp,
     now: Timestamp,

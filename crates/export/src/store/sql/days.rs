@@ -15,7 +15,7 @@ use diesel::sql_types::{BigInt, Binary, Text};
 use uuid::Uuid;
 
 use super::facts_records::{DAY_COLUMNS, DayRecord, parse_agents};
-use super::{Connection, DIALECT, Id, RowByRow, lock_until_commit};
+use super::{Connection, DIALECT, Id, RowByRow, lock_until_commit, read_snapshot};
 use crate::domain::day::{Day, DayBuilder, PackedScores, Texts, day_of, start_of};
 use crate::store::conditions::Conditions;
 use crate::store::{DayCache, FoundDays, StaleDay};
@@ -58,9 +58,19 @@ struct StaleRecord {
     day: i64,
 }
 
-/// Must run in one snapshot. Stale days are read from their rows, the others from their columns. If the stale days have more than
+/// Reads one snapshot. Stale days are read from their rows, the others from their columns. If the stale days have more than
 /// `max_stale_rows` rows, they are left out, and the result is not complete.
-pub(super) fn days(
+pub fn days(
+    connection: &mut Connection,
+    organization: OrganizationId,
+    between: (i64, i64),
+    max_stale_rows: Option<u64>,
+    cache: &DayCache,
+) -> Result<FoundDays, DatabaseError> {
+    read_snapshot(connection, |snapshot| find_days(snapshot, organization, between, max_stale_rows, cache))
+}
+
+fn find_days(
     connection: &mut Connection,
     organization: OrganizationId,
     (first, last): (i64, i64),
@@ -121,7 +131,7 @@ fn fresh_columns(
 }
 
 /// The rows that the filters select, by day, as columns.
-pub(super) fn rows_by_day(
+pub fn rows_by_day(
     connection: &mut Connection,
     organization: OrganizationId,
     filters: &EvaluationFilters,
@@ -131,7 +141,7 @@ pub(super) fn rows_by_day(
 
 /// The day that has been stale for longest, is not in `except`, and is due: it was never refreshed, or its last refresh and a millisecond
 /// for every ten of its rows lie before `before`. So large days, which take longer, are refreshed less often.
-pub(super) fn next_stale(
+pub fn next_stale(
     connection: &mut Connection,
     before: Timestamp,
     except: &[StaleDay],
@@ -154,7 +164,7 @@ pub(super) fn next_stale(
 }
 
 /// Refreshes the columns of a stale day.
-pub(super) fn refresh(
+pub fn refresh(
     connection: &mut Connection,
     stale_day: StaleDay,
     now: Timestamp,

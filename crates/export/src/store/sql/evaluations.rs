@@ -1,25 +1,20 @@
 //! Lists: ordered rows after or before a position.
 
-use std::sync::Arc;
-
 use assay_contracts::evaluation::ChargeAssessment;
 use assay_contracts::evaluations::{EvaluationFilters, Sort, SortKey};
 use assay_contracts::ids::{OrganizationId, TicketId};
-use assay_contracts::time::Timestamp;
 use assay_platform::db::DatabaseError;
-use async_trait::async_trait;
 use diesel::prelude::*;
 use diesel::sql_query;
 use diesel::sql_types::{BigInt, Bool, Text};
 
 use super::facts_records::{DAY_COLUMNS, FactsRecord, ROW_COLUMNS};
-use super::{Backend, Connection, DIALECT, SqlStore, days, read_snapshot};
-use crate::domain::day::Day;
+use super::{Backend, Connection, DIALECT};
 use crate::domain::evaluation_facts::EvaluationFacts;
 use crate::domain::facets;
 use crate::domain::ranking::Rank;
 use crate::store::conditions::{Conditions, FACTS, code_of_field};
-use crate::store::{DayCache, EvaluationStore, FoundDays, ListPosition, ListSelection, RankBound, StaleDay};
+use crate::store::{ListPosition, ListSelection, RankBound};
 
 const NEWEST_FIRST: &str = "facts.started_at DESC, facts.ticket_id DESC";
 
@@ -35,76 +30,7 @@ struct Selected {
     selected: bool,
 }
 
-#[async_trait]
-impl EvaluationStore for SqlStore {
-    async fn list(
-        &self,
-        selection: ListSelection,
-        limit: u32,
-    ) -> Result<Vec<EvaluationFacts>, DatabaseError> {
-        self.database.read(move |connection| list(connection, &selection, limit)).await
-    }
-
-    async fn count(&self, selection: ListSelection, limit: u64) -> Result<u64, DatabaseError> {
-        self.database.read(move |connection| count(connection, &selection, limit)).await
-    }
-
-    async fn find(
-        &self,
-        organization_id: OrganizationId,
-        ticket_id: TicketId,
-        filters: EvaluationFilters,
-    ) -> Result<Option<(EvaluationFacts, bool)>, DatabaseError> {
-        self.database.read(move |connection| find(connection, organization_id, ticket_id, &filters)).await
-    }
-
-    async fn days(
-        &self,
-        organization_id: OrganizationId,
-        between: (i64, i64),
-        max_stale_rows: Option<u64>,
-        cache: Arc<DayCache>,
-    ) -> Result<FoundDays, DatabaseError> {
-        let read = move |connection: &mut _| {
-            days::days(connection, organization_id, between, max_stale_rows, &cache)
-        };
-        read_snapshot(&self.database, read).await
-    }
-
-    async fn rows_by_day(
-        &self,
-        organization_id: OrganizationId,
-        filters: EvaluationFilters,
-    ) -> Result<Vec<(i64, Arc<Day>)>, DatabaseError> {
-        self.database.read(move |connection| days::rows_by_day(connection, organization_id, &filters)).await
-    }
-
-    async fn count_since(
-        &self,
-        organization_id: OrganizationId,
-        filters: EvaluationFilters,
-        since: TicketId,
-    ) -> Result<u64, DatabaseError> {
-        let since = format!("facts.ticket_id >= '{since}'");
-        let Conditions { sql, .. } = Conditions::of_period(organization_id, &filters, FACTS).and(&since);
-        let statement = format!("SELECT count(*) AS count FROM evaluation_facts facts WHERE {sql}");
-        self.database.read(move |connection| into_count(sql_query(statement).get_result(connection))).await
-    }
-
-    async fn next_stale_day(
-        &self,
-        before: Timestamp,
-        except: Vec<StaleDay>,
-    ) -> Result<Option<StaleDay>, DatabaseError> {
-        self.database.read(move |connection| days::next_stale(connection, before, &except)).await
-    }
-
-    async fn refresh_day(&self, stale_day: StaleDay, now: Timestamp) -> Result<(), DatabaseError> {
-        self.database.write(move |connection| days::refresh(connection, stale_day, now)).await
-    }
-}
-
-fn list(
+pub fn list(
     connection: &mut Connection,
     selection: &ListSelection,
     limit: u32,
@@ -142,7 +68,11 @@ fn select(table: &str, conditions: &str, order: &str, limit: u32) -> String {
     )
 }
 
-fn count(connection: &mut Connection, selection: &ListSelection, limit: u64) -> Result<u64, DatabaseError> {
+pub fn count(
+    connection: &mut Connection,
+    selection: &ListSelection,
+    limit: u64,
+) -> Result<u64, DatabaseError> {
     let Conditions { sql, bindings } = conditions(selection);
     let query = sql_query(format!(
         "SELECT count(*) AS count FROM (SELECT 1 FROM evaluation_facts facts WHERE {sql} LIMIT {limit}) counted"
@@ -153,11 +83,23 @@ fn count(connection: &mut Connection, selection: &ListSelection, limit: u64) -> 
     )
 }
 
+pub fn count_since(
+    connection: &mut Connection,
+    organization_id: OrganizationId,
+    filters: &EvaluationFilters,
+    since: TicketId,
+) -> Result<u64, DatabaseError> {
+    let since = format!("facts.ticket_id >= '{since}'");
+    let Conditions { sql, .. } = Conditions::of_period(organization_id, filters, FACTS).and(&since);
+    let statement = format!("SELECT count(*) AS count FROM evaluation_facts facts WHERE {sql}");
+    into_count(sql_query(statement).get_result(connection))
+}
+
 fn into_count(result: QueryResult<Count>) -> Result<u64, DatabaseError> {
     Ok(u64::try_from(result?.count).unwrap_or_default())
 }
 
-fn find(
+pub fn find(
     connection: &mut Connection,
     organization: OrganizationId,
     ticket: TicketId,

@@ -15,21 +15,12 @@ use super::record::{JobRecord, further_filters};
 use super::schema::{exports, progress};
 use super::{Connection, lock_until_commit};
 use crate::domain::job::Job;
-use crate::store::{Created, Creation, ExpiredFile, FileUse, JobWithoutTarget};
+use crate::store::{Created, Creation, ExpiredFile, FileUse, JobWithoutTarget, NotCreated};
 
-/// Nothing was stored: the transaction is rolled back, including the record of the idempotency key.
-pub(super) enum NotCreated {
-    TooManyOpen,
-    Database(DatabaseError),
-}
-
-impl<E: Into<DatabaseError>> From<E> for NotCreated {
-    fn from(error: E) -> Self {
-        Self::Database(error.into())
-    }
-}
-
-pub(super) fn create(connection: &mut Connection, creation: &Creation) -> Result<Created, NotCreated> {
+pub(in crate::store) fn create(
+    connection: &mut Connection,
+    creation: &Creation,
+) -> Result<Created, NotCreated> {
     // First: a second request with the same key waits here until this one is committed.
     if let Some(record) = &creation.record {
         let earlier = idempotency::store(connection, std::slice::from_ref(record), creation.job.created_at)?;
@@ -53,7 +44,7 @@ pub(super) fn create(connection: &mut Connection, creation: &Creation) -> Result
     Ok(Created::New)
 }
 
-pub(super) fn page(
+pub fn page(
     connection: &mut Connection,
     organization_id: OrganizationId,
     after: Option<Position>,
@@ -75,13 +66,13 @@ pub(super) fn page(
     query.load::<JobRecord>(connection)?.into_iter().map(Job::try_from).collect()
 }
 
-pub(super) fn find(connection: &mut Connection, id: ExportId) -> Result<Option<Job>, DatabaseError> {
+pub fn find(connection: &mut Connection, id: ExportId) -> Result<Option<Job>, DatabaseError> {
     let found: Option<JobRecord> =
         exports::table.find(StoredId::of(id)).select(JobRecord::as_select()).first(connection).optional()?;
     found.map(Job::try_from).transpose()
 }
 
-pub(super) fn without_target(
+pub fn without_target(
     connection: &mut Connection,
     limit: u32,
 ) -> Result<Vec<JobWithoutTarget>, DatabaseError> {
@@ -100,7 +91,7 @@ pub(super) fn without_target(
     Ok(found.into_iter().map(job).collect())
 }
 
-pub(super) fn set_target_sequence(
+pub fn set_target_sequence(
     connection: &mut Connection,
     id: ExportId,
     target: i64,
@@ -113,10 +104,7 @@ pub(super) fn set_target_sequence(
 }
 
 /// Number of sequences between the watermark of the organization and the target of the job; `None` without a target.
-pub(super) fn evaluation_lag(
-    connection: &mut Connection,
-    id: ExportId,
-) -> Result<Option<i64>, DatabaseError> {
+pub fn evaluation_lag(connection: &mut Connection, id: ExportId) -> Result<Option<i64>, DatabaseError> {
     let (target, watermark): (Option<i64>, Option<i64>) = exports::table
         .left_join(progress::table.on(progress::organization_id.eq(exports::organization_id)))
         .filter(exports::id.eq(StoredId::of(id)))
@@ -125,7 +113,7 @@ pub(super) fn evaluation_lag(
     Ok(target.map(|target| (target - watermark.unwrap_or(0)).max(0)))
 }
 
-pub(super) fn expired_files(
+pub fn expired_files(
     connection: &mut Connection,
     now: Timestamp,
     after: Option<(Timestamp, ExportId)>,
@@ -158,7 +146,7 @@ pub(super) fn expired_files(
     Ok(found.into_iter().map(file).collect())
 }
 
-pub(super) fn mark_file_removed(
+pub fn mark_file_removed(
     connection: &mut Connection,
     id: ExportId,
     now: Timestamp,
@@ -170,7 +158,7 @@ pub(super) fn mark_file_removed(
     Ok(())
 }
 
-pub(super) fn file_uses(
+pub fn file_uses(
     connection: &mut Connection,
     ids: &[ExportId],
 ) -> Result<BTreeMap<ExportId, FileUse>, DatabaseError> {
@@ -190,7 +178,7 @@ pub(super) fn file_uses(
     Ok(found.into_iter().map(file_use).collect())
 }
 
-pub(super) fn organizations_with_jobs(
+pub fn organizations_with_jobs(
     connection: &mut Connection,
     organizations: &BTreeSet<OrganizationId>,
 ) -> Result<BTreeSet<OrganizationId>, DatabaseError> {

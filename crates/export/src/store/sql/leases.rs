@@ -44,7 +44,7 @@ struct DueJob {
     id: StoredId,
 }
 
-pub(super) fn claim(connection: &mut Connection, terms: ClaimTerms) -> Result<Option<Claim>, DatabaseError> {
+pub fn claim(connection: &mut Connection, terms: ClaimTerms) -> Result<Option<Claim>, DatabaseError> {
     // Simultaneous claims would see the same numbers of leases, and all claim jobs of the same organization.
     lock_until_commit(connection, "assay export claims")?;
     let due: Option<DueJob> = static_sql(&DUE)
@@ -69,7 +69,7 @@ pub(super) fn claim(connection: &mut Connection, terms: ClaimTerms) -> Result<Op
     record.into_claim(terms.owner).map(Some)
 }
 
-pub(super) fn renew(
+pub fn renew(
     connection: &mut Connection,
     claim: &Claim,
     now: Timestamp,
@@ -85,7 +85,7 @@ pub(super) fn renew(
     Ok(changed == 1)
 }
 
-pub(super) fn complete(
+pub fn complete(
     connection: &mut Connection,
     claim: &Claim,
     file: &FinishedFile,
@@ -121,7 +121,7 @@ pub(super) fn complete(
     Ok(published.flatten().as_ref() == Some(&file.object_key))
 }
 
-pub(super) fn fail(
+pub fn fail(
     connection: &mut Connection,
     claim: &Claim,
     message: &str,
@@ -147,7 +147,7 @@ pub(super) fn fail(
 
 /// Releases the lease; the job stays `running` without an owner until `due`. `released_claims`: 1 if the attempt is not counted,
 /// otherwise 0.
-pub(super) fn release_until(
+pub fn release_until(
     connection: &mut Connection,
     claim: &Claim,
     due: Timestamp,
@@ -166,7 +166,7 @@ pub(super) fn release_until(
     Ok(changed == 1)
 }
 
-pub(super) fn fail_exhausted(
+pub fn fail_exhausted(
     connection: &mut Connection,
     max_attempts: u32,
     latest_lease_end: Timestamp,

@@ -33,7 +33,7 @@ const WRITE_TOMBSTONE: &str = "
            deleted_at = excluded.deleted_at
      WHERE evaluation_rows.organization_id = $3";
 
-pub(super) fn delete_rows(
+pub fn delete_rows(
     connection: &mut Connection,
     mut rows: Vec<DeletedRow>,
     now: Timestamp,
@@ -53,7 +53,7 @@ pub(super) fn delete_rows(
     facts::remove(connection, rows.iter().map(|row| (row.organization_id, row.ticket_id)), now)
 }
 
-pub(super) fn remove_older_than(
+pub fn remove_older_than(
     connection: &mut Connection,
     organization_id: OrganizationId,
     before: TicketId,
@@ -73,7 +73,7 @@ pub(super) fn remove_older_than(
     Ok(removed.len())
 }
 
-pub(super) fn prune_tombstones(
+pub fn prune_tombstones(
     connection: &mut Connection,
     before: Timestamp,
     limit: u32,
@@ -85,7 +85,7 @@ pub(super) fn prune_tombstones(
 }
 
 /// Updates the expiry of files where it differs. `updated_at` of a complete export is the time of its completion.
-pub(super) fn apply_file_retention(
+pub fn apply_file_retention(
     connection: &mut Connection,
     organization_id: OrganizationId,
     period: RetentionPeriod,

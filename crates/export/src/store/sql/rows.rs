@@ -32,7 +32,7 @@ static UPSERT: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-pub(super) fn record(
+pub fn record(
     connection: &mut Connection,
     rows: &[EvaluationRow],
     now: Timestamp,
@@ -56,7 +56,7 @@ pub(super) fn record(
 }
 
 /// Removes old rows of the inbox and recorded responses. Returns their number.
-pub(super) fn prune(connection: &mut Connection, now: Timestamp) -> Result<usize, DatabaseError> {
+pub fn prune(connection: &mut Connection, now: Timestamp) -> Result<usize, DatabaseError> {
     let pruned = inbox::prune(connection, now.plus_millis(-inbox::RETENTION_MILLIS), inbox::PRUNE_BATCH)?;
     Ok(pruned + idempotency::prune(connection, now)?)
 }

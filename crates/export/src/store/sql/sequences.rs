@@ -37,7 +37,7 @@ pub(super) fn record(
 }
 
 /// Number of sequences up to the target of the job that have not arrived; `None` without a target.
-pub(super) fn missing(connection: &mut Connection, id: ExportId) -> Result<Option<u64>, DatabaseError> {
+pub fn missing(connection: &mut Connection, id: ExportId) -> Result<Option<u64>, DatabaseError> {
     let (organization, target): (StoredId, Option<i64>) = exports::table
         .find(StoredId::of(id))
         .select((exports::organization_id, exports::target_sequence))
@@ -58,7 +58,7 @@ pub(super) fn missing(connection: &mut Connection, id: ExportId) -> Result<Optio
     Ok(u64::try_from(count).ok())
 }
 
-pub(super) fn prune_skipped(
+pub fn prune_skipped(
     connection: &mut Connection,
     organization_id: Option<OrganizationId>,
     before: Timestamp,
@@ -75,7 +75,7 @@ pub(super) fn prune_skipped(
 }
 
 /// Skips gaps before ranges that arrived before `cutoff`, and what is missing up to targets of exports created before `cutoff`.
-pub(super) fn skip_missing(
+pub fn skip_missing(
     connection: &mut Connection,
     cutoff: Timestamp,
 ) -> Result<Vec<SkippedSequences>, DatabaseError> {

@@ -31,9 +31,9 @@ const MAX_ROWS: usize = 600;
 pub struct ReadModel {
     /// Owns the database.
     pub test_database: TestDatabase,
-    pub exports: Arc<dyn ExportStore>,
-    pub work: Arc<dyn WorkStore>,
-    pub evaluations: Arc<dyn EvaluationStore>,
+    pub exports: ExportStore,
+    pub work: WorkStore,
+    pub evaluations: EvaluationStore,
     pub days: Arc<DayCache>,
     pub organization_id: OrganizationId,
     /// Another organization, whose rows must not be found.
@@ -135,7 +135,7 @@ impl ReadModel {
     }
 
     pub async fn refresh_some(&self, days: u32) -> Result<()> {
-        refresh(self.evaluations.as_ref(), days).await
+        refresh(&self.evaluations, days).await
     }
 
     pub async fn summary(&self, query: SummaryQuery) -> Result<Summary> {
@@ -210,7 +210,7 @@ impl ReadModel {
 }
 
 /// Writes the columns of at most this many stale days.
-pub async fn refresh(store: &dyn EvaluationStore, days: u32) -> Result<()> {
+pub async fn refresh(store: &EvaluationStore, days: u32) -> Result<()> {
     for _ in 0..days {
         // So late that every stale day is due.
         let Some(stale_day) = store.next_stale_day(now().plus_millis(1_000_000), Vec::new()).await? else {

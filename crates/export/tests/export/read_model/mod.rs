@@ -15,10 +15,9 @@ use assay_export::domain::evaluation_row::EvaluationRow;
 use assay_export::domain::removal::DeletedRow;
 use assay_export::store::EvaluationStore;
 use assay_platform::runtime::{new_id, now};
-use assay_testkit::on_both_databases;
+use assay_testkit::{number_on, on_both_databases};
 
 pub use self::fixture::{ReadModel, refresh};
-use crate::test_database::number;
 
 /// Filters of an ordinary test; `ten_thousand_filters_agree_on_postgres` checks more.
 const FILTERS: u64 = 400;
@@ -46,12 +45,12 @@ async fn check_filters(model: &mut ReadModel, count: u64) -> Result<()> {
 async fn refreshed_days_are_not_stale(mut model: ReadModel) -> Result<()> {
     model.record(60).await?;
     let database = &model.test_database.database;
-    assert!(number(database, "SELECT count(*) FROM stale_days").await? > 0);
-    refresh(model.evaluations.as_ref(), 1_000).await?;
-    assert_eq!(number(database, "SELECT count(*) FROM stale_days").await?, 0);
+    assert!(number_on(database, "SELECT count(*) FROM stale_days").await? > 0);
+    refresh(&model.evaluations, 1_000).await?;
+    assert_eq!(number_on(database, "SELECT count(*) FROM stale_days").await?, 0);
     let (rows, in_days) = (
-        number(database, "SELECT count(*) FROM evaluation_facts").await?,
-        number(database, "SELECT CAST(sum(rows) AS BIGINT) FROM evaluation_days").await?,
+        number_on(database, "SELECT count(*) FROM evaluation_facts").await?,
+        number_on(database, "SELECT CAST(sum(rows) AS BIGINT) FROM evaluation_days").await?,
     );
     assert_eq!(rows, in_days);
     // Without rows a day has no columns.
@@ -59,8 +58,8 @@ async fn refreshed_days_are_not_stale(mut model: ReadModel) -> Result<()> {
     for organization in [model.organization_id, model.other] {
         model.exports.remove_rows_older_than(organization, before, 500).await?;
     }
-    refresh(model.evaluations.as_ref(), 1_000).await?;
-    assert_eq!(number(&model.test_database.database, "SELECT count(*) FROM evaluation_days").await?, 0);
+    refresh(&model.evaluations, 1_000).await?;
+    assert_eq!(number_on(&model.test_database.database, "SELECT count(*) FROM evaluation_days").await?, 0);
     Ok(())
 }
 
@@ -102,7 +101,7 @@ async fn columns_stay_exact_beside_concurrent_changes(mut model: ReadModel) -> R
             while model.exports.remove_rows_older_than(model.organization_id, oldest, 1).await? > 0 {}
             anyhow::Ok(())
         };
-        let refreshing = (0..2).map(|_| refresh_until(model.evaluations.as_ref(), &has_ended));
+        let refreshing = (0..2).map(|_| refresh_until(&model.evaluations, &has_ended));
         let changing = async {
             tokio::try_join!(writing, deleting, expiring)?;
             has_ended.store(true, Ordering::Relaxed);
@@ -118,7 +117,7 @@ async fn columns_stay_exact_beside_concurrent_changes(mut model: ReadModel) -> R
     Ok(())
 }
 
-async fn refresh_until(store: &dyn EvaluationStore, has_ended: &AtomicBool) -> Result<()> {
+async fn refresh_until(store: &EvaluationStore, has_ended: &AtomicBool) -> Result<()> {
     while !has_ended.load(Ordering::Relaxed) {
         refresh(store, 1).await?;
         tokio::task::yield_now().await;

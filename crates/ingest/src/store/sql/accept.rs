@@ -21,7 +21,7 @@ use crate::domain::{Import, ImportOutcome, latest_names};
 /// Organization and hash of an identity.
 type Identity = (Uuid, Vec<u8>);
 
-pub(super) fn accept_batch(
+pub fn accept_batch(
     tx: &mut Connection,
     imports: &[Arc<Import>],
     claim: FastPathClaim,

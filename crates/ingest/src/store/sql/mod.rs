@@ -1,149 +1,24 @@
-//! The store for both databases: `postgres.rs` and `sqlite.rs` each include this module, and define the functions
+//! The statements for both databases: `postgres.rs` and `sqlite.rs` each include this module, and define the functions
 //! that differ between the databases (imported here from `super`).
 
-mod accept;
-mod removal;
+pub mod accept;
+pub mod removal;
 pub(super) mod schema;
-mod transcripts;
-
-use std::sync::Arc;
+pub mod transcripts;
 
 use assay_contracts::ids::{OrganizationId, TicketId};
-use assay_contracts::internal::{TicketCount, TicketReference, UnreadableTranscript};
+use assay_contracts::internal::{TicketCount, TicketReference};
 use assay_contracts::ticket::Ticket;
 use assay_contracts::time::Timestamp;
-use assay_messaging::outbox::FastPathClaim;
-use assay_platform::db::{DatabaseError, StoredId, idempotency};
-use async_trait::async_trait;
+pub use assay_platform::db::idempotency;
+use assay_platform::db::{DatabaseError, StoredId};
 use diesel::prelude::*;
 
 use self::schema::{conversations, deletions, expired_tickets};
-use super::{Connection, Database, concurrent_writers, maintain_partitions, prepare_partitions};
-use crate::domain::{Import, ImportOutcome, RetentionCutoff, TicketDeletion};
-use crate::store::{Store, StoredTranscripts};
-
-pub struct SqlStore {
-    database: Database,
-}
-
-impl SqlStore {
-    pub fn new(database: Database) -> Self {
-        Self { database }
-    }
-}
-
-#[async_trait]
-impl Store for SqlStore {
-    async fn prepare_partitions(&self, now: Timestamp) -> Result<(), DatabaseError> {
-        prepare_partitions(&self.database, now).await
-    }
-
-    async fn maintain_partitions(&self, now: Timestamp) -> Result<(), DatabaseError> {
-        maintain_partitions(&self.database, now).await
-    }
-
-    async fn accept_batch(
-        &self,
-        imports: Vec<Arc<Import>>,
-        claim: FastPathClaim,
-    ) -> Result<Vec<ImportOutcome>, DatabaseError> {
-        self.database.write(move |tx| accept::accept_batch(tx, &imports, claim)).await
-    }
-
-    async fn find_ticket(
-        &self,
-        organization_id: OrganizationId,
-        id: TicketId,
-    ) -> Result<Option<Ticket>, DatabaseError> {
-        self.database.read(move |connection| find_ticket(connection, organization_id, id)).await
-    }
-
-    async fn read_transcripts(
-        &self,
-        tickets: Vec<TicketReference>,
-        max_bytes: usize,
-    ) -> Result<StoredTranscripts, DatabaseError> {
-        self.database.read(move |tx| transcripts::read(tx, tickets, max_bytes)).await
-    }
-
-    async fn read_ticket_facts(
-        &self,
-        tickets: Vec<TicketReference>,
-    ) -> Result<Vec<UnreadableTranscript>, DatabaseError> {
-        self.database.read(move |tx| transcripts::read_facts(tx, &tickets)).await
-    }
-
-    async fn delete_ticket(&self, deletion: TicketDeletion) -> Result<bool, DatabaseError> {
-        self.database.write(move |tx| removal::delete_ticket(tx, &deletion)).await
-    }
-
-    async fn find_deletion(
-        &self,
-        organization_id: OrganizationId,
-        id: TicketId,
-    ) -> Result<Option<Timestamp>, DatabaseError> {
-        let reference = TicketReference { organization_id, ticket_id: id };
-        let found = self.database.read(move |connection| find_deletions(connection, &[id])).await?;
-        let deletion = found.into_iter().find(|(ticket, _)| *ticket == reference);
-        Ok(deletion.map(|(_, deleted_at)| deleted_at))
-    }
-
-    async fn is_expired(&self, organization_id: OrganizationId, id: TicketId) -> Result<bool, DatabaseError> {
-        let (organization, id) = (StoredId::of(organization_id), StoredId::of(id));
-        let query = expired_tickets::table
-            .filter(expired_tickets::ticket_id.eq(id))
-            .filter(expired_tickets::organization_id.eq(organization))
-            .select(expired_tickets::ticket_id);
-        let found: Option<StoredId> = self
-            .database
-            .read(move |connection| Ok::<_, DatabaseError>(query.first(connection).optional()?))
-            .await?;
-        Ok(found.is_some())
-    }
-
-    async fn count_tickets(
-        &self,
-        organization_id: OrganizationId,
-        since: TicketId,
-        period: (Option<Timestamp>, Option<Timestamp>),
-        limit: u32,
-    ) -> Result<TicketCount, DatabaseError> {
-        self.database
-            .read(move |connection| count_tickets(connection, organization_id, since, period, limit))
-            .await
-    }
-
-    async fn expire(&self, cutoff: RetentionCutoff, limit: usize) -> Result<usize, DatabaseError> {
-        self.database.write(move |tx| removal::expire(tx, cutoff, row_limit(limit))).await
-    }
-
-    async fn prune_expired_tickets(
-        &self,
-        organization_id: OrganizationId,
-        first_kept: TicketId,
-        limit: usize,
-    ) -> Result<usize, DatabaseError> {
-        let limit = row_limit(limit);
-        self.database
-            .write(move |tx| removal::prune_expired_tickets(tx, organization_id, first_kept, limit))
-            .await
-    }
-
-    async fn prune_tombstones(&self, before: Timestamp, limit: usize) -> Result<usize, DatabaseError> {
-        self.database.write(move |tx| removal::prune_tombstones(tx, before, row_limit(limit))).await
-    }
-
-    async fn prune_idempotency_records(&self, now: Timestamp) -> Result<usize, DatabaseError> {
-        self.database.write(move |tx| idempotency::prune(tx, now)).await
-    }
-
-    fn concurrent_writers(&self, wanted: usize) -> usize {
-        concurrent_writers(wanted)
-    }
-}
+use super::Connection;
 
 /// A missing subject becomes an empty one.
-fn find_ticket(
+pub fn find_ticket(
     connection: &mut Connection,
     organization_id: OrganizationId,
     id: TicketId,
@@ -162,7 +37,7 @@ fn find_ticket(
     }))
 }
 
-fn count_tickets(
+pub fn count_tickets(
     connection: &mut Connection,
     organization_id: OrganizationId,
     since: TicketId,
@@ -184,7 +59,21 @@ fn count_tickets(
     Ok(TicketCount { count, since: oldest.map(|(id, _)| id.0.into()) })
 }
 
-fn find_deletions(
+pub fn is_expired(
+    connection: &mut Connection,
+    organization_id: OrganizationId,
+    id: TicketId,
+) -> Result<bool, DatabaseError> {
+    let found: Option<StoredId> = expired_tickets::table
+        .filter(expired_tickets::ticket_id.eq(StoredId::of(id)))
+        .filter(expired_tickets::organization_id.eq(StoredId::of(organization_id)))
+        .select(expired_tickets::ticket_id)
+        .first(connection)
+        .optional()?;
+    Ok(found.is_some())
+}
+
+pub fn find_deletions(
     connection: &mut Connection,
     ids: &[TicketId],
 ) -> Result<Vec<(TicketReference, Timestamp)>, DatabaseError> {

@@ -7,13 +7,13 @@ use assay_messaging::outbox::{self, FastPathClaim};
 use assay_platform::db::{DatabaseError, StoredId};
 use diesel::prelude::*;
 
-use super::super::Connection;
 use super::schema::{conversations, deletions, expired_tickets, participants};
+use super::{Connection, row_limit};
 use crate::domain::{Participant, RetentionCutoff, TicketDeletion};
 use crate::store::rows::ConversationRow;
 
 /// False when the organization has no such ticket.
-pub(super) fn delete_ticket(tx: &mut Connection, deletion: &TicketDeletion) -> Result<bool, DatabaseError> {
+pub fn delete_ticket(tx: &mut Connection, deletion: &TicketDeletion) -> Result<bool, DatabaseError> {
     let (organization_id, id) = (deletion.organization_id, StoredId::of(deletion.ticket_id));
     if remove(tx, organization_id, &[id])?.is_empty() && !delete_expired(tx, organization_id, id)? {
         return Ok(false);
@@ -73,18 +73,14 @@ fn delete_name(tx: &mut Connection, named: &Participant) -> Result<(), DatabaseE
     Ok(())
 }
 
-pub(super) fn expire(
-    tx: &mut Connection,
-    cutoff: RetentionCutoff,
-    limit: i64,
-) -> Result<usize, DatabaseError> {
+pub fn expire(tx: &mut Connection, cutoff: RetentionCutoff, limit: usize) -> Result<usize, DatabaseError> {
     let organization = StoredId::of(cutoff.organization_id);
     let ids: Vec<StoredId> = conversations::table
         .select(conversations::id)
         .filter(conversations::organization_id.eq(organization))
         .filter(conversations::id.lt(StoredId::of(cutoff.before)))
         .order(conversations::id)
-        .limit(limit)
+        .limit(row_limit(limit))
         .load(tx)?;
     let removed = remove(tx, cutoff.organization_id, &ids)?;
     let count = removed.len();
@@ -102,33 +98,33 @@ pub(super) fn expire(
     Ok(count)
 }
 
-pub(super) fn prune_expired_tickets(
+pub fn prune_expired_tickets(
     tx: &mut Connection,
     organization_id: OrganizationId,
     first_kept: TicketId,
-    limit: i64,
+    limit: usize,
 ) -> Result<usize, DatabaseError> {
     let ids: Vec<StoredId> = expired_tickets::table
         .select(expired_tickets::ticket_id)
         .filter(expired_tickets::organization_id.eq(StoredId::of(organization_id)))
         .filter(expired_tickets::ticket_id.lt(StoredId::of(first_kept)))
         .order(expired_tickets::ticket_id)
-        .limit(limit)
+        .limit(row_limit(limit))
         .load(tx)?;
     let expired = expired_tickets::table.filter(expired_tickets::ticket_id.eq_any(ids));
     Ok(diesel::delete(expired).execute(tx)?)
 }
 
-pub(super) fn prune_tombstones(
+pub fn prune_tombstones(
     tx: &mut Connection,
     before: Timestamp,
-    limit: i64,
+    limit: usize,
 ) -> Result<usize, DatabaseError> {
     let expired: Vec<StoredId> = deletions::table
         .select(deletions::ticket_id)
         .filter(deletions::deleted_at.lt(before.as_millis()))
         .order(deletions::deleted_at)
-        .limit(limit)
+        .limit(row_limit(limit))
         .load(tx)?;
     Ok(diesel::delete(deletions::table.filter(deletions::ticket_id.eq_any(expired))).execute(tx)?)
 }

@@ -23,7 +23,7 @@ extern "SQL" {
     fn part_of_bytes(bytes: Binary, from: Integer, count: Integer) -> Binary;
 }
 
-pub(super) fn read(
+pub fn read(
     connection: &mut Connection,
     mut tickets: Vec<TicketReference>,
     max_bytes: usize,
@@ -38,7 +38,7 @@ pub(super) fn read(
     Ok(found.with_deletions(&tickets, &deletions))
 }
 
-pub(super) fn read_facts(
+pub fn read_facts(
     connection: &mut Connection,
     tickets: &[TicketReference],
 ) -> Result<Vec<UnreadableTranscript>, DatabaseError> {

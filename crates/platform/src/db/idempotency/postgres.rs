@@ -58,7 +58,13 @@ impl super::Connection for PgConnection {
         fingerprint: &Fingerprint,
         now: Timestamp,
     ) -> Result<Option<KeyReuse>, DatabaseError> {
-        find(self, organization_id, key, fingerprint, now)
+        let row: Option<StoredRow> = static_sql(FIND)
+            .bind::<SqlUuid, _>(organization_id.as_uuid())
+            .bind::<Text, _>(key.as_str())
+            .bind::<BigInt, _>(expiry_cutoff(now))
+            .get_result(self)
+            .optional()?;
+        row.map(|row| row.into_key_reuse(fingerprint)).transpose()
     }
 
     fn store_keys(
@@ -66,56 +72,43 @@ impl super::Connection for PgConnection {
         records: &[Record],
         now: Timestamp,
     ) -> Result<Vec<Option<KeyReuse>>, DatabaseError> {
-        store(self, records, now)
+        if records.is_empty() {
+            return Ok(Vec::new());
+        }
+        let stored = insert(self, records, now)?;
+        let mut outcomes = Vec::with_capacity(records.len());
+        for record in records {
+            if stored.contains(&(record.organization_id.as_uuid(), record.key.as_str().to_owned())) {
+                outcomes.push(None);
+                continue;
+            }
+            let reuse = super::find(self, record.organization_id, &record.key, &record.fingerprint, now)?;
+            // Should always be found: the insert has locked the row, and both statements have the same cutoff.
+            let reuse = reuse.ok_or_else(|| {
+                DatabaseError::Unavailable("an idempotency record expired just now".to_owned())
+            })?;
+            outcomes.push(Some(reuse));
+        }
+        Ok(outcomes)
     }
 
     fn delete_keys(&mut self, keys: &[(OrganizationId, &IdempotencyKey)]) -> Result<(), DatabaseError> {
-        delete(self, keys)
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let organizations: Vec<Uuid> = keys.iter().map(|(organization, _)| organization.as_uuid()).collect();
+        let names: Vec<&str> = keys.iter().map(|(_, key)| key.as_str()).collect();
+        static_sql(DELETE)
+            .bind::<Array<SqlUuid>, _>(organizations)
+            .bind::<Array<Text>, _>(names)
+            .execute(self)?;
+        Ok(())
     }
 
     fn prune_keys(&mut self, now: Timestamp) -> Result<usize, DatabaseError> {
-        prune(self, now)
+        let limit = i64::try_from(PRUNE_BATCH).unwrap_or(i64::MAX);
+        Ok(static_sql(PRUNE).bind::<BigInt, _>(expiry_cutoff(now)).bind::<BigInt, _>(limit).execute(self)?)
     }
-}
-
-fn find(
-    connection: &mut PgConnection,
-    organization_id: OrganizationId,
-    key: &IdempotencyKey,
-    fingerprint: &Fingerprint,
-    now: Timestamp,
-) -> Result<Option<KeyReuse>, DatabaseError> {
-    let row: Option<StoredRow> = static_sql(FIND)
-        .bind::<SqlUuid, _>(organization_id.as_uuid())
-        .bind::<Text, _>(key.as_str())
-        .bind::<BigInt, _>(expiry_cutoff(now))
-        .get_result(connection)
-        .optional()?;
-    row.map(|row| row.into_key_reuse(fingerprint)).transpose()
-}
-
-fn store(
-    connection: &mut PgConnection,
-    records: &[Record],
-    now: Timestamp,
-) -> Result<Vec<Option<KeyReuse>>, DatabaseError> {
-    if records.is_empty() {
-        return Ok(Vec::new());
-    }
-    let stored = insert(connection, records, now)?;
-    let mut outcomes = Vec::with_capacity(records.len());
-    for record in records {
-        if stored.contains(&(record.organization_id.as_uuid(), record.key.as_str().to_owned())) {
-            outcomes.push(None);
-            continue;
-        }
-        let reuse = find(connection, record.organization_id, &record.key, &record.fingerprint, now)?;
-        // Should always be found: the insert has locked the row, and both statements have the same cutoff.
-        let reuse = reuse
-            .ok_or_else(|| DatabaseError::Unavailable("an idempotency record expired just now".to_owned()))?;
-        outcomes.push(Some(reuse));
-    }
-    Ok(outcomes)
 }
 
 fn insert(
@@ -144,28 +137,4 @@ fn insert(
         .bind::<BigInt, _>(expiry_cutoff(now))
         .load(connection)?;
     Ok(stored.into_iter().map(|row| (row.organization_id, row.key)).collect())
-}
-
-fn delete(
-    connection: &mut PgConnection,
-    keys: &[(OrganizationId, &IdempotencyKey)],
-) -> Result<(), DatabaseError> {
-    if keys.is_empty() {
-        return Ok(());
-    }
-    let organizations: Vec<Uuid> = keys.iter().map(|(organization, _)| organization.as_uuid()).collect();
-    let names: Vec<&str> = keys.iter().map(|(_, key)| key.as_str()).collect();
-    static_sql(DELETE)
-        .bind::<Array<SqlUuid>, _>(organizations)
-        .bind::<Array<Text>, _>(names)
-        .execute(connection)?;
-    Ok(())
-}
-
-fn prune(connection: &mut PgConnection, now: Timestamp) -> Result<usize, DatabaseError> {
-    let limit = i64::try_from(PRUNE_BATCH).unwrap_or(i64::MAX);
-    Ok(static_sql(PRUNE)
-        .bind::<BigInt, _>(expiry_cutoff(now))
-        .bind::<BigInt, _>(limit)
-        .execute(connection)?)
 }

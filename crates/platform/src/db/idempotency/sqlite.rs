@@ -36,7 +36,13 @@ impl super::Connection for SqliteConnection {
         fingerprint: &Fingerprint,
         now: Timestamp,
     ) -> Result<Option<KeyReuse>, DatabaseError> {
-        find(self, organization_id, key, fingerprint, now)
+        let row: Option<StoredRow> = static_sql(FIND)
+            .bind::<Text, _>(organization_id.to_string())
+            .bind::<Text, _>(key.as_str())
+            .bind::<BigInt, _>(expiry_cutoff(now))
+            .get_result(self)
+            .optional()?;
+        row.map(|row| row.into_key_reuse(fingerprint)).transpose()
     }
 
     fn store_keys(
@@ -44,40 +50,23 @@ impl super::Connection for SqliteConnection {
         records: &[Record],
         now: Timestamp,
     ) -> Result<Vec<Option<KeyReuse>>, DatabaseError> {
-        store(self, records, now)
+        records.iter().map(|record| store_one(self, record, now)).collect()
     }
 
     fn delete_keys(&mut self, keys: &[(OrganizationId, &IdempotencyKey)]) -> Result<(), DatabaseError> {
-        delete(self, keys)
+        for (organization_id, key) in keys {
+            static_sql(DELETE)
+                .bind::<Text, _>(organization_id.to_string())
+                .bind::<Text, _>(key.as_str())
+                .execute(self)?;
+        }
+        Ok(())
     }
 
     fn prune_keys(&mut self, now: Timestamp) -> Result<usize, DatabaseError> {
-        prune(self, now)
+        let limit = i64::try_from(PRUNE_BATCH).unwrap_or(i64::MAX);
+        Ok(static_sql(PRUNE).bind::<BigInt, _>(expiry_cutoff(now)).bind::<BigInt, _>(limit).execute(self)?)
     }
-}
-
-fn find(
-    connection: &mut SqliteConnection,
-    organization_id: OrganizationId,
-    key: &IdempotencyKey,
-    fingerprint: &Fingerprint,
-    now: Timestamp,
-) -> Result<Option<KeyReuse>, DatabaseError> {
-    let row: Option<StoredRow> = static_sql(FIND)
-        .bind::<Text, _>(organization_id.to_string())
-        .bind::<Text, _>(key.as_str())
-        .bind::<BigInt, _>(expiry_cutoff(now))
-        .get_result(connection)
-        .optional()?;
-    row.map(|row| row.into_key_reuse(fingerprint)).transpose()
-}
-
-fn store(
-    connection: &mut SqliteConnection,
-    records: &[Record],
-    now: Timestamp,
-) -> Result<Vec<Option<KeyReuse>>, DatabaseError> {
-    records.iter().map(|record| store_one(connection, record, now)).collect()
 }
 
 /// Check-then-insert is safe: SQLite has one writer at a time.
@@ -86,7 +75,7 @@ fn store_one(
     record: &Record,
     now: Timestamp,
 ) -> Result<Option<KeyReuse>, DatabaseError> {
-    let reuse = find(connection, record.organization_id, &record.key, &record.fingerprint, now)?;
+    let reuse = super::find(connection, record.organization_id, &record.key, &record.fingerprint, now)?;
     if reuse.is_some() {
         return Ok(reuse);
     }
@@ -102,30 +91,9 @@ fn store_one(
     Ok(None)
 }
 
-fn delete(
-    connection: &mut SqliteConnection,
-    keys: &[(OrganizationId, &IdempotencyKey)],
-) -> Result<(), DatabaseError> {
-    for (organization_id, key) in keys {
-        static_sql(DELETE)
-            .bind::<Text, _>(organization_id.to_string())
-            .bind::<Text, _>(key.as_str())
-            .execute(connection)?;
-    }
-    Ok(())
-}
-
-fn prune(connection: &mut SqliteConnection, now: Timestamp) -> Result<usize, DatabaseError> {
-    let limit = i64::try_from(PRUNE_BATCH).unwrap_or(i64::MAX);
-    Ok(static_sql(PRUNE)
-        .bind::<BigInt, _>(expiry_cutoff(now))
-        .bind::<BigInt, _>(limit)
-        .execute(connection)?)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::{MIGRATIONS, RETENTION_MILLIS, RecordedResponse};
+    use super::super::{MIGRATIONS, RETENTION_MILLIS, RecordedResponse, delete, prune, store};
     use super::*;
     use crate::db::{Database, DatabaseSettings, Migrations};
 

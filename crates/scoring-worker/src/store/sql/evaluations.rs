@@ -19,7 +19,7 @@ use crate::store::{CONSUMER, NewEvaluation, StoredEvaluation};
 type Recorded<'e> = (&'e NewEvaluation, Timestamp);
 
 /// Runs inside a transaction.
-pub(super) fn record(
+pub fn record(
     connection: &mut Connection,
     batch: &[NewEvaluation],
     claim: FastPathClaim,
@@ -34,10 +34,7 @@ pub(super) fn record(
 }
 
 /// Runs inside a transaction. No inbox entry, so that the event can be retried by an operator.
-pub(super) fn record_given_up(
-    connection: &mut Connection,
-    failure: &NewEvaluation,
-) -> Result<bool, DatabaseError> {
+pub fn record_given_up(connection: &mut Connection, failure: &NewEvaluation) -> Result<bool, DatabaseError> {
     let evaluated = &failure.evaluated;
     let inserted = diesel::insert_into(evaluations::table)
         .values((
@@ -121,7 +118,7 @@ fn assign_sequences(evaluations: Vec<Recorded<'_>>, total: i64) -> Result<Vec<Ou
     events.collect::<Result<_, _>>().map_err(|error| DatabaseError::Corrupt(error.to_string()))
 }
 
-pub(super) fn find(
+pub fn find(
     connection: &mut Connection,
     organization_id: OrganizationId,
     ticket_id: TicketId,
@@ -140,7 +137,7 @@ pub(super) fn find(
     }))
 }
 
-pub(super) fn finished(
+pub fn finished(
     connection: &mut Connection,
     tickets: &[TicketId],
 ) -> Result<HashSet<TicketId>, DatabaseError> {
@@ -154,10 +151,7 @@ pub(super) fn finished(
     Ok(found.into_iter().map(|id| id.0.into()).collect())
 }
 
-pub(super) fn count(
-    connection: &mut Connection,
-    organization_id: OrganizationId,
-) -> Result<i64, DatabaseError> {
+pub fn count(connection: &mut Connection, organization_id: OrganizationId) -> Result<i64, DatabaseError> {
     let progress = progress::table.find(StoredId::of(organization_id));
     let found = progress.select(progress::evaluated).first(connection).optional()?;
     Ok(found.unwrap_or(0))

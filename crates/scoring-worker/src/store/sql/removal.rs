@@ -26,10 +26,7 @@ const WRITE_TOMBSTONE: &str = "
            deleted_at = excluded.deleted_at, given_up = FALSE
      WHERE evaluations.organization_id = $4";
 
-pub(super) fn delete(
-    connection: &mut Connection,
-    deletions: Vec<DeletedEvaluation>,
-) -> Result<(), DatabaseError> {
+pub fn delete(connection: &mut Connection, deletions: Vec<DeletedEvaluation>) -> Result<(), DatabaseError> {
     let ids: Vec<_> = deletions.iter().map(|deletion| deletion.event_id).collect();
     let fresh = inbox::record(connection, CONSUMER, &ids, now())?;
     let mut events = Vec::new();
@@ -57,7 +54,7 @@ fn new_deletions(
     deletions
 }
 
-pub(super) fn remove_older_than(
+pub fn remove_older_than(
     connection: &mut Connection,
     organization_id: OrganizationId,
     before: TicketId,
@@ -74,7 +71,7 @@ pub(super) fn remove_older_than(
     Ok(diesel::delete(removed.filter(of_organization)).execute(connection)?)
 }
 
-pub(super) fn prune_tombstones(
+pub fn prune_tombstones(
     connection: &mut Connection,
     before: Timestamp,
     limit: usize,

@@ -15,10 +15,7 @@ use crate::domain::endpoint::Endpoint;
 use crate::domain::secret::{SealedSecret, SealedSecrets};
 use crate::store::{CreateOutcome, Creation};
 
-pub(super) fn create(
-    connection: &mut Connection,
-    creation: &Creation,
-) -> Result<CreateOutcome, DatabaseError> {
+pub fn create(connection: &mut Connection, creation: &Creation) -> Result<CreateOutcome, DatabaseError> {
     let endpoint = &creation.endpoint;
     // Must come first: the key makes an equal request wait until this one is committed.
     if let Some(record) = &creation.record {
@@ -64,7 +61,7 @@ fn insert(connection: &mut Connection, endpoint: &Endpoint) -> Result<(), Databa
     Ok(())
 }
 
-pub(super) fn page(
+pub fn page(
     connection: &mut Connection,
     organization_id: OrganizationId,
     after: Option<Position>,
@@ -95,7 +92,7 @@ pub(in crate::store) fn of_organization(organization_id: StoredId, id: StoredId)
         .filter(endpoints::deleted_at.is_null())
 }
 
-pub(in crate::store) fn find(
+pub fn find(
     connection: &mut Connection,
     organization_id: OrganizationId,
     id: WebhookId,
@@ -107,7 +104,7 @@ pub(in crate::store) fn find(
     Ok(found.map(Endpoint::from))
 }
 
-pub(super) fn change(
+pub fn change(
     connection: &mut Connection,
     organization_id: OrganizationId,
     id: WebhookId,
@@ -148,7 +145,7 @@ pub(super) fn change(
 }
 
 /// Clears the row. Maintenance removes the messages and then the row.
-pub(super) fn delete(
+pub fn delete(
     connection: &mut Connection,
     organization_id: OrganizationId,
     id: WebhookId,
@@ -168,7 +165,7 @@ pub(super) fn delete(
     Ok(deleted == 1)
 }
 
-pub(super) fn rotate(
+pub fn rotate(
     connection: &mut Connection,
     organization_id: OrganizationId,
     id: WebhookId,
@@ -185,7 +182,7 @@ pub(super) fn rotate(
     Ok(rotated == 1)
 }
 
-pub(super) fn evaluation_subscribers(
+pub fn evaluation_subscribers(
     connection: &mut Connection,
     after: Option<OrganizationId>,
     limit: u32,
@@ -205,7 +202,7 @@ pub(super) fn evaluation_subscribers(
     Ok(query.load::<StoredId>(connection)?.into_iter().map(|id| id.0.into()).collect())
 }
 
-pub(super) fn all_secrets(
+pub fn all_secrets(
     connection: &mut Connection,
     after: Option<WebhookId>,
     limit: u32,
@@ -231,7 +228,7 @@ pub(super) fn all_secrets(
         .collect())
 }
 
-pub(super) fn reseal(
+pub fn reseal(
     connection: &mut Connection,
     id: WebhookId,
     expected: &SealedSecrets,

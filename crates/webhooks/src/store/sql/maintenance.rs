@@ -17,11 +17,7 @@ const MAX_ROWS: i64 = 500;
 /// Retractions younger than this are applied again: they may have missed a message that was enqueued concurrently.
 const REAPPLY_MILLIS: i64 = 2 * 24 * 60 * 60 * 1_000;
 
-pub(super) fn prune(
-    connection: &mut Connection,
-    cutoff: Timestamp,
-    now: Timestamp,
-) -> Result<usize, DatabaseError> {
+pub fn prune(connection: &mut Connection, cutoff: Timestamp, now: Timestamp) -> Result<usize, DatabaseError> {
     let mut count = remove_expired(connection, cutoff)?;
     count += remove_deleted_endpoints(connection)?;
     count += remove_expired_secrets(connection, now)?;

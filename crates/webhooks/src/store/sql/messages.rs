@@ -41,7 +41,7 @@ struct NewDelivery<'a> {
     message: Message,
 }
 
-pub(super) fn enqueue(
+pub fn enqueue(
     connection: &mut Connection,
     received: Vec<ReceivedEvent>,
     due: Timestamp,
@@ -83,7 +83,7 @@ pub(super) fn enqueue(
     insert(connection, &new_deliveries, due, now)
 }
 
-pub(super) fn add(
+pub fn add(
     connection: &mut Connection,
     endpoint: &Endpoint,
     id: WebhookDeliveryId,
@@ -194,10 +194,7 @@ fn retracted_tickets(
     Ok(found.into_iter().map(|id| id.0.into()).collect())
 }
 
-pub(super) fn log(
-    connection: &mut Connection,
-    page: &LogPage,
-) -> Result<Vec<WebhookDelivery>, DatabaseError> {
+pub fn log(connection: &mut Connection, page: &LogPage) -> Result<Vec<WebhookDelivery>, DatabaseError> {
     let mut query = deliveries::table
         .select(DeliveryRecord::as_select())
         .filter(deliveries::endpoint_id.eq(StoredId::of(page.endpoint_id)))
@@ -217,7 +214,7 @@ pub(super) fn log(
     query.load::<DeliveryRecord>(connection)?.into_iter().map(WebhookDelivery::try_from).collect()
 }
 
-pub(super) fn find(
+pub fn find(
     connection: &mut Connection,
     organization_id: OrganizationId,
     endpoint_id: WebhookId,
@@ -242,7 +239,7 @@ pub(super) fn find(
     Ok(Some(LoggedDelivery { delivery: delivery.try_into()?, payload, attempts }))
 }
 
-pub(super) fn replay(
+pub fn replay(
     connection: &mut Connection,
     organization_id: OrganizationId,
     endpoint_id: WebhookId,

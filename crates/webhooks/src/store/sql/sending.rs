@@ -24,7 +24,7 @@ const IS_PENDING: &str = "deliveries.status = 'pending'";
 /// A claim chooses among at least this many endpoints, even when it takes fewer messages.
 const MIN_CANDIDATES: usize = 64;
 
-pub(super) fn claim(connection: &mut Connection, terms: &ClaimTerms) -> Result<Vec<Claim>, DatabaseError> {
+pub fn claim(connection: &mut Connection, terms: &ClaimTerms) -> Result<Vec<Claim>, DatabaseError> {
     let mut candidates = endpoints_with_due_messages(connection, terms)?;
     let mut in_flight = terms.in_flight.clone();
     // A stable sort: endpoints with equal counts stay in random order.
@@ -122,10 +122,7 @@ fn claim_from(
     Ok(leased.into_iter().map(to_claim).collect())
 }
 
-pub(super) fn record_attempt(
-    connection: &mut Connection,
-    result: &AttemptResult,
-) -> Result<bool, DatabaseError> {
+pub fn record_attempt(connection: &mut Connection, result: &AttemptResult) -> Result<bool, DatabaseError> {
     let AttemptResult { claim, decision, now, .. } = result;
     let (status, due_at) = match decision {
         RetryDecision::Delivered => (DeliveryStatus::Delivered, *now),
@@ -233,11 +230,7 @@ fn disable(
     Ok(())
 }
 
-pub(super) fn release(
-    connection: &mut Connection,
-    claims: &[Claim],
-    now: Timestamp,
-) -> Result<(), DatabaseError> {
+pub fn release(connection: &mut Connection, claims: &[Claim], now: Timestamp) -> Result<(), DatabaseError> {
     let ids: Vec<StoredId> = claims.iter().map(|claim| StoredId::of(claim.id)).collect();
     let mut leases: Vec<Uuid> = claims.iter().map(|claim| claim.lease.as_uuid()).collect();
     leases.dedup();
