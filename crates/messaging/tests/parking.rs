@@ -148,7 +148,7 @@ async fn events_parked_by_a_stopped_process_are_handled_by_the_next(
 }
 
 fn consume(database: &Database, bus: &Bus, handler: Arc<dyn Handler>) -> (Running, Parking) {
-    let parking = Parking::new(database.clone(), CHUNK);
+    let parking = Parking::new(database.clone(), CHUNK..=CHUNK);
     let work = ParkedWork {
         queue: "scorer.parked",
         handler: handler.clone(),

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::net::TcpListener;
 use std::num::NonZeroUsize;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::available_parallelism;
@@ -120,7 +121,7 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     let threads = BackgroundThreads::new("scorer", processors()).map_err(StartError::Threads)?;
     let judge = Judge::open(&config.judge)?;
     let subscription = subscription(config.batch_size, config.max_in_flight);
-    let parking = Parking::new(database.clone(), chunk_size(config, judge.as_ref()));
+    let parking = Parking::new(database.clone(), chunk_sizes(config, judge.as_ref()));
     let judging = judge.map(|judge| {
         let stop = tasks.stop_token(Phase::Consume);
         JudgeConversations { judge, scorer: scorer.clone(), store: store.clone(), stop }
@@ -152,11 +153,12 @@ fn processors() -> NonZeroUsize {
     available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
-/// Maximum number of conversations evaluated together. Small, so that the next organization has its turn within a second, but
-/// enough to keep each processor busy while results are stored. With a judge, the number of its concurrent calls.
-fn chunk_size(config: &Config, judge: Option<&Judge>) -> usize {
+/// How many conversations are evaluated together: at least so many that each processor is busy while results are stored (with a judge, the
+/// number of its concurrent calls), and more where evaluations are quick.
+fn chunk_sizes(config: &Config, judge: Option<&Judge>) -> RangeInclusive<usize> {
     let of_processors = (CONVERSATIONS_PER_PROCESSOR * processors().get()).max(MIN_CONVERSATIONS);
-    judge.map_or(of_processors, Judge::concurrency).min(config.batch_size)
+    let smallest = judge.map_or(of_processors, Judge::concurrency).min(config.batch_size);
+    smallest..=config.batch_size
 }
 
 /// Evaluates accepted conversations: deliveries of the bus, and parked ones, for which organizations take turns.

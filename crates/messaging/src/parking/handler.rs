@@ -55,11 +55,10 @@ impl ParkingHandler {
     async fn handle_unparked(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
         let shared = &self.parking.shared;
         let mut outcomes = Vec::with_capacity(deliveries.len());
-        for chunk in deliveries.chunks(shared.chunk) {
+        for chunk in deliveries.chunks(shared.chunk_size.get()) {
             let is_isolated =
                 chunk.iter().any(|delivery| delivery.cut_short >= cut_short::ISOLATION_THRESHOLD);
-            let permits = if is_isolated { shared.max_in_flight() } else { chunk.len() };
-            let _in_flight = shared.acquire(permits).await;
+            let _in_flight = shared.acquire(chunk.len(), is_isolated).await;
             outcomes.extend(self.handler.handle(chunk).await);
         }
         outcomes

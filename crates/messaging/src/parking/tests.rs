@@ -74,7 +74,7 @@ impl Recorder {
 }
 
 async fn organizations_take_turns_however_many_events_each_has(database: Database) -> Result<()> {
-    let parking = Parking::new(database, 6);
+    let parking = Parking::new(database, 6..=6);
     let [large, small, other] = organizations();
     park(&parking, large, 100).await?;
     let claimed = claim(&parking, now(), 6).await?;
@@ -89,7 +89,7 @@ async fn organizations_take_turns_however_many_events_each_has(database: Databas
 }
 
 async fn unused_share_goes_to_other_organizations(database: Database) -> Result<()> {
-    let parking = Parking::new(database, 9);
+    let parking = Parking::new(database, 9..=9);
     let [first, second, third] = organizations();
     for (organization, events) in [(first, 1), (second, 100), (third, 2)] {
         park(&parking, organization, events).await?;
@@ -102,11 +102,11 @@ async fn unused_share_goes_to_other_organizations(database: Database) -> Result<
 
 async fn concurrent_claims_never_share_an_event(database: Database) -> Result<()> {
     let organizations: Vec<OrganizationId> = (0..5).map(|_| new_id()).collect();
-    let parking = Parking::new(database.clone(), 16);
+    let parking = Parking::new(database.clone(), 16..=16);
     for organization in &organizations {
         park(&parking, *organization, 60).await?;
     }
-    let replicas: Vec<Parking> = (0..6).map(|_| Parking::new(database.clone(), 16)).collect();
+    let replicas: Vec<Parking> = (0..6).map(|_| Parking::new(database.clone(), 16..=16)).collect();
     let mut claimed = Vec::new();
     loop {
         let round = try_join_all(replicas.iter().map(|replica| claim(replica, now(), 17))).await?.concat();
@@ -121,7 +121,7 @@ async fn concurrent_claims_never_share_an_event(database: Database) -> Result<()
 }
 
 async fn claim_expires_with_its_lease_unless_renewed(database: Database) -> Result<()> {
-    let parking = Parking::new(database, 1);
+    let parking = Parking::new(database, 1..=1);
     park(&parking, new_id(), 1).await?;
     let start = now();
     let claimed = claim(&parking, start, 10).await?;
@@ -136,7 +136,7 @@ async fn claim_expires_with_its_lease_unless_renewed(database: Database) -> Resu
 }
 
 async fn lease_of_a_clock_running_ahead_counts_as_expired(database: Database) -> Result<()> {
-    let parking = Parking::new(database, 1);
+    let parking = Parking::new(database, 1..=1);
     park(&parking, new_id(), 1).await?;
     let ahead = now().plus_millis(MAX_LEASE_MILLIS + 1_000);
     assert_eq!(claim(&parking, ahead, 10).await?.len(), 1);
@@ -145,7 +145,7 @@ async fn lease_of_a_clock_running_ahead_counts_as_expired(database: Database) ->
 }
 
 async fn event_is_parked_once(database: Database) -> Result<()> {
-    let parking = Parking::new(database, 1);
+    let parking = Parking::new(database, 1..=1);
     let event = event(new_id());
     parking.park(vec![event.clone()]).await?;
     parking.park(vec![event.clone(), event.clone()]).await?;
@@ -157,7 +157,7 @@ async fn event_is_parked_once(database: Database) -> Result<()> {
 }
 
 async fn settled_events_are_removed_released_or_returned(database: Database) -> Result<()> {
-    let (parking, outbox) = (Parking::new(database.clone(), 4), Outbox::new(database));
+    let (parking, outbox) = (Parking::new(database.clone(), 4..=4), Outbox::new(database));
     park(&parking, new_id(), 4).await?;
     let claimed = claim(&parking, now(), 4).await?;
     let settled = Settled {
@@ -176,7 +176,7 @@ async fn settled_events_are_removed_released_or_returned(database: Database) -> 
 }
 
 async fn released_claims_do_not_count(database: Database) -> Result<()> {
-    let parking = Parking::new(database, 1);
+    let parking = Parking::new(database, 1..=1);
     park(&parking, new_id(), 1).await?;
     for _ in 0..8 {
         let claimed = claim(&parking, now(), 1).await?;
@@ -190,7 +190,7 @@ async fn released_claims_do_not_count(database: Database) -> Result<()> {
 }
 
 async fn event_that_is_dead_in_the_outbox_is_not_returned_twice(database: Database) -> Result<()> {
-    let (parking, outbox) = (Parking::new(database.clone(), 2), Outbox::new(database));
+    let (parking, outbox) = (Parking::new(database.clone(), 2..=2), Outbox::new(database));
     let (dead, other) = (event(new_id()), event(new_id()));
     parking.park(vec![dead.clone()]).await?;
     parking.settle(Settled { returned: vec![dead.clone()], ..Settled::default() }).await?;
@@ -210,7 +210,7 @@ async fn event_that_is_dead_in_the_outbox_is_not_returned_twice(database: Databa
 }
 
 async fn chunk_without_claimable_events_wakes_no_worker(database: Database) -> Result<()> {
-    let parking = Parking::new(database, 4);
+    let parking = Parking::new(database, 4..=4);
     park(&parking, new_id(), 1).await?;
     assert_eq!(claim(&parking, now(), 1).await?.len(), 1);
     let work = work(&parking, Arc::new(Recorder::default()))?;
@@ -220,12 +220,15 @@ async fn chunk_without_claimable_events_wakes_no_worker(database: Database) -> R
         let woken = timeout(Duration::from_millis(50), parking.shared.changed.notified()).await;
         assert!(woken.is_err(), "it would look again at once, forever");
     }
-    assert!(parking.shared.try_acquire(parking.shared.max_in_flight()).is_some(), "every permit is released");
+    assert!(
+        parking.shared.try_acquire(super::WORKERS * parking.shared.chunk_size.get()).is_some(),
+        "every permit is released"
+    );
     Ok(())
 }
 
 async fn parked_event_without_room_is_not_overtaken(database: Database) -> Result<()> {
-    let parking = Parking::new(database, 2);
+    let parking = Parking::new(database, 2..=2);
     park(&parking, new_id(), 1).await?;
     let work = work(&parking, Arc::new(Recorder::default()))?;
     // Of the four permits one is left: too few for a chunk.
@@ -236,7 +239,7 @@ async fn parked_event_without_room_is_not_overtaken(database: Database) -> Resul
 }
 
 async fn delivery_cut_short_twice_is_isolated_and_not_parked(database: Database) -> Result<()> {
-    let parking = Parking::new(database, 2);
+    let parking = Parking::new(database, 2..=2);
     let handler = Arc::new(Recorder::default());
     let in_front = parking.in_front_of(handler.clone());
     for (cut_short, others) in [(1, 3), (2, 1)] {
@@ -261,7 +264,7 @@ async fn delivery_cut_short_twice_is_isolated_and_not_parked(database: Database)
 }
 
 async fn event_that_ended_two_processes_returns_with_its_count(database: Database) -> Result<()> {
-    let (parking, outbox) = (Parking::new(database.clone(), 2), Outbox::new(database));
+    let (parking, outbox) = (Parking::new(database.clone(), 2..=2), Outbox::new(database));
     park(&parking, new_id(), 1).await?;
     // Two claims whose leases have expired: their processes ended.
     for leases in [4, 2] {
@@ -286,7 +289,7 @@ async fn event_that_ended_two_processes_returns_with_its_count(database: Databas
 }
 
 async fn lone_event_that_always_fails_returns_after_many_failures(database: Database) -> Result<()> {
-    let (parking, outbox) = (Parking::new(database.clone(), 2), Outbox::new(database));
+    let (parking, outbox) = (Parking::new(database.clone(), 2..=2), Outbox::new(database));
     park(&parking, new_id(), 1).await?;
     let work = work(&parking, Arc::new(Recorder { fails: true, ..Recorder::default() }))?;
     let stop = CancellationToken::new();

@@ -86,7 +86,7 @@ impl Parking {
         failures: u32,
         stop: &CancellationToken,
     ) -> Result<bool, String> {
-        let chunk = self.shared.chunk;
+        let chunk = self.shared.chunk_size.get();
         for _ in 0..MAX_PAGES {
             let last_turn = *self.shared.last_turn();
             let organizations =
@@ -107,7 +107,10 @@ impl Parking {
                 if may_hold_unclaimed {
                     self.shared.changed.notify_one();
                 }
-                return self.handle(work, claim.events, failures, stop).await.map(|()| true);
+                let (events, began) = (claim.events.len(), Instant::now());
+                self.handle(work, claim.events, failures, stop).await?;
+                self.shared.chunk_size.adapt(events, began.elapsed());
+                return Ok(true);
             }
             // Other workers have claimed all events of these organizations.
             if !has_more_organizations {

@@ -79,7 +79,7 @@ impl ReadModel {
                 // Evaluated again, and its conversation may begin on another day.
                 event.ticket.id = self.random.choose(&known);
                 event.evaluated_at =
-                    now().plus_millis(i64::try_from(self.random.0 >> 40).unwrap_or_default());
+                    now().plus_millis(i64::try_from(self.random.below(1 << 24)).unwrap_or_default());
             }
             self.expect(&event);
             batch.push(EvaluationRow::of(new_id(), &event));
