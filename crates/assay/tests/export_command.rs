@@ -1,15 +1,17 @@
 //! `assay export` against a faulty service: broken connections, expired URLs, damaged files. A stub replaces the
-//! service, with one connection per request.
+//! service.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::Write;
+use std::net::TcpStream;
 use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use anyhow::Result;
 use assay_testkit::process::Signal;
+use assay_testkit::stub_server::{Request, StubServer, respond};
 use assay_testkit::wait::wait_for;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -39,48 +41,33 @@ enum Answer {
     Problem(u16, &'static str),
 }
 
-/// The received requests: the first line of each, and its headers in lower case.
-type Requests = Arc<Mutex<Vec<(String, String)>>>;
-
 struct StubService {
     url: String,
-    requests: Requests,
+    requests: Arc<Mutex<Vec<Request>>>,
+    _server: StubServer,
 }
 
 impl StubService {
     fn new(statuses: &[Value], answers: &[Answer]) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let requests = Requests::default();
-        let (mut statuses, mut answers) = (statuses.to_vec(), answers.to_vec());
-        let (base, log) = (url.clone(), Arc::clone(&requests));
-        // Ends with the process of the test.
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let stream = stream.unwrap();
-                let (line, headers) = read_request(&stream);
-                log.lock().unwrap().push((line.clone(), headers.clone()));
-                if line.contains("/file") {
-                    let answer = next(&mut answers);
-                    send_file(stream, &answer, &headers);
-                } else {
-                    let state = if line.starts_with("POST") {
-                        json!({"status": "pending"})
-                    } else {
-                        next(&mut statuses)
-                    };
-                    let status = if line.starts_with("POST") { 201 } else { 200 };
-                    send(
-                        stream,
-                        status,
-                        "application/json",
-                        "",
-                        export(&base, &state).to_string().as_bytes(),
-                    );
-                }
+        let requests: Arc<Mutex<Vec<Request>>> = Arc::default();
+        let log = Arc::clone(&requests);
+        let (statuses, answers) = (Mutex::new(statuses.to_vec()), Mutex::new(answers.to_vec()));
+        let server = StubServer::start(move |request, connection| {
+            log.lock().unwrap().push(request.clone());
+            if request.line.contains("/file") {
+                return send_file(connection, &next(&answers), &request);
             }
-        });
-        Self { url, requests }
+            let (status, state) = if request.line.starts_with("POST") {
+                (201, json!({"status": "pending"}))
+            } else {
+                (200, next(&statuses))
+            };
+            let base = format!("http://{}", connection.local_addr()?);
+            let head = format!("{status} x\r\nContent-Type: application/json");
+            respond(connection, &head, export(&base, &state).to_string())
+        })
+        .unwrap();
+        Self { url: format!("http://{}", server.address()), requests, _server: server }
     }
 
     fn export(&self, folder: &std::path::Path, more: &[&str]) -> Output {
@@ -95,17 +82,14 @@ impl StubService {
     }
 
     /// The requests for the file.
-    fn downloads(&self) -> Vec<String> {
+    fn downloads(&self) -> Vec<Request> {
         let requests = self.requests.lock().unwrap();
-        requests
-            .iter()
-            .filter(|(line, _)| line.contains("/file"))
-            .map(|(_, headers)| headers.clone())
-            .collect()
+        requests.iter().filter(|request| request.line.contains("/file")).cloned().collect()
     }
 }
 
-fn next<T: Clone>(script: &mut Vec<T>) -> T {
+fn next<T: Clone>(script: &Mutex<Vec<T>>) -> T {
+    let mut script = script.lock().unwrap();
     if script.len() > 1 { script.remove(0) } else { script[0].clone() }
 }
 
@@ -123,76 +107,55 @@ fn complete() -> Value {
     json!({"status": "complete"})
 }
 
-fn read_request(stream: &TcpStream) -> (String, String) {
-    let mut reader = BufReader::new(stream);
-    let mut lines = Vec::new();
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).unwrap();
-        if line.trim().is_empty() {
-            break;
-        }
-        lines.push(line.trim().to_owned());
-    }
-    let headers = lines[1..].join("\n").to_lowercase();
-    let length = headers
-        .lines()
-        .find_map(|line| line.strip_prefix("content-length: "))
-        .map_or(0, |n| n.parse().unwrap());
-    reader.read_exact(&mut vec![0; length]).unwrap();
-    (lines[0].clone(), headers)
-}
-
-fn send_file(stream: TcpStream, answer: &Answer, headers: &str) {
-    let digest = format!("Repr-Digest: sha-256=:{}:\r\n", STANDARD.encode(Sha256::digest(FILE)));
-    let tagged = |tag: &str, digest: &str| format!("ETag: {tag}\r\n{digest}");
+fn send_file(connection: &mut TcpStream, answer: &Answer, request: &Request) -> Result<()> {
+    let described = |tag: &str, file: &[u8]| {
+        let digest = STANDARD.encode(Sha256::digest(file));
+        format!("Content-Type: text/csv\r\nETag: {tag}\r\nRepr-Digest: sha-256=:{digest}:")
+    };
     match answer {
-        Answer::Whole => send_range(stream, headers, FILE, &tagged(TAG, &digest), FILE.len()),
-        Answer::CutAfter(bytes) => send_range(stream, headers, FILE, &tagged(TAG, &digest), *bytes),
+        Answer::Whole => send_range(connection, request, FILE, &described(TAG, FILE), FILE.len()),
+        Answer::CutAfter(bytes) => send_range(connection, request, FILE, &described(TAG, FILE), *bytes),
         Answer::Damaged => {
             let mut damaged = FILE.to_vec();
             damaged[20] ^= 1;
-            send_range(stream, headers, &damaged, &tagged(TAG, &digest), FILE.len());
+            send_range(connection, request, &damaged, &described(TAG, FILE), FILE.len())
         }
         Answer::Replaced => {
             let other = b"ticket_id,subject\r\n3,other\r\n";
-            let digest = format!("Repr-Digest: sha-256=:{}:\r\n", STANDARD.encode(Sha256::digest(other)));
-            send(stream, 200, "text/csv", &tagged("\"two\"", &digest), other);
+            respond(connection, &format!("200 OK\r\n{}", described("\"two\"", other)), other)
         }
-        Answer::WithoutDigest => send(stream, 200, "text/csv", &tagged(TAG, ""), FILE),
+        Answer::WithoutDigest => {
+            respond(connection, &format!("200 OK\r\nContent-Type: text/csv\r\nETag: {TAG}"), FILE)
+        }
         Answer::Problem(status, code) => {
             let body = json!({"status": status, "code": code, "detail": "as the test wants it"}).to_string();
-            send(stream, *status, "application/problem+json", "", body.as_bytes());
+            respond(connection, &format!("{status} x\r\nContent-Type: application/problem+json"), body)
         }
     }
 }
 
-fn send_range(mut stream: TcpStream, headers: &str, file: &[u8], more: &str, cut: usize) {
-    let first = headers.lines().find_map(|line| line.strip_prefix("range: bytes=")?.strip_suffix('-'));
+fn send_range(
+    connection: &mut TcpStream,
+    request: &Request,
+    file: &[u8],
+    headers: &str,
+    cut: usize,
+) -> Result<()> {
+    let range = request.headers.get("range").map(|range| range.to_str().unwrap());
+    let first = range.and_then(|range| range.strip_prefix("bytes=")?.strip_suffix('-'));
     let first: usize = first.map_or(0, |first| first.parse().unwrap());
-    let status = if first > 0 { "206 Partial Content" } else { "200 OK" };
-    let length = file.len();
-    let range = if first > 0 {
-        format!("Content-Range: bytes {first}-{}/{length}\r\n", length - 1)
+    let status = if first > 0 {
+        format!("206 Partial Content\r\nContent-Range: bytes {first}-{}/{}", file.len() - 1, file.len())
     } else {
-        String::new()
+        "200 OK".to_owned()
     };
     let rest = &file[first..];
-    let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Length: {}\r\n{range}{more}Connection: close\r\n\r\n",
-        rest.len()
-    );
-    stream.write_all(head.as_bytes()).unwrap();
-    stream.write_all(&rest[..rest.len().min(cut)]).unwrap();
-}
-
-fn send(mut stream: TcpStream, status: u16, media_type: &str, more: &str, body: &[u8]) {
-    let length = body.len();
-    let head = format!(
-        "HTTP/1.1 {status} x\r\nContent-Type: {media_type}\r\nContent-Length: {length}\r\n{more}Connection: close\r\n\r\n"
-    );
-    stream.write_all(head.as_bytes()).unwrap();
-    stream.write_all(body).unwrap();
+    let length = rest.len();
+    let head =
+        format!("HTTP/1.1 {status}\r\n{headers}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+    connection.write_all(head.as_bytes())?;
+    connection.write_all(&rest[..length.min(cut)])?;
+    Ok(())
 }
 
 #[track_caller]
@@ -218,11 +181,12 @@ fn broken_download_is_resumed() {
     assert_eq!(std::fs::read(folder.path().join("assay-axis.csv")).unwrap(), FILE);
     let downloads = stub.downloads();
     assert_eq!(downloads.len(), 3, "{downloads:?}");
-    for (headers, begin) in downloads.iter().zip([0, 5, 14]) {
-        let range = format!("range: bytes={begin}-");
-        assert_eq!(headers.contains(&range), begin > 0, "{headers}");
-        assert_eq!(headers.contains("if-range: \"one\""), begin > 0, "{headers}");
-        assert!(!headers.contains("authorization"), "the key was sent to the file host: {headers}");
+    for (Request { headers, .. }, begin) in downloads.iter().zip([0, 5, 14]) {
+        let header = |name: &str| headers.get(name).map(|value| value.to_str().unwrap());
+        let range = format!("bytes={begin}-");
+        assert_eq!(header("range"), (begin > 0).then_some(range.as_str()));
+        assert_eq!(header("if-range"), (begin > 0).then_some(TAG));
+        assert_eq!(header("authorization"), None, "the key was sent to the file host");
     }
 }
 

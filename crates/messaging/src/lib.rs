@@ -11,8 +11,6 @@
 
 mod backoff;
 mod bus;
-#[cfg(test)]
-mod conformance;
 mod envelope;
 pub mod inbox;
 mod metrics;
@@ -20,6 +18,8 @@ pub mod outbox;
 pub mod parking;
 mod readiness;
 mod settings;
+#[cfg(test)]
+mod test_tables;
 
 use assay_platform::db::Migrations;
 

@@ -2,10 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
-mod support;
 #[macro_use]
-#[path = "support/relaying.rs"]
-mod relaying;
+mod support;
 
 use std::time::Duration;
 
@@ -16,7 +14,7 @@ use assay_platform::db::Database;
 use assay_testkit::{eventually, execute_on};
 use tokio::time::sleep;
 
-use relaying::{enqueue, enqueue_with_claim, run_stopped_relay, sqlite_database, start_relay};
+use support::relaying::{enqueue, enqueue_with_claim, run_stopped_relay, sqlite_database, start_relay};
 use support::{
     ACCEPTED, Running, Scripted, accepted, behind_a_proxy, connected, local_bus, publish, rabbit_bus,
 };

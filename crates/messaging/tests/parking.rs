@@ -2,11 +2,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests spawn what they observe")]
 
-mod support;
-#[allow(dead_code, reason = "this suite uses a part of it")]
-#[path = "support/relaying.rs"]
 #[macro_use]
-mod relaying;
+mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -21,7 +18,7 @@ use assay_platform::db::Database;
 use assay_platform::runtime::{new_id, now};
 use assay_testkit::{eventually, number_on};
 
-use crate::relaying::start_relay;
+use crate::support::relaying::start_relay;
 use crate::support::{ACCEPTED, Running, Scripted, connected, declare, local_bus, publish_all, rabbit_bus};
 
 /// Events handled together; up to twice that number are in flight.

@@ -6,24 +6,23 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use anyhow::Result;
-use assay_contracts::event::{AgentCreated, ConversationAccepted, Event as _};
+use assay_contracts::event::{ConversationAccepted, Event as _};
 use assay_messaging::{Outcome, OutgoingEvent, PublishError, Subscription};
 use assay_testkit::eventually;
 use tokio::time::Instant;
 
 use support::{
-    ACCEPTED, Running, Scripted, accepted, agent_created, connected, publish, publish_all, rabbit_bus,
+    ACCEPTED, AGENTS, Running, Scripted, accepted, agent_created, connected, publish, publish_all, rabbit_bus,
 };
 
 #[tokio::test]
 async fn published_event_is_delivered_to_every_queue_of_its_topic() -> Result<()> {
     let bus = rabbit_bus()?;
     let (scorer, auditor, other) = (Scripted::done(), Scripted::done(), Scripted::done());
-    let other_topic = Subscription { queue: "auditor.agent", topics: &[AgentCreated::TOPIC], ..ACCEPTED };
     let consumers = [
         Running::consumer(&bus, ACCEPTED, scorer.clone()),
         Running::consumer(&bus, Subscription { queue: "auditor.accepted", ..ACCEPTED }, auditor.clone()),
-        Running::consumer(&bus, other_topic, other.clone()),
+        Running::consumer(&bus, AGENTS, other.clone()),
     ];
     connected(&bus).await?;
     let event = accepted();
@@ -55,8 +54,7 @@ async fn event_without_a_required_queue_is_unroutable() -> Result<()> {
 async fn unroutable_events_of_a_mixed_batch_fail_alone() -> Result<()> {
     let bus = rabbit_bus()?;
     let handler = Scripted::done();
-    let agents = Subscription { queue: "auditor.agent", topics: &[AgentCreated::TOPIC], ..ACCEPTED };
-    let consumer = Running::consumer(&bus, agents, handler.clone());
+    let consumer = Running::consumer(&bus, AGENTS, handler.clone());
     connected(&bus).await?;
     for _ in 0..20 {
         let events: Vec<OutgoingEvent> =

@@ -5,22 +5,19 @@ mod support;
 use std::collections::HashSet;
 
 use anyhow::Result;
-use assay_contracts::event::{AgentCreated, ConversationAccepted, Event as _};
+use assay_contracts::event::{ConversationAccepted, Event as _};
 use assay_contracts::ids::EventId;
 use assay_messaging::{Bus, BusSettings, Delivery, Outcome, OutgoingEvent, PublishError, Subscription};
 use assay_testkit::eventually;
 
-use support::wire::Wire;
 use support::{
-    ACCEPTED, Running, Scripted, Selective, accepted, agent_created, agent_named, connected, declare,
-    publish, rabbit_settings,
+    ACCEPTED, AGENTS, Running, Scripted, Selective, accepted, agent_created, agent_named, connected, declare,
+    publish, rabbit,
 };
 
 const DEAD: &str = "scorer.conversation-accepted.dead";
 const SINGLE: &str = "application/cloudevents+json";
 const BATCH: &str = "application/cloudevents-batch+json";
-const AGENTS: Subscription =
-    Subscription { queue: "auditor.agent", topics: &[AgentCreated::TOPIC], ..ACCEPTED };
 
 #[tokio::test]
 async fn events_of_one_publish_share_messages_and_arrive_once() -> Result<()> {
@@ -296,11 +293,6 @@ async fn single_events_and_batches_share_a_queue() -> Result<()> {
     consumer.stop().await?;
     assert_eq!(handler.ids().len(), 6);
     Ok(())
-}
-
-async fn rabbit() -> Result<(Bus, Wire, BusSettings)> {
-    let settings = rabbit_settings(assay_testkit::services::rabbit()?)?;
-    Ok((Bus::open(&settings)?, Wire::open(&settings).await?, settings))
 }
 
 fn many(events: usize) -> Vec<OutgoingEvent> {

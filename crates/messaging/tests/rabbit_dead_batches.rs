@@ -8,7 +8,7 @@ use assay_messaging::{Bus, DeadLetter, DeadLetterDecision, DeadLetterReview, Out
 use assay_testkit::eventually;
 
 use support::wire::Wire;
-use support::{ACCEPTED, Running, Scripted, accepted, declare, rabbit_settings};
+use support::{ACCEPTED, Running, Scripted, accepted, declare, rabbit};
 
 const DEAD: &str = "scorer.conversation-accepted.dead";
 const SINGLE: &str = "application/cloudevents+json";
@@ -85,8 +85,7 @@ struct DeadBatch {
 
 impl DeadBatch {
     async fn of(events: usize) -> Result<Self> {
-        let settings = rabbit_settings(assay_testkit::services::rabbit()?)?;
-        let (bus, wire) = (Bus::open(&settings)?, Wire::open(&settings).await?);
+        let (bus, wire, _) = rabbit().await?;
         declare(&bus, ACCEPTED).await?;
         let events: Vec<OutgoingEvent> = (0..events).map(|_| accepted()).collect();
         assert!(bus.publish(&events).await.iter().all(Result::is_ok));

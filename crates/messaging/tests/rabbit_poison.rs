@@ -2,31 +2,24 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
-#[allow(dead_code, unused_macros, reason = "this suite uses a part of it")]
-#[path = "support/relaying.rs"]
-mod relaying;
 mod support;
-#[allow(dead_code, reason = "this suite uses a part of it")]
+
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Context as _, Result};
-use assay_contracts::event::{AgentCreated, Event as _};
 use assay_contracts::ids::EventId;
 use assay_messaging::outbox::Outbox;
-use assay_messaging::{
-    Bus, BusSettings, Delivery, Handler, Outcome, OutgoingEvent, PublishError, RetryDelay, Subscription,
-};
+use assay_messaging::{Bus, Delivery, Handler, Outcome, OutgoingEvent, PublishError, Subscription};
 use assay_platform::db::Database;
 use assay_testkit::{eventually, execute_on};
 use async_trait::async_trait;
 use tokio::sync::Notify;
 
-use relaying::{enqueue, sqlite_database, start_relay};
-use support::wire::Wire;
+use support::relaying::{enqueue, sqlite_database, start_relay};
 use support::{
-    ACCEPTED, Running, Scripted, accepted, agent_created, agent_named, connected, declare, local_bus,
-    publish, rabbit_settings,
+    ACCEPTED, AGENTS, Running, Scripted, accepted, agent_created, agent_named, connected, declare, local_bus,
+    publish, rabbit,
 };
 
 const DEAD: &str = "scorer.conversation-accepted.dead";
@@ -345,9 +338,8 @@ impl Handler for Failing {
 async fn event_that_the_broker_refuses_does_not_block_others() -> Result<()> {
     let (_kept, database) = sqlite_database().await?;
     let (bus, _, _) = rabbit().await?;
-    let agents = Subscription { queue: "auditor.agent", topics: &[AgentCreated::TOPIC], ..ACCEPTED };
     let handler = Scripted::done();
-    let consumer = Running::consumer(&bus, agents, handler.clone());
+    let consumer = Running::consumer(&bus, AGENTS, handler.clone());
     connected(&bus).await?;
     // Larger than the broker's limit of 16 MiB: refused also when it is published together with others.
     let refused = agent_named("x".repeat(17 * 1024 * 1024));
@@ -370,10 +362,4 @@ async fn event_that_the_broker_refuses_does_not_block_others() -> Result<()> {
     eventually("the refused event to be dead", || async { Ok(outbox.status().await?.dead == 1) }).await?;
     relay.stop().await?;
     consumer.stop().await
-}
-
-async fn rabbit() -> Result<(Bus, Wire, BusSettings)> {
-    let settings = rabbit_settings(assay_testkit::services::rabbit()?)?;
-    let settings = BusSettings { retry_delays: [50, 100].map(RetryDelay::from_millis).to_vec(), ..settings };
-    Ok((Bus::open(&settings)?, Wire::open(&settings).await?, settings))
 }

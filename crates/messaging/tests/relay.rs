@@ -2,10 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
-mod support;
 #[macro_use]
-#[path = "support/relaying.rs"]
-mod relaying;
+mod support;
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -19,7 +17,7 @@ use assay_platform::runtime::now;
 use assay_testkit::{eventually, write_on};
 use async_trait::async_trait;
 
-use relaying::{enqueue, run_stopped_relay, sqlite_database, start_relay};
+use support::relaying::{enqueue, run_stopped_relay, sqlite_database, start_relay};
 use support::{
     ACCEPTED, Running, Scripted, accepted, behind_a_proxy, local_bus, publish, publish_all, rabbit_bus,
 };

@@ -1,4 +1,4 @@
-//! Idempotency records on PostgreSQL while several transactions use them.
+//! Idempotency records on both databases, and on PostgreSQL while several transactions use them.
 
 use std::sync::Mutex;
 
@@ -6,24 +6,117 @@ use anyhow::{Context, Result};
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::time::Timestamp;
 use assay_platform::db::idempotency::{
-    self, Fingerprint, IdempotencyKey, RETENTION_MILLIS, Record, RecordedResponse,
+    self, Fingerprint, IdempotencyKey, KeyReuse, RETENTION_MILLIS, Record, RecordedResponse,
 };
 use assay_platform::db::{Database, DatabaseError, Migrations, Postgres};
 use assay_platform::runtime::{new_id, now};
-use assay_testkit::{ServiceDatabase, eventually};
+use assay_testkit::{ServiceDatabase, eventually, on_both_databases};
 use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
 use diesel::{Connection, PgConnection, RunQueryDsl, sql_query};
 
 /// The schema of any service will do: test databases know only the database users of services.
 const SCHEMA: &str = "export";
 static MIGRATIONS: [Migrations; 1] = [idempotency::MIGRATIONS];
+const NOW: Timestamp = Timestamp::saturating_from_millis(1_763_600_000_000);
+
+on_both_databases! { Records {
+    same_body_replays_first_response_and_other_body_conflicts,
+    key_is_free_after_24_hours,
+    deleted_key_is_free,
+    prune_deletes_only_expired_records,
+} }
+
+/// A database with the table of records.
+struct Records {
+    database: Database,
+    _service_database: ServiceDatabase,
+}
+
+impl Records {
+    async fn on_sqlite() -> Result<Self> {
+        Self::at(ServiceDatabase::sqlite(SCHEMA, &MIGRATIONS).await?)
+    }
+
+    async fn on_postgres() -> Result<Self> {
+        Self::at(ServiceDatabase::postgres(SCHEMA, &MIGRATIONS).await?)
+    }
+
+    fn at(service_database: ServiceDatabase) -> Result<Self> {
+        Ok(Self { database: service_database.open(SCHEMA)?, _service_database: service_database })
+    }
+}
+
+/// Runs a closure in one transaction. It is compiled for the connection of each database, which a function could not do.
+macro_rules! in_transaction {
+    ($records:ident, $work:expr) => {
+        match &$records.database {
+            Database::Postgres(database) => database.write::<(), DatabaseError, _>($work).await?,
+            Database::Sqlite(database) => database.write::<(), DatabaseError, _>($work).await?,
+        }
+    };
+}
+
+async fn same_body_replays_first_response_and_other_body_conflicts(records: Records) -> Result<()> {
+    let [organization, other]: [OrganizationId; 2] = [new_id(), new_id()];
+    let first = record(organization, b"body", "first")?;
+    let expected = KeyReuse::Replay(first.response.clone());
+    let again = record(organization, b"body", "second")?;
+    let changed = record(organization, b"another body", "third")?;
+    let foreign = record(other, b"another body", "fourth")?;
+    in_transaction!(records, move |connection| {
+        assert_eq!(idempotency::store(connection, &[first], NOW)?, [None]);
+        assert_eq!(idempotency::store(connection, &[again], NOW)?, [Some(expected)]);
+        assert_eq!(idempotency::store(connection, &[changed], NOW)?, [Some(KeyReuse::Conflict)]);
+        assert_eq!(idempotency::store(connection, &[foreign], NOW)?, [None]);
+        Ok(())
+    });
+    Ok(())
+}
+
+async fn key_is_free_after_24_hours(records: Records) -> Result<()> {
+    let organization = new_id();
+    let first = record(organization, b"body", "first")?;
+    let second = record(organization, b"another body", "second")?;
+    in_transaction!(records, move |connection| {
+        idempotency::store(connection, &[first], NOW)?;
+        let later = NOW.plus_millis(RETENTION_MILLIS);
+        assert_eq!(idempotency::store(connection, &[second], later)?, [None]);
+        Ok(())
+    });
+    Ok(())
+}
+
+async fn deleted_key_is_free(records: Records) -> Result<()> {
+    let organization = new_id();
+    let first = record(organization, b"body", "first")?;
+    let second = record(organization, b"another body", "second")?;
+    in_transaction!(records, move |connection| {
+        idempotency::store(connection, std::slice::from_ref(&first), NOW)?;
+        idempotency::delete(connection, &[(organization, &first.key)])?;
+        assert_eq!(idempotency::store(connection, &[second], NOW)?, [None]);
+        Ok(())
+    });
+    Ok(())
+}
+
+async fn prune_deletes_only_expired_records(records: Records) -> Result<()> {
+    let stored = record(new_id(), b"body", "first")?;
+    in_transaction!(records, move |connection| {
+        idempotency::store(connection, &[stored], NOW)?;
+        assert_eq!(idempotency::prune(connection, NOW.plus_millis(RETENTION_MILLIS - 1))?, 0);
+        assert_eq!(idempotency::prune(connection, NOW.plus_millis(RETENTION_MILLIS))?, 1);
+        Ok(())
+    });
+    Ok(())
+}
 
 /// Maintenance has chosen the expired record when a request overwrites it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn expired_key_claimed_again_during_maintenance_is_kept() -> Result<()> {
     let database = ServiceDatabase::postgres(SCHEMA, &MIGRATIONS).await?;
     let Database::Postgres(postgres) = database.open(SCHEMA)? else { anyhow::bail!("not PostgreSQL") };
-    let record = record()?;
+    let mut record = record(new_id(), b"{}", "{}")?;
+    record.response.location = None;
     store(&postgres, record.clone(), now().plus_millis(-RETENTION_MILLIS)).await?;
 
     let mut request = PgConnection::establish(database.postgres_database().context("no PostgreSQL")?.url())?;
@@ -58,11 +151,15 @@ async fn store(postgres: &Postgres, record: Record, at: Timestamp) -> Result<(),
     postgres.run(move |connection| idempotency::store(connection, &[record], at)).await.map(drop)
 }
 
-fn record() -> Result<Record> {
+fn record(organization_id: OrganizationId, body: &[u8], response: &str) -> Result<Record> {
     Ok(Record {
-        organization_id: OrganizationId::from(new_id::<uuid::Uuid>()),
+        organization_id,
         key: IdempotencyKey::parse(b"key-1")?,
-        fingerprint: Fingerprint::of(b"{}"),
-        response: RecordedResponse { status: 202, location: None, body: "{}".to_owned() },
+        fingerprint: Fingerprint::of(body),
+        response: RecordedResponse {
+            status: 201,
+            location: Some("/v1/x".to_owned()),
+            body: response.to_owned(),
+        },
     })
 }

@@ -8,6 +8,7 @@
 //! - [`PrivatePostgres`] and [`PrivateRabbit`] are the servers;
 //! - [`launcher`] has the table of the roles and starts them as processes;
 //! - [`proxy`] injects network faults between processes;
+//! - [`stub_server`] is the HTTP server below the stubs;
 //! - [`stub_judge`] is a chat completions endpoint with scripted responses and faults;
 //! - [`stack`] is the supervisor behind the `assay-stack` executable.
 //!
@@ -20,6 +21,7 @@ pub mod services;
 pub mod signals;
 pub mod stack;
 pub mod stub_judge;
+pub mod stub_server;
 pub mod wait;
 
 mod account;

@@ -25,6 +25,22 @@ enum OpenSchema {
     Sqlite { connection: SqliteConnection },
 }
 
+/// The same call for the steps of either database, whose types differ.
+macro_rules! on_steps {
+    ($schema:expr, |$steps:ident| $call:expr) => {
+        match &mut $schema.backend {
+            OpenSchema::Postgres { connection, .. } => {
+                let $steps = Steps::on(connection, $schema.sets, |set| &set.postgres)?;
+                $call
+            }
+            OpenSchema::Sqlite { connection } => {
+                let $steps = Steps::on(connection, $schema.sets, |set| &set.sqlite)?;
+                $call
+            }
+        }
+    };
+}
+
 impl SchemaSteps {
     /// On PostgreSQL; `url` is that of the PostgreSQL user who owns the schema.
     ///
@@ -51,15 +67,7 @@ impl SchemaSteps {
     /// # Errors
     /// When the database refuses.
     pub fn applied(&mut self) -> Result<Vec<String>> {
-        let sets = self.sets;
-        Ok(match &mut self.backend {
-            OpenSchema::Postgres { connection, .. } => {
-                names(&Steps::on(connection, sets, postgres_migrations)?.applied)
-            }
-            OpenSchema::Sqlite { connection } => {
-                names(&Steps::on(connection, sets, sqlite_migrations)?.applied)
-            }
-        })
+        on_steps!(self, |steps| Ok(names(&steps.applied)))
     }
 
     /// Names of the pending migrations, in order.
@@ -67,15 +75,7 @@ impl SchemaSteps {
     /// # Errors
     /// When the database refuses.
     pub fn pending(&mut self) -> Result<Vec<String>> {
-        let sets = self.sets;
-        Ok(match &mut self.backend {
-            OpenSchema::Postgres { connection, .. } => {
-                names(&Steps::on(connection, sets, postgres_migrations)?.pending)
-            }
-            OpenSchema::Sqlite { connection } => {
-                names(&Steps::on(connection, sets, sqlite_migrations)?.pending)
-            }
-        })
+        on_steps!(self, |steps| Ok(names(&steps.pending)))
     }
 
     /// Applies the next migration: its name, or `None` when all of them are applied.
@@ -83,15 +83,7 @@ impl SchemaSteps {
     /// # Errors
     /// When it fails.
     pub fn apply_next(&mut self) -> Result<Option<String>> {
-        let sets = self.sets;
-        match &mut self.backend {
-            OpenSchema::Postgres { connection, .. } => {
-                Steps::on(connection, sets, postgres_migrations)?.up(connection)
-            }
-            OpenSchema::Sqlite { connection } => {
-                Steps::on(connection, sets, sqlite_migrations)?.up(connection)
-            }
-        }
+        on_steps!(self, |steps| steps.up())
     }
 
     /// Reverts the migration that was applied last: its name, or `None` when none is applied.
@@ -99,15 +91,7 @@ impl SchemaSteps {
     /// # Errors
     /// When it fails.
     pub fn revert_last(&mut self) -> Result<Option<String>> {
-        let sets = self.sets;
-        match &mut self.backend {
-            OpenSchema::Postgres { connection, .. } => {
-                Steps::on(connection, sets, postgres_migrations)?.down(connection)
-            }
-            OpenSchema::Sqlite { connection } => {
-                Steps::on(connection, sets, sqlite_migrations)?.down(connection)
-            }
-        }
+        on_steps!(self, |steps| steps.down())
     }
 
     /// The schema as SQL.
@@ -122,28 +106,21 @@ impl SchemaSteps {
     }
 }
 
-fn postgres_migrations(set: &Migrations) -> &EmbeddedMigrations {
-    &set.postgres
-}
-
-fn sqlite_migrations(set: &Migrations) -> &EmbeddedMigrations {
-    &set.sqlite
-}
-
 /// All migrations, in the order of their sets, and in each set by version.
-struct Steps<DB: Backend> {
+struct Steps<'c, C, DB: Backend> {
+    connection: &'c mut C,
     applied: Vec<Box<dyn Migration<DB>>>,
     pending: Vec<Box<dyn Migration<DB>>>,
 }
 
-impl<DB: Backend> Steps<DB> {
+impl<'c, C: MigrationHarness<DB>, DB: Backend> Steps<'c, C, DB> {
     fn on(
-        connection: &mut impl MigrationHarness<DB>,
+        connection: &'c mut C,
         sets: &[Migrations],
         kind: fn(&Migrations) -> &EmbeddedMigrations,
     ) -> Result<Self> {
         let known = connection.applied_migrations().map_err(|error| anyhow!(error))?;
-        let mut steps = Self { applied: Vec::new(), pending: Vec::new() };
+        let mut steps = Self { connection, applied: Vec::new(), pending: Vec::new() };
         for set in sets {
             let mut all: Vec<Box<dyn Migration<DB>>> =
                 kind(set).migrations().map_err(|error| anyhow!(error))?;
@@ -156,16 +133,16 @@ impl<DB: Backend> Steps<DB> {
         Ok(steps)
     }
 
-    fn up(&self, connection: &mut impl MigrationHarness<DB>) -> Result<Option<String>> {
+    fn up(self) -> Result<Option<String>> {
         let Some(step) = self.pending.first() else { return Ok(None) };
-        connection.run_migration(step).map_err(|error| anyhow!(error))?;
+        self.connection.run_migration(step).map_err(|error| anyhow!(error))?;
         Ok(Some(step.name().to_string()))
     }
 
-    fn down(&self, connection: &mut impl MigrationHarness<DB>) -> Result<Option<String>> {
+    fn down(self) -> Result<Option<String>> {
         let Some(step) = self.applied.last() else { return Ok(None) };
         let name = step.name().to_string();
-        connection.revert_migration(step).map_err(|error| anyhow!(error)).context(name.clone())?;
+        self.connection.revert_migration(step).map_err(|error| anyhow!(error)).context(name.clone())?;
         Ok(Some(name))
     }
 }

@@ -1,33 +1,22 @@
 //! A stub of a chat completions endpoint with scripted responses and faults, on a free port.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::io::{self, Write as _};
+use std::net::TcpStream;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use assay_platform::runtime::LockExt as _;
+use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 
-/// How often a held connection checks whether the stub has stopped.
-const POLL_INTERVAL: Duration = Duration::from_millis(20);
+use crate::stub_server::{Request, StubServer, respond};
 
 /// A running endpoint. Dropping it stops it.
 pub struct StubJudge {
-    address: SocketAddr,
-    shared: Arc<Shared>,
-    listener: Option<JoinHandle<()>>,
+    server: StubServer,
+    questions: Arc<Mutex<Vec<Question>>>,
 }
-
-struct Shared {
-    answer: Box<Answer>,
-    questions: Mutex<Vec<Question>>,
-    is_stopped: AtomicBool,
-}
-
-type Answer = dyn Fn(&Question) -> Reply + Send + Sync;
 
 /// One request.
 #[derive(Debug, Clone)]
@@ -36,8 +25,10 @@ pub struct Question {
     pub index: usize,
     /// When it was complete.
     pub at: Instant,
-    /// Request line and headers.
-    pub head: String,
+    /// Method, target and version.
+    pub line: String,
+    /// Its headers.
+    pub headers: HeaderMap,
     /// The body.
     pub body: Value,
 }
@@ -82,102 +73,23 @@ impl StubJudge {
     /// # Errors
     /// When there is no free port.
     pub fn start(answer: impl Fn(&Question) -> Reply + Send + Sync + 'static) -> Result<Self> {
-        let listener =
-            TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no free port for the stub judge")?;
-        let address = listener.local_addr()?;
-        let shared = Arc::new(Shared {
-            answer: Box::new(answer),
-            questions: Mutex::default(),
-            is_stopped: AtomicBool::new(false),
-        });
-        let accepting = shared.clone();
-        let listener = thread::Builder::new().name("stub judge".to_owned()).spawn(move || {
-            for connection in listener.incoming().flatten() {
-                if accepting.is_stopped.load(Ordering::SeqCst) {
-                    break;
-                }
-                let shared = accepting.clone();
-                // Errors are expected: in many tests the client disconnects early.
-                thread::spawn(move || drop(shared.serve(connection)));
-            }
+        let questions: Arc<Mutex<Vec<Question>>> = Arc::default();
+        let asked = questions.clone();
+        let server = StubServer::start(move |request, connection| {
+            let question = record(request, &asked)?;
+            send(answer(&question), &question, connection)
         })?;
-        Ok(Self { address, shared, listener: Some(listener) })
+        Ok(Self { server, questions })
     }
 
     /// Its URL, for the setting `scoring.judge.url`.
     pub fn url(&self) -> String {
-        format!("http://{}/v1", self.address)
+        format!("http://{}/v1", self.server.address())
     }
 
     /// Every request so far.
     pub fn questions(&self) -> Vec<Question> {
-        self.shared.questions().clone()
-    }
-}
-
-impl Drop for StubJudge {
-    fn drop(&mut self) {
-        self.shared.is_stopped.store(true, Ordering::SeqCst);
-        // Wakes the listener, which then sees the flag.
-        drop(TcpStream::connect(self.address));
-        if let Some(listener) = self.listener.take() {
-            drop(listener.join());
-        }
-    }
-}
-
-impl Shared {
-    fn questions(&self) -> MutexGuard<'_, Vec<Question>> {
-        self.questions.locked()
-    }
-
-    fn serve(&self, mut connection: TcpStream) -> Result<()> {
-        let (head, body) = read_request(&connection)?;
-        let question = {
-            let mut questions = self.questions();
-            let question = Question { index: questions.len(), at: Instant::now(), head, body };
-            questions.push(question.clone());
-            question
-        };
-        match (self.answer)(&question) {
-            Reply::Text(text) => {
-                let completion = json!({
-                    "id": "stub", "object": "chat.completion", "model": question.body["model"],
-                    "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}],
-                    "usage": {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100},
-                });
-                write_response(&mut connection, 200, "", &completion.to_string())?;
-            }
-            Reply::Raw(status, headers, body) => write_response(&mut connection, status, &headers, &body)?,
-            Reply::Cut => {
-                write!(connection, "HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n{{\"choices\": [")?;
-            }
-            Reply::Hold => self.hold(&mut connection)?,
-            Reply::Endless => {
-                write!(connection, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n")?;
-                while !self.is_stopped.load(Ordering::SeqCst) {
-                    connection.write_all(&[b' '; 4096])?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn hold(&self, connection: &mut TcpStream) -> Result<()> {
-        connection.set_read_timeout(Some(POLL_INTERVAL))?;
-        while !self.is_stopped.load(Ordering::SeqCst) {
-            match connection.read(&mut [0; 64]) {
-                Ok(0) => break,
-                Ok(_) => {}
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut
-                    ) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
+        self.questions.locked().clone()
     }
 }
 
@@ -232,27 +144,41 @@ impl Question {
     }
 }
 
-/// Request line with headers, and the body (RFC 9112, sections 2 to 6; only with `Content-Length`).
-fn read_request(connection: &TcpStream) -> Result<(String, Value)> {
-    let mut reader = BufReader::new(connection);
-    let mut head = String::new();
-    while !head.ends_with("\r\n\r\n") {
-        anyhow::ensure!(reader.read_line(&mut head)? > 0, "the client has disconnected");
-    }
-    let length = head.lines().find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
-    });
-    let mut body = vec![0; length.unwrap_or(0)];
-    reader.read_exact(&mut body)?;
-    Ok((head, serde_json::from_slice(&body)?))
+fn record(request: Request, questions: &Mutex<Vec<Question>>) -> Result<Question> {
+    let Request { line, headers, body } = request;
+    let body = serde_json::from_slice(&body)?;
+    let mut questions = questions.locked();
+    let question = Question { index: questions.len(), at: Instant::now(), line, headers, body };
+    questions.push(question.clone());
+    Ok(question)
 }
 
-fn write_response(connection: &mut TcpStream, status: u16, headers: &str, body: &str) -> Result<()> {
-    write!(
-        connection,
-        "HTTP/1.1 {status} Stub\r\n{headers}Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
-        body.len()
-    )?;
-    Ok(())
+fn send(reply: Reply, question: &Question, connection: &mut TcpStream) -> Result<()> {
+    match reply {
+        Reply::Text(text) => {
+            let completion = json!({
+                "id": "stub", "object": "chat.completion", "model": question.body["model"],
+                "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}],
+                "usage": {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100},
+            });
+            respond(connection, "200 OK\r\nContent-Type: application/json", completion.to_string())
+        }
+        Reply::Raw(status, headers, body) => {
+            respond(connection, &format!("{status} Stub\r\n{headers}Content-Type: application/json"), body)
+        }
+        Reply::Cut => {
+            connection.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n{\"choices\": [")?;
+            Ok(())
+        }
+        Reply::Hold => {
+            io::copy(connection, &mut io::sink())?;
+            Ok(())
+        }
+        Reply::Endless => {
+            connection.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n")?;
+            loop {
+                connection.write_all(&[b' '; 4096])?;
+            }
+        }
+    }
 }

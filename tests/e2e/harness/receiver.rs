@@ -1,16 +1,13 @@
 //! A webhook receiver: an HTTP server that verifies messages with the official library of Standard Webhooks.
 
 use std::collections::VecDeque;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
-use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use assay_platform::runtime::LockExt as _;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use assay_testkit::stub_server::{self, Request, StubServer, respond};
+use reqwest::header::HeaderMap;
 use serde_json::Value;
 use standardwebhooks::Webhook;
 
@@ -18,16 +15,14 @@ use super::until;
 
 /// A running receiver. Dropping it stops it.
 pub struct Receiver {
-    address: SocketAddr,
+    server: StubServer,
     shared: Arc<Shared>,
-    listener: Option<JoinHandle<()>>,
 }
 
 #[derive(Default)]
 struct Shared {
     messages: Mutex<Vec<Message>>,
     answers: Mutex<VecDeque<String>>,
-    is_over: AtomicBool,
 }
 
 /// A received message.
@@ -65,30 +60,21 @@ impl Receiver {
 
     /// Starts a receiver on this port.
     pub fn at(address: SocketAddr) -> Result<Self> {
-        let listener = TcpListener::bind(address).context("no port for the receiver")?;
-        let address = listener.local_addr()?;
         let shared = Arc::new(Shared::default());
-        let accepting = shared.clone();
-        let listener = thread::Builder::new().name("receiver".to_owned()).spawn(move || {
-            for connection in listener.incoming().flatten() {
-                if accepting.is_over.load(Ordering::SeqCst) {
-                    break;
-                }
-                // Errors are ignored: the client may have closed the connection.
-                let _ = accepting.serve(connection);
-            }
-        })?;
-        Ok(Self { address, shared, listener: Some(listener) })
+        let serving = shared.clone();
+        let server =
+            StubServer::start_at(address, move |request, connection| serving.serve(request, connection))?;
+        Ok(Self { server, shared })
     }
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.server.address()
     }
 
     /// The endpoint URL.
     pub fn url(&self) -> String {
-        format!("http://{}/hooks?of=test", self.address)
+        format!("http://{}/hooks?of=test", self.address())
     }
 
     /// Queues responses for the next messages; without a queued one the receiver answers 204. A response is a status code
@@ -122,42 +108,22 @@ impl Receiver {
     }
 }
 
-impl Drop for Receiver {
-    fn drop(&mut self) {
-        self.shared.is_over.store(true, Ordering::SeqCst);
-        // Wakes the listener; it fails if the listener has ended already.
-        let _ = TcpStream::connect(self.address);
-        if let Some(listener) = self.listener.take() {
-            let _ = listener.join();
-        }
-    }
-}
-
 impl Shared {
-    fn serve(&self, mut connection: TcpStream) -> Result<()> {
-        connection.set_read_timeout(Some(Duration::from_secs(5)))?;
-        let (request_line, message) = read_request(&connection)?;
-        ensure!(request_line.starts_with("POST /hooks?of=test HTTP/1.1"), "{request_line}");
-        let answer = self.answers.locked().pop_front().unwrap_or_else(|| "204 No Content".to_owned());
-        self.messages.locked().push(message);
-        write!(connection, "HTTP/1.1 {answer}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")?;
-        Ok(())
+    fn serve(&self, request: Request, connection: &mut TcpStream) -> Result<()> {
+        let Request { line, headers, body } = request;
+        ensure!(line.starts_with("POST /hooks?of=test HTTP/1.1"), "{line}");
+        let answer = {
+            // The answers are in the order of the messages.
+            let mut messages = self.messages.locked();
+            messages.push(Message { headers, body });
+            self.answers.locked().pop_front()
+        };
+        respond(connection, answer.as_deref().unwrap_or("204 No Content"), "")
     }
 }
 
 /// Reads the next request of a client: its request line, and its headers and body.
 pub fn read_request(connection: &TcpStream) -> Result<(String, Message)> {
-    let mut reader = BufReader::new(connection);
-    let mut lines = reader.by_ref().lines();
-    let request_line = lines.next().context("the connection is over")??;
-    let mut headers = HeaderMap::new();
-    for line in lines {
-        let line = line?;
-        let Some((name, value)) = line.split_once(':') else { break };
-        headers.append(HeaderName::try_from(name)?, HeaderValue::from_str(value.trim())?);
-    }
-    let length = headers.get("content-length").context("no length")?.to_str()?.parse()?;
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body)?;
-    Ok((request_line, Message { headers, body }))
+    let Request { line, headers, body } = stub_server::read_request(connection)?;
+    Ok((line, Message { headers, body }))
 }

@@ -1,6 +1,7 @@
 //! Specification, "POST /v1/agents"; and AI authors, which refer to agents.
 
 use anyhow::{Context, Result, ensure};
+use assay_platform::runtime::now;
 use serde_json::{Value, json};
 
 use crate::harness::{Api, Cases, Stack, conversation, edited, set};
@@ -20,15 +21,17 @@ pub async fn run(stack: &Stack) -> Result<()> {
 }
 
 async fn created(api: &Api) -> Result<()> {
-    let reply = api
-        .post("/v1/agents", &json!({"external_id": "a-1", "name": "Support Bot", "type": "custom"}))
-        .await?;
+    let before = now().as_millis();
+    let body = json!({"external_id": "a-1", "name": "Büro-Bot", "type": "custom"});
+    let reply = api.post("/v1/agents", &body).await?;
     let agent = reply.expect(201)?;
     let (id, created_at) =
         (agent["id"].as_str().context("id")?, agent["created_at"].as_i64().context("created_at")?);
-    let expected = json!({"id": id, "external_id": "a-1", "name": "Support Bot", "type": "custom", "created_at": created_at});
+    let expected = json!({"id": id, "external_id": "a-1", "name": "Büro-Bot", "type": "custom", "created_at": created_at});
     ensure!(agent == expected, "{agent}");
-    ensure!(reply.header("location").ends_with(id), "Location: {:?}", reply.header("location"));
+    ensure!((before..=now().as_millis()).contains(&created_at), "created_at, after {before}: {agent}");
+    let location = reply.header("location");
+    ensure!(location == format!("/v1/agents/{id}"), "Location: {location:?}");
     Ok(())
 }
 

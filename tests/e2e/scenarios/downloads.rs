@@ -43,8 +43,7 @@ pub async fn run(stack: &Stack) -> Result<()> {
     cases.check("negotiation", download.negotiation().await);
     cases.check("the file", download.whole_file().await);
     cases.check("HEAD", download.head().await);
-    cases.check("ranges", download.ranges().await);
-    cases.check("validators", download.validators().await);
+    cases.check("forwarded headers", download.forwarded_headers().await);
     cases.check("byte-order mark", download.with_mark().await);
     cases.check("not ready", not_ready(&download.api).await);
     cases.finish()
@@ -117,55 +116,24 @@ impl Download {
         self.has_headers(&reply, self.file.len())
     }
 
-    async fn ranges(&self) -> Result<()> {
+    /// One case for each header: the gateway forwards them, and `crates/export` tests what they mean.
+    async fn forwarded_headers(&self) -> Result<()> {
         let length = self.file.len();
-        let beyond = format!("bytes={length}-");
-        for (range, part) in [
-            ("bytes=0-0", Some(0..1)),
-            ("bytes=0-9", Some(0..10)),
-            ("bytes=10-", Some(10..length)),
-            ("bytes=-7", Some(length - 7..length)),
-            ("bytes=5-999999999", Some(5..length)),
-            ("bytes=-999999999", Some(0..length)),
-            (beyond.as_str(), None),
-            ("bytes=-0", None),
-        ] {
-            let reply = self.get(&self.address, &[("range", range)]).await?;
-            let Some(part) = part else {
-                reply.problem(416, "range-not-satisfiable").context(range.to_owned())?;
-                ensure!(
-                    reply.header("content-range") == format!("bytes */{length}"),
-                    "{range}: {:?}",
-                    reply.headers
-                );
-                continue;
-            };
-            reply.expect_status(206).context(range.to_owned())?;
-            let expected = format!("bytes {}-{}/{length}", part.start, part.end - 1);
-            ensure!(
-                reply.header("content-range") == expected,
-                "{range}: {:?}",
-                reply.header("content-range")
-            );
-            ensure!(reply.body == self.file[part], "{range}: another part");
-        }
-        // Other units and malformed ranges are ignored.
-        for range in ["lines=0-1", "bytes=x", "bytes=9-1"] {
-            let reply = self.get(&self.address, &[("range", range)]).await?;
-            ensure!(reply.status == 200 && reply.body == self.file, "{range}: {}", reply.status);
-        }
-        Ok(())
-    }
-
-    async fn validators(&self) -> Result<()> {
-        let etag = self.get(&self.address, &[]).await?.header("etag").to_owned();
-        let known = self.get(&self.address, &[("if-none-match", &etag)]).await?;
+        let part = self.get(&self.address, &[("range", "bytes=-7")]).await?;
+        part.expect_status(206)?;
+        let expected = format!("bytes {}-{}/{length}", length - 7, length - 1);
+        ensure!(part.header("content-range") == expected, "{:?}", part.headers);
+        ensure!(part.body == self.file[length - 7..], "another part: {:?}", part.body);
+        let beyond = self.get(&self.address, &[("range", &format!("bytes={length}-"))]).await?;
+        beyond.problem(416, "range-not-satisfiable")?;
+        ensure!(beyond.header("content-range") == format!("bytes */{length}"), "{:?}", beyond.headers);
+        let changed = [("range", "bytes=0-3"), ("if-range", "\"another\"")];
+        self.get(&self.address, &changed).await?.expect_status(200).context("if-range")?;
+        let etag = part.header("etag");
+        let known = self.get(&self.address, &[("if-none-match", etag)]).await?;
         ensure!(known.status == 304 && known.body.is_empty(), "{}", known.status);
         ensure!(known.header("etag") == etag, "304 without its ETag");
-        self.get(&self.address, &[("if-none-match", "\"another\"")]).await?.expect_status(200)?;
-        let range = ("range", "bytes=0-3");
-        self.get(&self.address, &[range, ("if-range", &etag)]).await?.expect_status(206)?;
-        self.get(&self.address, &[range, ("if-range", "\"another\"")]).await?.expect_status(200)
+        Ok(())
     }
 
     async fn with_mark(&self) -> Result<()> {
@@ -175,11 +143,6 @@ impl Download {
         reply.expect_status(200)?;
         self.has_headers(&reply, marked.len())?;
         ensure!(reply.body == marked, "no mark in front, or another file");
-        ensure!(reply.header("repr-digest").is_empty(), "a digest of other bytes");
-        let plain = self.get(&self.address, &[]).await?;
-        ensure!(plain.header("etag") != reply.header("etag"), "one ETag for two files");
-        let part = self.get(&address, &[("range", "bytes=1-6")]).await?;
-        ensure!(part.status == 206 && part.body == marked[1..7], "{}: {:?}", part.status, part.body);
         Ok(())
     }
 }

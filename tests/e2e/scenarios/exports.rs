@@ -1,4 +1,5 @@
-//! Specification, "Evaluation export" and its four operations.
+//! Specification, "Evaluation export" and its four operations. Every rule of bodies and pages: `crates/export/tests/export`, to
+//! which the gateway forwards them.
 
 use std::collections::BTreeSet;
 
@@ -15,11 +16,11 @@ pub async fn run(stack: &Stack) -> Result<()> {
     let mut cases = Cases::default();
     cases.check("created", created(&stack.api()?).await);
     cases.check("filters", filters(&stack.api()?).await);
-    cases.check("refused bodies", refused(&stack.api()?).await);
+    cases.check("a refused body", refused(&stack.api()?).await);
     cases.check("unknown ids", unknown_ids(&stack.api()?).await);
     cases.check("an empty list", empty_list(&stack.api_of("empty").await?).await);
     cases.check("pages", pages(&stack.api_of("pages").await?).await);
-    cases.check("page parameters", page_parameters(&stack.api_of("pages").await?).await);
+    cases.check("refused page parameters", page_parameters(&stack.api()?).await);
     cases.check("all are completed", completed(&stack.api_of("pages").await?).await);
     cases.finish()
 }
@@ -84,29 +85,8 @@ async fn filters(api: &Api) -> Result<()> {
 }
 
 async fn refused(api: &Api) -> Result<()> {
-    let mut table = vec![
-        (json!({}), "/kind"),
-        (json!([]), ""),
-        (json!({"kind": "axis", "format": "xlsx"}), "/format"),
-        (json!({"kind": "axis", "format": "CSV"}), "/format"),
-        (json!({"kind": "axis", "filters": {"from": 2, "to": 1}}), "/filters/from"),
-    ];
-    for kind in [json!(""), json!("Axis"), json!("audit"), json!(null), json!(1), json!(["axis"])] {
-        table.push((json!({"kind": kind}), "/kind"));
-    }
-    for filters in [json!("all"), json!([]), json!(7)] {
-        table.push((json!({"kind": "axis", "filters": filters}), "/filters"));
-    }
-    for moment in [json!(-1), json!(LATEST + 1), json!(1.5), json!("1"), json!("2025-11-20"), json!(1e30)] {
-        table.push((json!({"kind": "axis", "filters": {"from": moment}}), "/filters/from"));
-        table.push((json!({"kind": "axis", "filters": {"to": moment}}), "/filters/to"));
-    }
-    let mut cases = Cases::default();
-    for (body, pointer) in table {
-        let reply = api.post(EXPORTS, &body).await?;
-        cases.check(body, reply.error_at(pointer).map(drop));
-    }
-    cases.finish()
+    let body = json!({"kind": "axis", "filters": {"from": 2, "to": 1}});
+    api.post(EXPORTS, &body).await?.error_at("/filters/from").map(drop)
 }
 
 async fn unknown_ids(api: &Api) -> Result<()> {
@@ -127,31 +107,14 @@ async fn empty_list(api: &Api) -> Result<()> {
 /// Newest first; pagination neither skips nor repeats items while exports are created.
 async fn pages(api: &Api) -> Result<()> {
     let mut created = Vec::new();
-    for _ in 0..25 {
+    for _ in 0..8 {
         created.push(create(api).await?);
     }
     created.reverse();
-    let first = api.get(EXPORTS).await?.expect(200)?;
-    ensure!(ids(&first)? == created[..20], "the first page is not the newest twenty, newest first");
-    ensure!(
-        first["page_info"]["limit"] == 20 && first["page_info"]["has_next_page"] == true,
-        "{}",
-        first["page_info"]
-    );
-    for limit in [1, 4, 7, 24, 25, 100] {
-        let walked = walk(api, limit).await?;
-        // Items that existed at the start, in order; newer ones sort before them.
-        ensure!(walked.ends_with(&created), "limit {limit}: {walked:?} instead of {created:?}");
-        let newest_first = are_newest_first(&walked);
-        ensure!(newest_first, "limit {limit}: not newest first: {walked:?}");
-        created = walk_without_inserts(api).await?;
-    }
+    // The last page is full. Newer exports sort before the first one.
+    let walked = walk(api, 4).await?;
+    ensure!(walked == created, "{walked:?} instead of {created:?}");
     Ok(())
-}
-
-/// Whether the ids descend: ids of version 7 ascend with their creation.
-fn are_newest_first(ids: &[String]) -> bool {
-    ids.windows(2).all(|pair| pair[0] > pair[1])
 }
 
 /// Reads page after page, and creates an export between any two of them.
@@ -174,12 +137,6 @@ async fn walk(api: &Api, limit: usize) -> Result<Vec<String>> {
     }
 }
 
-async fn walk_without_inserts(api: &Api) -> Result<Vec<String>> {
-    let page = api.get(&format!("{EXPORTS}?limit=100")).await?.expect(200)?;
-    ensure!(page["page_info"].get("next_cursor").is_none(), "{}", page["page_info"]);
-    ids(&page)
-}
-
 async fn create(api: &Api) -> Result<String> {
     let export = api.post(EXPORTS, &json!({"kind": "axis"})).await?.expect(201)?;
     Ok(export["id"].as_str().context("no id")?.to_owned())
@@ -190,39 +147,16 @@ fn ids(page: &Value) -> Result<Vec<String>> {
     data.iter().map(|export| Ok(export["id"].as_str().context("no id")?.to_owned())).collect()
 }
 
+/// The query is forwarded as it was sent.
 async fn page_parameters(api: &Api) -> Result<()> {
-    let page = api.get(&format!("{EXPORTS}?limit=2")).await?.expect(200)?;
-    let cursor = page["page_info"]["next_cursor"].as_str().context("no cursor")?.to_owned();
-    let mut cases = Cases::default();
-    for limit in ["0", "101", "-1", "abc", "", "1.5", "1e1", "99999999999999999999", "%20", "%2B5"] {
-        let reply = api.get(&format!("{EXPORTS}?limit={limit}")).await?;
-        cases.check(format!("limit={limit}"), reply.error_at("limit").map(drop));
-    }
-    cases.check("empty cursor", api.get(&format!("{EXPORTS}?cursor=")).await?.error_at("cursor").map(drop));
-    let altered = format!("{}{}", &cursor[..cursor.len() - 1], if cursor.ends_with('A') { "B" } else { "A" });
-    for wrong in [
-        "x",
-        "%00",
-        &altered,
-        &cursor[1..],
-        &format!("{cursor}A"),
-        &"A".repeat(cursor.len()),
-        &"x".repeat(4_000),
-    ] {
-        let reply = api.get(&format!("{EXPORTS}?cursor={wrong}")).await?;
-        cases.check(format!("cursor {wrong}"), reply.problem(400, "invalid-cursor").map(drop));
-    }
-    let twice = api.get(&format!("{EXPORTS}?limit=2&limit=3")).await?;
-    cases.check("two limits", twice.error_at("limit").map(drop));
-    for good in ["limit=1", "limit=100", "unknown=1", &format!("cursor={cursor}&limit=100")] {
-        let reply = api.get(&format!("{EXPORTS}?{good}")).await?;
-        cases.check(good, reply.expect(200).map(drop));
-    }
-    cases.finish()
+    api.get(&format!("{EXPORTS}?limit=%2B5")).await?.error_at("limit")?;
+    api.get(&format!("{EXPORTS}?cursor=%00")).await?.problem(400, "invalid-cursor").map(drop)
 }
 
 async fn completed(api: &Api) -> Result<()> {
-    for id in walk_without_inserts(api).await? {
+    let page = api.get(&format!("{EXPORTS}?limit=100")).await?.expect(200)?;
+    ensure!(page["page_info"].get("next_cursor").is_none(), "{}", page["page_info"]);
+    for id in ids(&page)? {
         api.complete(&id).await?;
     }
     Ok(())

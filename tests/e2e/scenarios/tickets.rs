@@ -74,7 +74,9 @@ pub async fn transcript(stack: &Stack) -> Result<()> {
 
 async fn receipt_and_ticket(api: &Api) -> Result<()> {
     let before = now();
-    let body = edited(conversation("T-1"), &[set("/source", "zendesk"), set("/source_account_id", "eu")]);
+    let subject = "Wo ist mein Paket? 📦";
+    let edits = [set("/source", "zendesk"), set("/source_account_id", "eu"), set("/subject", subject)];
+    let body = edited(conversation("T-1"), &edits);
     let reply = api.post("/v1/assess", &body).await?;
     let receipt = reply.expect(202)?;
     let id = receipt["id"].as_str().context("no id")?;
@@ -90,8 +92,7 @@ async fn receipt_and_ticket(api: &Api) -> Result<()> {
     // Read at once: 202 means durable.
     let ticket = api.get(reply.header("location")).await?.expect(200)?;
     let created_at = ticket["created_at"].as_i64().context("created_at")?;
-    let expected =
-        json!({"id": id, "external_id": "T-1", "subject": "Where is my refund?", "created_at": created_at});
+    let expected = json!({"id": id, "external_id": "T-1", "subject": subject, "created_at": created_at});
     ensure!(ticket == expected, "ticket: {ticket}");
     ensure!(
         (before..=now()).contains(&created_at),
@@ -117,7 +118,7 @@ async fn without_subject(api: &Api) -> Result<()> {
 async fn unknown_ids(api: &Api) -> Result<()> {
     let id = api.import(&conversation("known")).await?;
     let long = "x".repeat(2_000);
-    let upper = id.to_uppercase();
+    let (upper, without_hyphens) = (id.to_uppercase(), id.replace('-', ""));
     for id in [
         "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11",
         "1",
@@ -128,6 +129,7 @@ async fn unknown_ids(api: &Api) -> Result<()> {
         "'",
         long.as_str(),
         upper.as_str(),
+        without_hyphens.as_str(),
     ] {
         for path in [format!("/v1/tickets/{id}"), format!("/v1/tickets/{id}/evaluation")] {
             api.get(&path).await?.problem(404, "ticket-not-found")?;

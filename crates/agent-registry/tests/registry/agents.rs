@@ -17,29 +17,11 @@ use assay_testkit::{eventually, on_both_databases};
 use crate::test_app::{Credentials, TestApp, claims_of};
 
 on_both_databases! { TestApp {
-    created_agent_is_returned_with_five_fields,
     external_id_is_unique_within_organization,
     longest_external_ids_differ_by_last_character,
     created_agent_is_published,
     agents_are_found_by_either_id_within_organization,
 } }
-
-async fn created_agent_is_returned_with_five_fields(app: TestApp) -> Result<()> {
-    let credentials = app.new_credentials().await?;
-    let before = now().as_millis();
-    let response =
-        app.create_agent(&credentials, r#"{"external_id":"bot","name":"Büro-Bot","type":"custom"}"#).await?;
-    assert_eq!(response.status(), 201);
-    let location = response.headers()["location"].to_str()?.to_owned();
-    let agent: Value = response.json().await?;
-    let created_at = agent["created_at"].as_i64().unwrap_or_default();
-    assert!((before..=now().as_millis()).contains(&created_at), "{agent}");
-    let id = agent["id"].as_str().unwrap_or_default().to_owned();
-    assert_eq!(location, format!("/v1/agents/{id}"));
-    let expected = json!({"id": id, "external_id": "bot", "name": "Büro-Bot", "type": "custom", "created_at": created_at});
-    assert_eq!(agent, expected);
-    Ok(())
-}
 
 async fn external_id_is_unique_within_organization(app: TestApp) -> Result<()> {
     let (one, other) = (app.new_credentials().await?, app.new_credentials().await?);

@@ -8,12 +8,14 @@ use assay_contracts::event::{Event, ExportRequested, Topic};
 use assay_contracts::export::{ExportKind, ExportStatus};
 use assay_contracts::ids::{ExportId, OrganizationId};
 use assay_contracts::tenant::Scope;
+use assay_contracts::time::Timestamp;
 use assay_messaging::{Delivery, Handler, Outcome, Subscription};
 use assay_platform::auth::{Audience, ServiceClaims};
 use assay_platform::runtime::{new_id, now};
 use assay_testkit::{number_on, on_both_databases};
 use async_trait::async_trait;
 use reqwest::Method;
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -27,11 +29,11 @@ async fn created_export_is_pending_with_its_location(app: TestApp) -> Result<()>
     assert_eq!(response.status(), 201);
     let location = header(&response, "location").unwrap_or_default();
     assert_eq!(header(&response, "content-type").as_deref(), Some("application/json"));
-    let created: serde_json::Value = response.json().await?;
+    let created: Value = response.json().await?;
     let id = created["id"].as_str().unwrap_or_default();
     assert_eq!(location, format!("/v1/evaluations/exports/{id}"));
     let at = created["created_at"].as_i64().unwrap_or_default();
-    let expected = serde_json::json!({
+    let expected = json!({
         "id": id, "kind": "resolution_audit", "format": "csv", "status": "pending",
         "filters": {"from": 5, "to": 7}, "created_at": at, "updated_at": at,
     });
@@ -43,21 +45,33 @@ async fn created_export_is_pending_with_its_location(app: TestApp) -> Result<()>
 }
 
 async fn invalid_fields_of_the_body_are_reported(app: TestApp) -> Result<()> {
-    let cases = [
-        (r#"{}"#, "invalid-request", "/kind"),
-        (r#"{"kind":"x"}"#, "invalid-request", "/kind"),
-        (r#"{"kind":"axis","format":"xlsx"}"#, "invalid-request", "/format"),
-        (r#"{"kind":"axis","filters":{"from":2,"to":1}}"#, "invalid-request", "/filters/from"),
-        (r#"{"kind":"axis","filters":{"from":-1}}"#, "invalid-request", "/filters/from"),
-        (r#"{"kind":"axis","filters":{"to":"1"}}"#, "invalid-request", "/filters/to"),
-        (r#"{"kind":"#, "malformed-json", ""),
+    let mut cases = vec![
+        (json!({}), "/kind"),
+        (json!([]), ""),
+        (json!({"kind": "axis", "format": "xlsx"}), "/format"),
+        (json!({"kind": "axis", "format": "CSV"}), "/format"),
+        (json!({"kind": "axis", "filters": {"from": 2, "to": 1}}), "/filters/from"),
     ];
-    for (body, code, pointer) in cases {
-        let problem = problem(app.post(new_id(), body, None).await?, 400, code).await?;
-        let found: Vec<&str> = problem.errors.iter().map(|fault| fault.pointer.as_str()).collect();
-        let expected: Vec<&str> = Some(pointer).filter(|pointer| !pointer.is_empty()).into_iter().collect();
-        assert_eq!(found, expected, "{body}");
+    for kind in [json!(""), json!("x"), json!("Axis"), json!("audit"), json!(null), json!(1), json!(["axis"])]
+    {
+        cases.push((json!({"kind": kind}), "/kind"));
     }
+    for filters in [json!("all"), json!([]), json!(7)] {
+        cases.push((json!({"kind": "axis", "filters": filters}), "/filters"));
+    }
+    let too_late = Timestamp::MAX.as_millis() + 1;
+    for moment in [json!(-1), json!(too_late), json!(1.5), json!("1"), json!("2025-11-20"), json!(1e30)] {
+        cases.push((json!({"kind": "axis", "filters": {"from": moment}}), "/filters/from"));
+        cases.push((json!({"kind": "axis", "filters": {"to": moment}}), "/filters/to"));
+    }
+    for (body, pointer) in cases {
+        let answer = app.post(new_id(), &body.to_string(), None).await?;
+        let problem = problem(answer, 400, "invalid-request").await?;
+        let found: Vec<&str> = problem.errors.iter().map(|fault| fault.pointer.as_str()).collect();
+        assert_eq!(found, [pointer], "{body}");
+    }
+    let malformed = problem(app.post(new_id(), r#"{"kind":"#, None).await?, 400, "malformed-json").await?;
+    assert!(malformed.errors.is_empty(), "{malformed:?}");
     assert_eq!(number_on(&app.test_database.database, "SELECT count(*) FROM exports").await?, 0);
     Ok(())
 }

@@ -63,6 +63,7 @@ async fn byte_order_mark_counts_in_length_etag_and_ranges(app: TestApp) -> Resul
     let whole = [BYTE_ORDER_MARK, CONTENT].concat();
     let response = get(&app, &marked, &[]).await?;
     assert_eq!(header(&response, "content-length"), Some(whole.len().to_string()));
+    assert_eq!(header(&response, "repr-digest"), None, "a digest of other bytes");
     assert_ne!(header(&response, "etag"), header(&get(&app, &plain, &[]).await?, "etag"));
     assert_eq!(response.bytes().await?, whole);
     for (first, last) in [(0, 1), (1, 4), (2, 2), (3, 9), (0, whole.len() - 1)] {

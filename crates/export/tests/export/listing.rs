@@ -33,8 +33,8 @@ async fn page_contains_the_newest_20_exports_by_default(app: TestApp) -> Result<
     assert_eq!(ids(&first), created[..20]);
     assert_eq!((first.page_info.limit, first.page_info.has_next_page), (20, true));
     assert!(first.page_info.next_cursor.is_some());
-    for limit in ["?limit=21", "?limit=100"] {
-        let whole = page(&app, organization, limit).await?;
+    for query in ["?limit=21", "?limit=100", "?limit=100&unknown=1"] {
+        let whole = page(&app, organization, query).await?;
         assert_eq!(ids(&whole), created);
         assert!(!whole.page_info.has_next_page && whole.page_info.next_cursor.is_none());
     }
@@ -56,7 +56,10 @@ async fn pages_neither_skip_nor_repeat_while_exports_are_created(app: TestApp) -
         let page = page(&app, organization, &query).await?;
         seen.extend(ids(&page));
         create(&app, organization, 1).await?;
-        match page.page_info.next_cursor {
+        let info = page.page_info;
+        assert!(page.data.len() <= 2, "{} exports on a page of 2", page.data.len());
+        assert_eq!((info.limit, info.has_next_page), (2, info.next_cursor.is_some()));
+        match info.next_cursor {
             Some(cursor) => query = format!("?limit=2&cursor={cursor}"),
             None => break,
         }
@@ -73,6 +76,9 @@ async fn parameter_out_of_range_is_reported(app: TestApp) -> Result<()> {
         ("?limit=", "limit"),
         ("?limit=ten", "limit"),
         ("?limit=1.5", "limit"),
+        ("?limit=1e1", "limit"),
+        ("?limit=%20", "limit"),
+        ("?limit=%2B5", "limit"),
         ("?limit=99999999999999999999", "limit"),
         ("?limit=5&limit=6", "limit"),
         ("?cursor=", "cursor"),
@@ -89,13 +95,28 @@ async fn cursors_are_valid_only_for_their_organization(app: TestApp) -> Result<(
     create(&app, organization, 2).await?;
     let first = page(&app, organization, "?limit=1").await?;
     let cursor = first.page_info.next_cursor.context("no cursor")?;
-    assert_eq!(page(&app, organization, &format!("?limit=1&cursor={cursor}")).await?.data.len(), 1);
+    for query in [format!("?limit=1&cursor={cursor}"), format!("?cursor={cursor}&limit=100")] {
+        assert_eq!(page(&app, organization, &query).await?.data.len(), 1, "{query}");
+    }
     let foreign = app.get(new_id(), &format!("?cursor={cursor}")).await?;
     problem(foreign, 400, "invalid-cursor").await?;
     // The creation time comes first; its leading zero bytes are `A`s.
     let altered = cursor.replacen('A', "B", 1);
     assert_ne!(altered, cursor);
-    for text in ["x", "a.b.c", &cursor[1..], &altered, "%00", "%F0%9F%98%80"] {
+    let other_end =
+        format!("{}{}", &cursor[..cursor.len() - 1], if cursor.ends_with('A') { "B" } else { "A" });
+    for text in [
+        "x",
+        "a.b.c",
+        "%00",
+        "%F0%9F%98%80",
+        &cursor[1..],
+        &altered,
+        &other_end,
+        &format!("{cursor}A"),
+        &"A".repeat(cursor.len()),
+        &"x".repeat(4_000),
+    ] {
         problem(app.get(organization, &format!("?cursor={text}")).await?, 400, "invalid-cursor").await?;
     }
     Ok(())

@@ -51,16 +51,6 @@ async fn ids_of_different_agents_are_refused_as_a_mismatch() -> Result<()> {
 }
 
 #[tokio::test]
-async fn agent_is_usable_as_soon_as_it_is_registered() -> Result<()> {
-    let app = TestApp::on_sqlite().await?;
-    let body = by_agent("T-1", "bot");
-    assert_eq!(app.submit(&body).await?.status(), 404);
-    app.registry.register(app.organization, "bot")?;
-    assert_eq!(app.submit(&body).await?.status(), 202);
-    Ok(())
-}
-
-#[tokio::test]
 async fn cached_agent_is_not_fetched_again() -> Result<()> {
     let app = TestApp::on_sqlite().await?;
     app.accepted(&conversation("T-0")).await?;

@@ -26,7 +26,6 @@ use crate::test_app::{DEADLINE, TestApp, claims_for, conversation, conversation_
 on_both_databases! { TestApp {
     deleted_ticket_is_not_found_and_publishes_one_event,
     concurrent_deletions_of_a_ticket_succeed_once,
-    deletion_is_limited_to_tickets_of_the_organization,
     identity_stays_used_after_deletion,
     deletion_removes_only_names_from_that_ticket,
     transcripts_report_deleted_and_unreadable_tickets,
@@ -125,16 +124,6 @@ async fn concurrent_deletions_of_a_ticket_succeed_once(mut app: TestApp) -> Resu
         assert!(statuses.iter().all(|status| [204, 404].contains(status)), "{statuses:?}");
     }
     eventually("the event", || async { Ok(received.deleted()?.len() == 5) }).await
-}
-
-async fn deletion_is_limited_to_tickets_of_the_organization(app: TestApp) -> Result<()> {
-    let id = app.accepted(&conversation("T-1")).await?;
-    assert_eq!(delete(&app, new_id(), &id).await?, 404);
-    for unknown in ["T-1", "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11", &id.to_uppercase()] {
-        assert_eq!(delete(&app, app.organization, unknown).await?, 404, "{unknown}");
-    }
-    assert_eq!(app.ticket(&id).await?.status(), 200);
-    Ok(())
 }
 
 async fn identity_stays_used_after_deletion(app: TestApp) -> Result<()> {

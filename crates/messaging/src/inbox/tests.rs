@@ -5,17 +5,15 @@ use std::collections::HashSet;
 use anyhow::Result;
 use assay_contracts::ids::EventId;
 use assay_contracts::time::Timestamp;
-use assay_platform::db::{Database, DatabaseError, Migrations};
+use assay_platform::db::{Database, DatabaseError};
 use assay_platform::runtime::{new_id, now};
-use assay_testkit::write_on;
+use assay_testkit::{on_both_databases, write_on};
 use futures_util::future::try_join;
 
-use crate::conformance::on_both_databases;
 use crate::inbox;
+use crate::test_tables::Tables;
 
-static MIGRATIONS: [Migrations; 1] = [crate::MIGRATIONS];
-
-on_both_databases!(
+on_both_databases! { Tables {
     event_is_new_once_per_consumer,
     record_returns_only_new_events,
     duplicate_in_one_call_is_returned_once,
@@ -23,9 +21,9 @@ on_both_databases!(
     rolled_back_event_is_new_again,
     concurrent_transactions_share_no_event,
     prune_deletes_only_old_records,
-);
+} }
 
-async fn event_is_new_once_per_consumer(database: Database) -> Result<()> {
+async fn event_is_new_once_per_consumer(Tables(database, _): Tables) -> Result<()> {
     let id = new_id();
     assert_eq!(record(&database, "scorer", vec![id]).await?, HashSet::from([id]));
     assert_eq!(record(&database, "scorer", vec![id]).await?, HashSet::new());
@@ -33,27 +31,27 @@ async fn event_is_new_once_per_consumer(database: Database) -> Result<()> {
     Ok(())
 }
 
-async fn record_returns_only_new_events(database: Database) -> Result<()> {
+async fn record_returns_only_new_events(Tables(database, _): Tables) -> Result<()> {
     let (known, new, other) = (new_id(), new_id(), new_id());
     record(&database, "scorer", vec![known]).await?;
     assert_eq!(record(&database, "scorer", vec![new, known, other]).await?, HashSet::from([new, other]));
     Ok(())
 }
 
-async fn duplicate_in_one_call_is_returned_once(database: Database) -> Result<()> {
+async fn duplicate_in_one_call_is_returned_once(Tables(database, _): Tables) -> Result<()> {
     let id = new_id();
     assert_eq!(record(&database, "scorer", vec![id, id]).await?, HashSet::from([id]));
     Ok(())
 }
 
-async fn events_beyond_one_statement_are_recorded(database: Database) -> Result<()> {
+async fn events_beyond_one_statement_are_recorded(Tables(database, _): Tables) -> Result<()> {
     let ids: Vec<EventId> = (0..2_500).map(|_| new_id()).collect();
     assert_eq!(record(&database, "scorer", ids.clone()).await?.len(), ids.len());
     assert_eq!(record(&database, "scorer", ids).await?.len(), 0);
     Ok(())
 }
 
-async fn rolled_back_event_is_new_again(database: Database) -> Result<()> {
+async fn rolled_back_event_is_new_again(Tables(database, _): Tables) -> Result<()> {
     let id: EventId = new_id();
     let aborted: Result<(), DatabaseError> = write_on!(&database, |connection| {
         inbox::record(connection, "scorer", &[id], now())?;
@@ -64,7 +62,7 @@ async fn rolled_back_event_is_new_again(database: Database) -> Result<()> {
     Ok(())
 }
 
-async fn concurrent_transactions_share_no_event(database: Database) -> Result<()> {
+async fn concurrent_transactions_share_no_event(Tables(database, _): Tables) -> Result<()> {
     for _ in 0..20 {
         let mut ids: Vec<EventId> = (0..50).map(|_| new_id()).collect();
         let forwards = record(&database, "scorer", ids.clone());
@@ -76,7 +74,7 @@ async fn concurrent_transactions_share_no_event(database: Database) -> Result<()
     Ok(())
 }
 
-async fn prune_deletes_only_old_records(database: Database) -> Result<()> {
+async fn prune_deletes_only_old_records(Tables(database, _): Tables) -> Result<()> {
     let old: Vec<EventId> = (0..5).map(|_| new_id()).collect();
     let young: EventId = new_id();
     record_at(&database, "scorer", old.clone(), now().plus_millis(-60_000)).await?;

@@ -7,20 +7,18 @@ use anyhow::Result;
 use assay_contracts::event::{AgentCreated, AgentFacts};
 use assay_contracts::ids::EventId;
 use assay_contracts::time::Timestamp;
-use assay_platform::db::{Database, DatabaseError, Migrations};
+use assay_platform::db::{Database, DatabaseError};
 use assay_platform::runtime::{new_id, now};
-use assay_testkit::write_on;
+use assay_testkit::{on_both_databases, write_on};
 use futures_util::future::try_join_all;
 
 use super::rows::{BatchLimit, LEASE_MILLIS, MAX_SCHEDULE_MILLIS, Postponed, PublishResults};
 use super::{FastPathClaim, Outbox};
-use crate::conformance::on_both_databases;
 use crate::envelope::OutgoingEvent;
 use crate::outbox;
+use crate::test_tables::Tables;
 
-static MIGRATIONS: [Migrations; 1] = [crate::MIGRATIONS];
-
-on_both_databases!(
+on_both_databases! { Tables {
     claim_returns_enqueued_events,
     rolled_back_events_are_not_claimed,
     concurrent_claims_never_share_a_row,
@@ -36,9 +34,9 @@ on_both_databases!(
     claims_of_crashed_relays_can_be_released_at_once,
     clock_skew_repair_reschedules_late_rows,
     organizations_with_much_of_the_backlog_are_found,
-);
+} }
 
-async fn claim_returns_enqueued_events(database: Database) -> Result<()> {
+async fn claim_returns_enqueued_events(Tables(database, _): Tables) -> Result<()> {
     let event = event();
     enqueue(&database, vec![event.clone()]).await?;
     let claimed = Outbox::new(database).claim(now(), up_to(10)).await?;
@@ -46,7 +44,7 @@ async fn claim_returns_enqueued_events(database: Database) -> Result<()> {
     Ok(())
 }
 
-async fn rolled_back_events_are_not_claimed(database: Database) -> Result<()> {
+async fn rolled_back_events_are_not_claimed(Tables(database, _): Tables) -> Result<()> {
     let events = vec![event()];
     let aborted: Result<(), DatabaseError> = write_on!(&database, |connection| {
         outbox::enqueue(connection, &events, FastPathClaim::NONE)?;
@@ -57,7 +55,7 @@ async fn rolled_back_events_are_not_claimed(database: Database) -> Result<()> {
     Ok(())
 }
 
-async fn concurrent_claims_never_share_a_row(database: Database) -> Result<()> {
+async fn concurrent_claims_never_share_a_row(Tables(database, _): Tables) -> Result<()> {
     let events: Vec<_> = (0..500).map(|_| event()).collect();
     let expected: HashSet<EventId> = events.iter().map(OutgoingEvent::id).collect();
     enqueue(&database, events).await?;
@@ -76,7 +74,7 @@ async fn concurrent_claims_never_share_a_row(database: Database) -> Result<()> {
     Ok(())
 }
 
-async fn claim_expires_with_its_lease_unless_renewed(database: Database) -> Result<()> {
+async fn claim_expires_with_its_lease_unless_renewed(Tables(database, _): Tables) -> Result<()> {
     let event = event();
     enqueue(&database, vec![event.clone()]).await?;
     let outbox = Outbox::new(database);
@@ -90,7 +88,7 @@ async fn claim_expires_with_its_lease_unless_renewed(database: Database) -> Resu
     Ok(())
 }
 
-async fn longest_due_rows_are_claimed_first(database: Database) -> Result<()> {
+async fn longest_due_rows_are_claimed_first(Tables(database, _): Tables) -> Result<()> {
     let (first, second) = (event(), event());
     enqueue(&database, vec![second.clone(), first.clone()]).await?;
     let outbox = Outbox::new(database);
@@ -112,7 +110,7 @@ async fn longest_due_rows_are_claimed_first(database: Database) -> Result<()> {
     Ok(())
 }
 
-async fn claim_is_bounded_by_bytes_of_payload(database: Database) -> Result<()> {
+async fn claim_is_bounded_by_bytes_of_payload(Tables(database, _): Tables) -> Result<()> {
     let sized = |bytes: usize| OutgoingEvent { payload: "x".repeat(bytes), ..event() };
     let outbox = Outbox::new(database.clone());
     // Beyond the size at which PostgreSQL stores a value outside its row; the third one exceeds the limit alone.
@@ -129,7 +127,7 @@ async fn claim_is_bounded_by_bytes_of_payload(database: Database) -> Result<()> 
     Ok(())
 }
 
-async fn published_rows_are_deleted(database: Database) -> Result<()> {
+async fn published_rows_are_deleted(Tables(database, _): Tables) -> Result<()> {
     let (published, other) = (event(), event());
     enqueue(&database, vec![published.clone(), other.clone()]).await?;
     let outbox = Outbox::new(database);
@@ -143,7 +141,7 @@ async fn published_rows_are_deleted(database: Database) -> Result<()> {
     Ok(())
 }
 
-async fn released_rows_are_claimable_at_once_without_an_attempt(database: Database) -> Result<()> {
+async fn released_rows_are_claimable_at_once_without_an_attempt(Tables(database, _): Tables) -> Result<()> {
     let event = event();
     enqueue(&database, vec![event.clone()]).await?;
     let outbox = Outbox::new(database);
@@ -154,7 +152,7 @@ async fn released_rows_are_claimable_at_once_without_an_attempt(database: Databa
     Ok(())
 }
 
-async fn postponed_row_is_due_at_its_time_and_counts_the_attempt(database: Database) -> Result<()> {
+async fn postponed_row_is_due_at_its_time_and_counts_the_attempt(Tables(database, _): Tables) -> Result<()> {
     let event = event();
     enqueue(&database, vec![event.clone()]).await?;
     let outbox = Outbox::new(database);
@@ -172,7 +170,7 @@ async fn postponed_row_is_due_at_its_time_and_counts_the_attempt(database: Datab
     Ok(())
 }
 
-async fn dead_row_is_listed_and_not_claimed_until_retried(database: Database) -> Result<()> {
+async fn dead_row_is_listed_and_not_claimed_until_retried(Tables(database, _): Tables) -> Result<()> {
     let event = event();
     enqueue(&database, vec![event.clone()]).await?;
     let outbox = Outbox::new(database);
@@ -191,7 +189,7 @@ async fn dead_row_is_listed_and_not_claimed_until_retried(database: Database) ->
     Ok(())
 }
 
-async fn only_dead_rows_can_be_dropped(database: Database) -> Result<()> {
+async fn only_dead_rows_can_be_dropped(Tables(database, _): Tables) -> Result<()> {
     let (dead, alive) = (event(), event());
     enqueue(&database, vec![dead.clone(), alive.clone()]).await?;
     let outbox = Outbox::new(database);
@@ -204,7 +202,7 @@ async fn only_dead_rows_can_be_dropped(database: Database) -> Result<()> {
     Ok(())
 }
 
-async fn oldest_unpublished_is_the_oldest_pending_event(database: Database) -> Result<()> {
+async fn oldest_unpublished_is_the_oldest_pending_event(Tables(database, _): Tables) -> Result<()> {
     let outbox = Outbox::new(database.clone());
     assert_eq!(outbox.oldest_unpublished().await?, None);
     let before = now();
@@ -217,7 +215,7 @@ async fn oldest_unpublished_is_the_oldest_pending_event(database: Database) -> R
     Ok(())
 }
 
-async fn claims_of_crashed_relays_can_be_released_at_once(database: Database) -> Result<()> {
+async fn claims_of_crashed_relays_can_be_released_at_once(Tables(database, _): Tables) -> Result<()> {
     enqueue(&database, vec![event(), event()]).await?;
     let outbox = Outbox::new(database);
     assert_eq!(outbox.claim(now(), up_to(1)).await?.len(), 1);
@@ -226,7 +224,7 @@ async fn claims_of_crashed_relays_can_be_released_at_once(database: Database) ->
     Ok(())
 }
 
-async fn clock_skew_repair_reschedules_late_rows(database: Database) -> Result<()> {
+async fn clock_skew_repair_reschedules_late_rows(Tables(database, _): Tables) -> Result<()> {
     let (postponed_row, claimed_row, proper_row) = (event(), event(), event());
     let outbox = Outbox::new(database.clone());
     let right = now();
@@ -245,7 +243,7 @@ async fn clock_skew_repair_reschedules_late_rows(database: Database) -> Result<(
     Ok(())
 }
 
-async fn organizations_with_much_of_the_backlog_are_found(database: Database) -> Result<()> {
+async fn organizations_with_much_of_the_backlog_are_found(Tables(database, _): Tables) -> Result<()> {
     let large = event();
     let of_large = (0..5).map(|_| OutgoingEvent { id: new_id(), ..large.clone() });
     enqueue(&database, of_large.chain((0..20).map(|_| event())).collect()).await?;

@@ -11,8 +11,8 @@ use anyhow::Result;
 use assay_contracts::event::{ConversationAccepted, Event};
 use assay_contracts::ids::{EventId, OrganizationId};
 use assay_contracts::time::Timestamp;
-use assay_platform::db::{Database, Migrations};
 use assay_platform::runtime::{new_id, now};
+use assay_testkit::on_both_databases;
 use async_trait::async_trait;
 use futures_util::future::try_join_all;
 use tokio::time::{sleep, timeout};
@@ -23,14 +23,12 @@ use super::rows::{LEASE_MILLIS, MAX_LEASE_MILLIS, ParkedEvent, Settled};
 use super::worker::MAX_FAILURES;
 use super::{ParkedWork, Parking};
 use crate::bus::{Bus, Delivery, Handler, Outcome, Subscription};
-use crate::conformance::on_both_databases;
 use crate::envelope::OutgoingEvent;
 use crate::outbox::{self, Outbox};
 use crate::settings::BusSettings;
+use crate::test_tables::Tables;
 
-static MIGRATIONS: [Migrations; 1] = [crate::MIGRATIONS];
-
-on_both_databases!(
+on_both_databases! { Tables {
     organizations_take_turns_however_many_events_each_has,
     unused_share_goes_to_other_organizations,
     concurrent_claims_never_share_an_event,
@@ -45,7 +43,7 @@ on_both_databases!(
     delivery_cut_short_twice_is_isolated_and_not_parked,
     event_that_ended_two_processes_returns_with_its_count,
     lone_event_that_always_fails_returns_after_many_failures,
-);
+} }
 
 /// Fails all deliveries or none, and remembers their counts of `cut_short`.
 #[derive(Default)]
@@ -73,7 +71,7 @@ impl Recorder {
     }
 }
 
-async fn organizations_take_turns_however_many_events_each_has(database: Database) -> Result<()> {
+async fn organizations_take_turns_however_many_events_each_has(Tables(database, _): Tables) -> Result<()> {
     let parking = Parking::new(database, 6..=6);
     let [large, small, other] = organizations();
     park(&parking, large, 100).await?;
@@ -88,7 +86,7 @@ async fn organizations_take_turns_however_many_events_each_has(database: Databas
     Ok(())
 }
 
-async fn unused_share_goes_to_other_organizations(database: Database) -> Result<()> {
+async fn unused_share_goes_to_other_organizations(Tables(database, _): Tables) -> Result<()> {
     let parking = Parking::new(database, 9..=9);
     let [first, second, third] = organizations();
     for (organization, events) in [(first, 1), (second, 100), (third, 2)] {
@@ -100,7 +98,7 @@ async fn unused_share_goes_to_other_organizations(database: Database) -> Result<
     Ok(())
 }
 
-async fn concurrent_claims_never_share_an_event(database: Database) -> Result<()> {
+async fn concurrent_claims_never_share_an_event(Tables(database, _): Tables) -> Result<()> {
     let organizations: Vec<OrganizationId> = (0..5).map(|_| new_id()).collect();
     let parking = Parking::new(database.clone(), 16..=16);
     for organization in &organizations {
@@ -120,7 +118,7 @@ async fn concurrent_claims_never_share_an_event(database: Database) -> Result<()
     Ok(())
 }
 
-async fn claim_expires_with_its_lease_unless_renewed(database: Database) -> Result<()> {
+async fn claim_expires_with_its_lease_unless_renewed(Tables(database, _): Tables) -> Result<()> {
     let parking = Parking::new(database, 1..=1);
     park(&parking, new_id(), 1).await?;
     let start = now();
@@ -135,7 +133,7 @@ async fn claim_expires_with_its_lease_unless_renewed(database: Database) -> Resu
     Ok(())
 }
 
-async fn lease_of_a_clock_running_ahead_counts_as_expired(database: Database) -> Result<()> {
+async fn lease_of_a_clock_running_ahead_counts_as_expired(Tables(database, _): Tables) -> Result<()> {
     let parking = Parking::new(database, 1..=1);
     park(&parking, new_id(), 1).await?;
     let ahead = now().plus_millis(MAX_LEASE_MILLIS + 1_000);
@@ -144,7 +142,7 @@ async fn lease_of_a_clock_running_ahead_counts_as_expired(database: Database) ->
     Ok(())
 }
 
-async fn event_is_parked_once(database: Database) -> Result<()> {
+async fn event_is_parked_once(Tables(database, _): Tables) -> Result<()> {
     let parking = Parking::new(database, 1..=1);
     let event = event(new_id());
     parking.park(vec![event.clone()]).await?;
@@ -156,7 +154,7 @@ async fn event_is_parked_once(database: Database) -> Result<()> {
     Ok(())
 }
 
-async fn settled_events_are_removed_released_or_returned(database: Database) -> Result<()> {
+async fn settled_events_are_removed_released_or_returned(Tables(database, _): Tables) -> Result<()> {
     let (parking, outbox) = (Parking::new(database.clone(), 4..=4), Outbox::new(database));
     park(&parking, new_id(), 4).await?;
     let claimed = claim(&parking, now(), 4).await?;
@@ -175,7 +173,7 @@ async fn settled_events_are_removed_released_or_returned(database: Database) -> 
     Ok(())
 }
 
-async fn released_claims_do_not_count(database: Database) -> Result<()> {
+async fn released_claims_do_not_count(Tables(database, _): Tables) -> Result<()> {
     let parking = Parking::new(database, 1..=1);
     park(&parking, new_id(), 1).await?;
     for _ in 0..8 {
@@ -189,7 +187,7 @@ async fn released_claims_do_not_count(database: Database) -> Result<()> {
     Ok(())
 }
 
-async fn event_that_is_dead_in_the_outbox_is_not_returned_twice(database: Database) -> Result<()> {
+async fn event_that_is_dead_in_the_outbox_is_not_returned_twice(Tables(database, _): Tables) -> Result<()> {
     let (parking, outbox) = (Parking::new(database.clone(), 2..=2), Outbox::new(database));
     let (dead, other) = (event(new_id()), event(new_id()));
     parking.park(vec![dead.clone()]).await?;
@@ -209,7 +207,7 @@ async fn event_that_is_dead_in_the_outbox_is_not_returned_twice(database: Databa
     Ok(())
 }
 
-async fn chunk_without_claimable_events_wakes_no_worker(database: Database) -> Result<()> {
+async fn chunk_without_claimable_events_wakes_no_worker(Tables(database, _): Tables) -> Result<()> {
     let parking = Parking::new(database, 4..=4);
     park(&parking, new_id(), 1).await?;
     assert_eq!(claim(&parking, now(), 1).await?.len(), 1);
@@ -227,7 +225,7 @@ async fn chunk_without_claimable_events_wakes_no_worker(database: Database) -> R
     Ok(())
 }
 
-async fn parked_event_without_room_is_not_overtaken(database: Database) -> Result<()> {
+async fn parked_event_without_room_is_not_overtaken(Tables(database, _): Tables) -> Result<()> {
     let parking = Parking::new(database, 2..=2);
     park(&parking, new_id(), 1).await?;
     let work = work(&parking, Arc::new(Recorder::default()))?;
@@ -238,7 +236,7 @@ async fn parked_event_without_room_is_not_overtaken(database: Database) -> Resul
     Ok(())
 }
 
-async fn delivery_cut_short_twice_is_isolated_and_not_parked(database: Database) -> Result<()> {
+async fn delivery_cut_short_twice_is_isolated_and_not_parked(Tables(database, _): Tables) -> Result<()> {
     let parking = Parking::new(database, 2..=2);
     let handler = Arc::new(Recorder::default());
     let in_front = parking.in_front_of(handler.clone());
@@ -263,7 +261,7 @@ async fn delivery_cut_short_twice_is_isolated_and_not_parked(database: Database)
     Ok(())
 }
 
-async fn event_that_ended_two_processes_returns_with_its_count(database: Database) -> Result<()> {
+async fn event_that_ended_two_processes_returns_with_its_count(Tables(database, _): Tables) -> Result<()> {
     let (parking, outbox) = (Parking::new(database.clone(), 2..=2), Outbox::new(database));
     park(&parking, new_id(), 1).await?;
     // Two claims whose leases have expired: their processes ended.
@@ -288,7 +286,7 @@ async fn event_that_ended_two_processes_returns_with_its_count(database: Databas
     Ok(())
 }
 
-async fn lone_event_that_always_fails_returns_after_many_failures(database: Database) -> Result<()> {
+async fn lone_event_that_always_fails_returns_after_many_failures(Tables(database, _): Tables) -> Result<()> {
     let (parking, outbox) = (Parking::new(database.clone(), 2..=2), Outbox::new(database));
     park(&parking, new_id(), 1).await?;
     let work = work(&parking, Arc::new(Recorder { fails: true, ..Recorder::default() }))?;

@@ -1,8 +1,10 @@
 //! Support for the tests of the bus: events, scripted handlers, waiting with a deadline.
 
-#![allow(dead_code, reason = "every suite uses a part of it")]
+#![allow(dead_code, unused_macros, reason = "every suite uses a part of it")]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
+#[macro_use]
+pub mod relaying;
 pub mod wire;
 
 use std::collections::HashSet;
@@ -25,6 +27,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use self::wire::Wire;
+
 /// Far longer than any step takes on a busy machine.
 pub const DEADLINE: Duration = Duration::from_secs(60);
 
@@ -35,6 +39,10 @@ pub const ACCEPTED: Subscription = Subscription {
     max_batch: 16,
     max_in_flight: 64,
 };
+
+/// A queue of created agents.
+pub const AGENTS: Subscription =
+    Subscription { queue: "auditor.agent", topics: &[AgentCreated::TOPIC], ..ACCEPTED };
 
 /// The local bus with default settings.
 pub fn local_bus() -> Bus {
@@ -53,6 +61,12 @@ pub fn rabbit_settings(url: impl Into<secrecy::SecretString>) -> Result<BusSetti
 
 pub fn rabbit_bus() -> Result<Bus> {
     Ok(Bus::open(&rabbit_settings(assay_testkit::services::rabbit()?)?)?)
+}
+
+/// The same with a connection beside it, and the settings for further buses.
+pub async fn rabbit() -> Result<(Bus, Wire, BusSettings)> {
+    let settings = rabbit_settings(assay_testkit::services::rabbit()?)?;
+    Ok((Bus::open(&settings)?, Wire::open(&settings).await?, settings))
 }
 
 /// A bus whose connections can be cut.

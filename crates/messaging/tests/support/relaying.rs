@@ -7,7 +7,7 @@ use assay_platform::db::{Database, DatabaseError, Migrations};
 use assay_testkit::{ServiceDatabase, write_on};
 use tokio_util::sync::CancellationToken;
 
-use crate::support::Running;
+use super::Running;
 
 pub static TABLES: [Migrations; 1] = [MIGRATIONS];
 /// The schema of a service, that of any will do.
@@ -26,8 +26,9 @@ macro_rules! on_every_stack {
             use super::*;
             $(#[tokio::test]
             async fn $check() -> anyhow::Result<()> {
-                let database = assay_testkit::ServiceDatabase::$database(crate::relaying::SCHEMA, &crate::relaying::TABLES).await?;
-                super::$check(database.open(crate::relaying::SCHEMA)?, $bus).await
+                use crate::support::relaying::{SCHEMA, TABLES};
+                let database = assay_testkit::ServiceDatabase::$database(SCHEMA, &TABLES).await?;
+                super::$check(database.open(SCHEMA)?, $bus).await
             })+
         }
     };
