@@ -16,7 +16,8 @@ pub const INTERRUPTED: u8 = 130;
 pub const CLOSED_PIPE: u8 = 141;
 
 /// Invalid arguments that the command-line parser does not detect.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub struct WrongUsage(String);
 
 impl WrongUsage {
@@ -24,11 +25,3 @@ impl WrongUsage {
         Self(message.into())
     }
 }
-
-impl std::fmt::Display for WrongUsage {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for WrongUsage {}

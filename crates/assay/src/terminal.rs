@@ -1,6 +1,7 @@
-//! Formats ages and untrusted texts for one line of a terminal.
+//! Formats ages and untrusted texts for one line of a terminal; the style of progress bars.
 
 use assay_contracts::time::Timestamp;
+use indicatif::ProgressStyle;
 
 /// Time since `moment`, in its largest unit.
 pub fn age(moment: Timestamp, now: Timestamp) -> String {
@@ -16,6 +17,11 @@ pub fn age(moment: Timestamp, now: Timestamp) -> String {
 /// Replaces control characters, which would break the line or control the terminal.
 pub fn one_line(text: &str) -> String {
     text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
+}
+
+/// The style with this template of `indicatif`.
+pub fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
 #[cfg(test)]

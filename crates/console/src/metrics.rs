@@ -1,6 +1,6 @@
 //! The console's metrics: `proto-docs/metrics.md`.
 
-use metrics::{Unit, counter, describe_counter};
+use metrics::{Counter, Unit, counter, describe_counter};
 
 /// How an attempt to sign in ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,20 +29,19 @@ impl SignInResult {
 
 /// Counts an attempt to sign in.
 pub(crate) fn count_sign_in(is_link: bool, result: SignInResult) {
-    counter!("assay_console_sign_ins_total", "by" => credential(is_link), "result" => result.as_str())
-        .increment(1);
+    sign_ins(is_link, result).increment(1);
 }
 
-fn credential(is_link: bool) -> &'static str {
-    if is_link { "address" } else { "key" }
+fn sign_ins(is_link: bool, result: SignInResult) -> Counter {
+    let by = if is_link { "address" } else { "key" };
+    counter!("assay_console_sign_ins_total", "by" => by, "result" => result.as_str())
 }
 
 /// Describes the metrics. Counters start at zero, so that the first increment is visible as an increase.
 pub(crate) fn describe() {
     for result in SignInResult::ALL {
         for is_link in [true, false] {
-            counter!("assay_console_sign_ins_total", "by" => credential(is_link), "result" => result.as_str())
-                .increment(0);
+            sign_ins(is_link, result).increment(0);
         }
     }
     describe_counter!(

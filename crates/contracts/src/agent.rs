@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::evaluation::named_enum;
 use crate::ids::AgentId;
 use crate::json::{ObjectReader, ValidationErrors, parse_tree};
 use crate::time::Timestamp;
@@ -28,14 +29,15 @@ pub struct Agent {
     pub created_at: Timestamp,
 }
 
-/// The kind of an agent; the specification supports one.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum AgentType {
-    /// The caller's own agent.
-    #[default]
-    Custom,
-}
+named_enum!(
+    /// The kind of an agent; the specification supports one.
+    #[derive(Default)]
+    AgentType {
+        /// The caller's own agent.
+        #[default]
+        Custom = "custom",
+    }
+);
 
 /// A checked body of `POST /v1/agents`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,9 +62,7 @@ impl NewAgent {
         let agent = ObjectReader::new(tree, "", &mut errors).and_then(|mut object| {
             let external_id = object.required_short_text("external_id");
             let name = object.required_short_text("name");
-            let agent_type = object
-                .optional_choice("type", &["custom"], |name| (name == "custom").then_some(AgentType::Custom))
-                .unwrap_or_default();
+            let agent_type = object.optional_choice("type").unwrap_or_default();
             Some(Self { external_id: external_id?, name: name?, agent_type })
         });
         errors.finish(agent)

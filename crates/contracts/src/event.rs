@@ -5,9 +5,9 @@
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::evaluation::Evaluation;
-use crate::evaluations::ItemAgent;
 use crate::export::ExportKind;
 use crate::ids::{AgentId, EvaluationId, ExportId, OrganizationId, TicketId};
 use crate::time::Timestamp;
@@ -31,6 +31,22 @@ pub trait Event: Serialize + for<'de> Deserialize<'de> {
     fn organization_id(&self) -> OrganizationId;
 }
 
+/// Makes a type with the field `organization_id` the payload of a topic.
+macro_rules! event {
+    ($payload:ident, $topic:literal, needs_consumer: $needs_consumer:literal) => {
+        impl $crate::event::Event for $payload {
+            const TOPIC: $crate::event::Topic =
+                $crate::event::Topic { name: $topic, needs_consumer: $needs_consumer };
+
+            fn organization_id(&self) -> $crate::ids::OrganizationId {
+                self.organization_id
+            }
+        }
+    };
+}
+
+pub(crate) use event;
+
 /// A conversation was stored and is to be evaluated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConversationAccepted {
@@ -42,13 +58,7 @@ pub struct ConversationAccepted {
     pub accepted_at: Timestamp,
 }
 
-impl Event for ConversationAccepted {
-    const TOPIC: Topic = Topic { name: "conversation.accepted.v1", needs_consumer: true };
-
-    fn organization_id(&self) -> OrganizationId {
-        self.organization_id
-    }
-}
+event!(ConversationAccepted, "conversation.accepted.v1", needs_consumer: true);
 
 /// A conversation was evaluated, or its evaluation failed for good. `E = Box<RawValue>` publishes an evaluation that is
 /// already serialized; the JSON is the same.
@@ -100,10 +110,13 @@ pub struct TicketFacts {
     pub agents: Vec<AgentFacts>,
 }
 
-/// A registered agent at the time of the import.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A registered AI agent of a row, as it was named at the time of the import.
+// The wire form in events and lists; its documentation is that of the public API.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ItemAgent)]
 pub struct AgentFacts {
-    /// Service agent id.
+    /// Service agent id: the value of the filter `agent`.
+    #[schema(value_type = String)]
     pub id: AgentId,
     /// The caller's id of the agent.
     pub external_id: String,
@@ -133,13 +146,6 @@ impl AgentFacts {
                 name: short(name),
             })
             .collect()
-    }
-}
-
-impl From<AgentFacts> for ItemAgent {
-    fn from(agent: AgentFacts) -> Self {
-        let AgentFacts { id, external_id, name } = agent;
-        Self { id, external_id, name }
     }
 }
 
@@ -200,13 +206,7 @@ pub struct ConversationDeleted {
     pub deleted_at: Timestamp,
 }
 
-impl Event for ConversationDeleted {
-    const TOPIC: Topic = Topic { name: "conversation.deleted.v1", needs_consumer: true };
-
-    fn organization_id(&self) -> OrganizationId {
-        self.organization_id
-    }
-}
+event!(ConversationDeleted, "conversation.deleted.v1", needs_consumer: true);
 
 /// Transcripts were deleted at the end of their retention period. The scoring worker knows which of the tickets were never
 /// evaluated, and records their evaluations as failed.
@@ -223,13 +223,7 @@ pub struct ConversationsExpired {
 /// Maximum number of tickets in one [`ConversationsExpired`].
 pub const MAX_EXPIRED_TICKETS: usize = 20;
 
-impl Event for ConversationsExpired {
-    const TOPIC: Topic = Topic { name: "conversations.expired.v1", needs_consumer: true };
-
-    fn organization_id(&self) -> OrganizationId {
-        self.organization_id
-    }
-}
+event!(ConversationsExpired, "conversations.expired.v1", needs_consumer: true);
 
 /// The evaluation of a deleted ticket was deleted, or will never be made: data derived from it must be deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -242,13 +236,7 @@ pub struct EvaluationDeleted {
     pub deleted_at: Timestamp,
 }
 
-impl Event for EvaluationDeleted {
-    const TOPIC: Topic = Topic { name: "evaluation.deleted.v1", needs_consumer: true };
-
-    fn organization_id(&self) -> OrganizationId {
-        self.organization_id
-    }
-}
+event!(EvaluationDeleted, "evaluation.deleted.v1", needs_consumer: true);
 
 /// An export job was created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -261,13 +249,7 @@ pub struct ExportRequested {
     pub kind: ExportKind,
 }
 
-impl Event for ExportRequested {
-    const TOPIC: Topic = Topic { name: "export.requested.v1", needs_consumer: true };
-
-    fn organization_id(&self) -> OrganizationId {
-        self.organization_id
-    }
-}
+event!(ExportRequested, "export.requested.v1", needs_consumer: true);
 
 /// An AI agent was registered. Informative: needs no consumer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -280,13 +262,7 @@ pub struct AgentCreated {
     pub created_at: Timestamp,
 }
 
-impl Event for AgentCreated {
-    const TOPIC: Topic = Topic { name: "agent.created.v1", needs_consumer: false };
-
-    fn organization_id(&self) -> OrganizationId {
-        self.organization_id
-    }
-}
+event!(AgentCreated, "agent.created.v1", needs_consumer: false);
 
 #[cfg(test)]
 mod tests {

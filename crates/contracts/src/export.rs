@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::evaluation::named_enum;
 use crate::evaluations::read_filters;
 use crate::ids::ExportId;
 use crate::json::{ObjectReader, ValidationErrors, parse_whole_tree};
@@ -71,76 +72,39 @@ pub enum FileStatus {
     Expired,
 }
 
-/// What is exported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ExportKind {
-    /// AXIS scores, reasons and facts, one row per ticket. `axis_band` is the band of the conversation.
-    Axis,
-    /// The resolution audit, one row per ticket.
-    ResolutionAudit,
-}
-
-impl ExportKind {
-    /// Every kind.
-    pub const ALL: [Self; 2] = [Self::Axis, Self::ResolutionAudit];
-
-    /// The name on the wire and in the database.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Axis => "axis",
-            Self::ResolutionAudit => "resolution_audit",
-        }
+named_enum!(
+    /// What is exported.
+    ExportKind {
+        /// AXIS scores, reasons and facts, one row per ticket. `axis_band` is the band of the conversation.
+        Axis = "axis",
+        /// The resolution audit, one row per ticket.
+        ResolutionAudit = "resolution_audit",
     }
+);
 
-    /// The kind with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+named_enum!(
+    /// The file's format; the specification has one.
+    #[derive(Default)]
+    ExportFormat {
+        /// RFC 4180.
+        #[default]
+        Csv = "csv",
     }
-}
+);
 
-/// The file's format; the specification has one.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ExportFormat {
-    /// RFC 4180.
-    #[default]
-    Csv,
-}
-
-/// State of an export job: `pending → running → complete | failed`, nothing else.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ExportStatus {
-    /// Queued.
-    Pending,
-    /// A worker writes the file.
-    Running,
-    /// The file can be downloaded.
-    Complete,
-    /// `error_message` says why.
-    Failed,
-}
-
-impl ExportStatus {
-    /// Every state.
-    pub const ALL: [Self; 4] = [Self::Pending, Self::Running, Self::Complete, Self::Failed];
-
-    /// The name on the wire and in the database.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Running => "running",
-            Self::Complete => "complete",
-            Self::Failed => "failed",
-        }
+named_enum!(
+    /// State of an export job: `pending → running → complete | failed`, nothing else.
+    ExportStatus {
+        /// Queued.
+        Pending = "pending",
+        /// A worker writes the file.
+        Running = "running",
+        /// The file can be downloaded.
+        Complete = "complete",
+        /// `error_message` says why.
+        Failed = "failed",
     }
-
-    /// The state with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == name)
-    }
-}
+);
 
 /// A checked body of `POST /v1/evaluations/exports`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -162,11 +126,8 @@ impl NewExport {
         let tree = parse_whole_tree(body)?;
         let mut errors = ValidationErrors::default();
         let export = ObjectReader::new(tree, "", &mut errors).and_then(|mut object| {
-            let names = ExportKind::ALL.map(ExportKind::as_str);
-            let kind = object.required_choice("kind", &names, ExportKind::from_name);
-            let format = object
-                .optional_choice("format", &["csv"], |name| (name == "csv").then_some(ExportFormat::Csv))
-                .unwrap_or_default();
+            let kind = object.required_choice("kind");
+            let format = object.optional_choice("format").unwrap_or_default();
             let filters = match object.take("filters") {
                 Some(value) => read_filters(value, "/filters", object.errors()),
                 None => Some(ExportFilters::default()),

@@ -113,11 +113,17 @@ pub struct UnreadableTranscript {
     pub ticket: TicketFacts,
 }
 
-/// Webhooks → scoring-worker: a page of the organizations with a webhook for evaluations, by id.
+/// Webhooks → scoring-worker: a page of the organizations with a webhook for evaluations.
+pub type SubscribersPage = OrganizationPage<OrganizationId>;
+
+/// Agent-registry → services that store data: a page of the organizations and their retention periods.
+pub type RetentionPage = OrganizationPage<OrganizationRetention>;
+
+/// A page of organizations, by id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SubscribersPage {
+pub struct OrganizationPage<O> {
     /// The organizations.
-    pub organizations: Vec<OrganizationId>,
+    pub organizations: Vec<O>,
     /// Start of the next page; absent on the last one.
     pub next: Option<OrganizationId>,
 }
@@ -129,15 +135,6 @@ pub struct Deletion {
     pub deleted_at: Option<Timestamp>,
     /// Whether the ticket is stored.
     pub exists: bool,
-}
-
-/// Agent-registry → services that store data: a page of the organizations and their retention periods, by id.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RetentionPage {
-    /// The organizations.
-    pub organizations: Vec<OrganizationRetention>,
-    /// Start of the next page; absent on the last one.
-    pub next: Option<OrganizationId>,
 }
 
 /// Retention periods of an organization.
@@ -155,25 +152,17 @@ pub struct OrganizationRetention {
 
 /// One stored transcript. AI authors carry both `id` and `external_id`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Transcript {
+pub struct Transcript<C = Conversation> {
     /// Owning organization.
     pub organization_id: OrganizationId,
     /// Attributes of the ticket.
     pub ticket: TicketFacts,
     /// The conversation.
-    pub conversation: Conversation,
+    pub conversation: C,
 }
 
 /// A [`Transcript`] whose messages are passed on without being deserialized.
-#[derive(Debug, Clone, Serialize)]
-pub struct StoredTranscript {
-    /// Owning organization.
-    pub organization_id: OrganizationId,
-    /// Attributes of the ticket.
-    pub ticket: TicketFacts,
-    /// The conversation.
-    pub conversation: StoredConversation,
-}
+pub type StoredTranscript = Transcript<StoredConversation>;
 
 /// A [`Conversation`] whose messages are not deserialized.
 #[derive(Debug, Clone, Serialize)]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::evaluation::{
     AxisBand, ChargeAssessment, ChargeReason, ResolutionStatus, ResolvedBy, Score, ScorerKind,
 };
-use crate::event::{Event, Topic};
+use crate::event::event;
 use crate::export::ExportKind;
 use crate::ids::{EvaluationId, ExportId, OrganizationId, TicketId};
 use crate::time::Timestamp;
@@ -76,13 +76,7 @@ pub struct EvaluationNotificationAudit {
     pub scorer: ScorerKind,
 }
 
-impl Event for EvaluationAnnounced {
-    const TOPIC: Topic = Topic { name: "evaluation.announced.v1", needs_consumer: true };
-
-    fn organization_id(&self) -> OrganizationId {
-        self.organization_id
-    }
-}
+event!(EvaluationAnnounced, "evaluation.announced.v1", needs_consumer: true);
 
 /// The ticket of an evaluation was deleted: payloads of its webhook messages must be erased.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,13 +89,7 @@ pub struct EvaluationRetracted {
     pub deleted_at: Timestamp,
 }
 
-impl Event for EvaluationRetracted {
-    const TOPIC: Topic = Topic { name: "evaluation.retracted.v1", needs_consumer: true };
-
-    fn organization_id(&self) -> OrganizationId {
-        self.organization_id
-    }
-}
+event!(EvaluationRetracted, "evaluation.retracted.v1", needs_consumer: true);
 
 /// An export job ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -141,10 +129,4 @@ pub enum ExportOutcome {
     },
 }
 
-impl Event for ExportFinished {
-    const TOPIC: Topic = Topic { name: "export.finished.v1", needs_consumer: true };
-
-    fn organization_id(&self) -> OrganizationId {
-        self.organization_id
-    }
-}
+event!(ExportFinished, "export.finished.v1", needs_consumer: true);

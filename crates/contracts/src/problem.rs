@@ -185,11 +185,4 @@ impl Problem {
         self.errors = errors;
         self
     }
-
-    /// Adds the ticket of the first import.
-    #[must_use]
-    pub fn with_ticket(mut self, ticket_id: TicketId) -> Self {
-        self.ticket_id = Some(ticket_id);
-        self
-    }
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::time::Timestamp;
+use crate::time::{DAY_MILLIS, Timestamp};
 
 /// Retention of tombstones (records of deleted tickets), in milliseconds: longer than the retries of an event, and longer
 /// than a dead letter should stay unhandled. Consumers that store data refuse older events.
@@ -14,8 +14,6 @@ pub const TOMBSTONE_RETENTION_MILLIS: i64 = 90 * DAY_MILLIS;
 
 /// Longest limited retention period, in days: a hundred years.
 pub const MAX_DAYS: u32 = 36_500;
-
-const DAY_MILLIS: i64 = 24 * 60 * 60 * 1_000;
 
 const FOREVER: &str = "forever";
 

@@ -5,64 +5,34 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
+use crate::evaluation::named_enum;
 use crate::ids::OrganizationId;
 
-/// What an API key may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Scope {
-    /// Submit conversations.
-    Assess,
-    /// Register AI agents.
-    Agents,
-    /// Read and delete tickets and their evaluations.
-    Tickets,
-    /// Create, read and download exports.
-    Exports,
-    /// List and summarize evaluations.
-    #[serde(rename = "evaluations:read")]
-    EvaluationsRead,
-    /// Read transcripts.
-    #[serde(rename = "transcripts:read")]
-    TranscriptsRead,
-    /// Manage webhooks and read their deliveries.
-    Webhooks,
-    /// Sign in to the console, which shows everything of the organization and manages its keys.
-    Console,
-    /// Administer the organization.
-    Admin,
-}
-
-impl Scope {
-    /// Every scope, in the order of documentation.
-    pub const ALL: [Self; 9] = [
-        Self::Assess,
-        Self::Agents,
-        Self::Tickets,
-        Self::Exports,
-        Self::EvaluationsRead,
-        Self::TranscriptsRead,
-        Self::Webhooks,
-        Self::Console,
-        Self::Admin,
-    ];
-
-    /// The name used in keys, tokens and on the command line.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Assess => "assess",
-            Self::Agents => "agents",
-            Self::Tickets => "tickets",
-            Self::Exports => "exports",
-            Self::EvaluationsRead => "evaluations:read",
-            Self::TranscriptsRead => "transcripts:read",
-            Self::Webhooks => "webhooks",
-            Self::Console => "console",
-            Self::Admin => "admin",
-        }
+named_enum!(
+    /// What an API key may do.
+    Scope {
+        /// Submit conversations.
+        Assess = "assess",
+        /// Register AI agents.
+        Agents = "agents",
+        /// Read and delete tickets and their evaluations.
+        Tickets = "tickets",
+        /// Create, read and download exports.
+        Exports = "exports",
+        /// List and summarize evaluations.
+        EvaluationsRead = "evaluations:read",
+        /// Read transcripts.
+        TranscriptsRead = "transcripts:read",
+        /// Manage webhooks and read their deliveries.
+        Webhooks = "webhooks",
+        /// Sign in to the console, which shows everything of the organization and manages its keys.
+        Console = "console",
+        /// Administer the organization.
+        Admin = "admin",
     }
-}
+);
 
 impl fmt::Display for Scope {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -81,10 +51,7 @@ impl FromStr for Scope {
     type Err = UnknownScope;
 
     fn from_str(text: &str) -> Result<Self, UnknownScope> {
-        Self::ALL
-            .into_iter()
-            .find(|scope| scope.as_str() == text)
-            .ok_or_else(|| UnknownScope(text.to_owned()))
+        Self::from_name(text).ok_or_else(|| UnknownScope(text.to_owned()))
     }
 }
 
@@ -98,7 +65,7 @@ impl Scopes {
     /// sign in to the console nor create keys.
     pub fn default_for_keys() -> Self {
         let is_default = |scope: &Scope| !matches!(scope, Scope::Console | Scope::Admin);
-        Self(Scope::ALL.into_iter().filter(is_default).collect())
+        Self(Scope::ALL.iter().copied().filter(is_default).collect())
     }
 
     /// The scopes that `other` lacks.

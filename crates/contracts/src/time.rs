@@ -5,6 +5,9 @@ use std::fmt;
 use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
 use serde::{Deserialize, Serialize};
 
+/// Milliseconds of a day. Days are those of UTC.
+pub const DAY_MILLIS: i64 = 24 * 60 * 60 * 1_000;
+
 /// A time in Unix epoch **milliseconds**, between 1970-01-01 and 9999-12-31 (both inclusive).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]

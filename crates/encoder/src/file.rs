@@ -64,17 +64,11 @@ pub(crate) struct ModelFile<'a> {
     specs: BTreeMap<String, TensorSpec>,
 }
 
-/// A tensor that does not belong to the encoder.
+/// A tensor of floating-point numbers that does not belong to the encoder.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tensor {
     pub(crate) shape: Vec<usize>,
-    pub(crate) values: Values,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Values {
-    F32(Vec<f32>),
-    U32(Vec<u32>),
+    pub(crate) values: Vec<f32>,
 }
 
 #[derive(Deserialize)]
@@ -184,25 +178,22 @@ impl<'a> ModelFile<'a> {
     pub(crate) fn take_u32(&mut self, name: &str, length: Option<usize>) -> Result<Vec<u32>, ModelError> {
         let shape = length.map(|length| [length]);
         let bytes = self.take(name, ElementType::U32, shape.as_ref().map(|shape| &shape[..]))?;
-        Ok(decode_u32(bytes))
+        Ok(bytes.as_chunks().0.iter().copied().map(u32::from_le_bytes).collect())
     }
 
     pub(crate) fn take_f32(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, ModelError> {
         decode_f32(name, self.take(name, ElementType::F32, Some(shape))?)
     }
 
-    /// The tensors that were not taken, except those of 8-bit integers, which nothing reads.
+    /// The tensors that were not taken, except those of integers, which nothing reads.
     pub(crate) fn into_other_tensors(self) -> Result<BTreeMap<String, Tensor>, ModelError> {
         let data = self.data;
         let mut others = BTreeMap::new();
         for (name, spec) in self.specs {
-            let bytes = tensor_bytes(data, &spec);
-            let values = match spec.dtype {
-                ElementType::F32 => Values::F32(decode_f32(&name, bytes)?),
-                ElementType::U32 => Values::U32(decode_u32(bytes)),
-                ElementType::I8 | ElementType::U8 => continue,
-            };
-            others.insert(name, Tensor { shape: spec.shape, values });
+            if spec.dtype == ElementType::F32 {
+                let values = decode_f32(&name, tensor_bytes(data, &spec))?;
+                others.insert(name, Tensor { shape: spec.shape, values });
+            }
         }
         Ok(others)
     }
@@ -253,10 +244,6 @@ fn check_length(bytes: &[u8], expected: usize) -> Result<(), ModelError> {
 /// The bytes of a tensor; `parse` has checked that it lies within the data.
 fn tensor_bytes<'a>(data: &'a [u8], spec: &TensorSpec) -> &'a [u8] {
     spec.end().and_then(|end| data.get(spec.offset..end)).unwrap_or_default()
-}
-
-fn decode_u32(bytes: &[u8]) -> Vec<u32> {
-    bytes.as_chunks().0.iter().copied().map(u32::from_le_bytes).collect()
 }
 
 fn decode_f32(name: &str, bytes: &[u8]) -> Result<Vec<f32>, ModelError> {

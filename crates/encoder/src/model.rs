@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::error::{EncodeError, ModelError};
-use crate::file::{Header, ModelFile, Tensor, Values};
+use crate::file::{Header, ModelFile, Tensor};
 use crate::forward::{
     Arithmetic, Embedding, Input, Kernel, LANES, Layer, Matrix, Norm, Portable, Transformer,
 };
@@ -90,12 +90,6 @@ impl Model {
         &self.header
     }
 
-    /// Free-form metadata of the file's writer.
-    #[must_use]
-    pub fn metadata(&self) -> &serde_json::Value {
-        &self.header.metadata
-    }
-
     /// SHA-256 of the file, 64 hexadecimal digits: identifies the model.
     #[must_use]
     pub fn sha256(&self) -> &str {
@@ -117,13 +111,10 @@ impl Model {
     /// The values of an `f32` tensor that does not belong to the encoder.
     #[must_use]
     pub fn tensor_f32(&self, name: &str) -> Option<&[f32]> {
-        match &self.tensors.get(name)?.values {
-            Values::F32(values) => Some(values),
-            Values::U32(_) => None,
-        }
+        self.tensors.get(name).map(|tensor| &tensor.values[..])
     }
 
-    /// The shape of a tensor that does not belong to the encoder.
+    /// The shape of an `f32` tensor that does not belong to the encoder.
     #[must_use]
     pub fn tensor_shape(&self, name: &str) -> Option<&[usize]> {
         self.tensors.get(name).map(|tensor| &tensor.shape[..])

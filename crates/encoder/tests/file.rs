@@ -31,7 +31,7 @@ fn content(writer: &Writer) -> Vec<u8> {
 fn random_model_is_parsed() {
     let model = Model::parse(&writer().bytes()).unwrap();
     assert_eq!(model.header().vocabulary, 20);
-    assert_eq!(model.metadata(), &json!({"seed": 3}));
+    assert_eq!(model.header().metadata, json!({"seed": 3}));
 }
 
 #[test]

@@ -102,9 +102,3 @@ fn unavailable_kernel_is_refused() {
     }
     assert!(Kernel::detect().is_available());
 }
-
-#[test]
-fn model_is_send_and_sync() {
-    fn shared<T: Send + Sync>() {}
-    shared::<Model>();
-}

@@ -81,7 +81,7 @@ fn header_and_sha256_are_exposed() {
     assert_eq!(model.header().name, "tiny");
     assert_eq!(model.header().hidden, 64);
     assert_eq!(model.sha256(), expected().sha256);
-    assert_eq!(model.metadata()["made_by"], "training/tiny_encoder.py");
+    assert_eq!(model.header().metadata["made_by"], "training/tiny_encoder.py");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The client of the endpoint: retries with backoff, omits unsupported parameters, and respects the spending cap.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use assay_platform::runtime::{LockExt as _, now};
@@ -73,7 +73,7 @@ impl JudgeClient {
             .with_max_times(usize::try_from(self.settings.attempts.get() - 1).unwrap_or(usize::MAX))
             .build();
         loop {
-            let dialect = *self.dialect();
+            let dialect = *self.dialect.locked();
             let error = match self.send_once(prompt, dialect, tally).await {
                 Err(ClientError::Endpoint(error)) => error,
                 other => return other,
@@ -130,16 +130,11 @@ impl JudgeClient {
     }
 
     fn restrict_dialect(&self, reduced: Dialect) {
-        let mut dialect = self.dialect();
+        let mut dialect = self.dialect.locked();
         let supported = dialect.intersection(reduced);
         if supported != *dialect {
             tracing::info!(dialect = ?supported, "the judge's endpoint does not support a parameter: it is omitted from now on");
             *dialect = supported;
         }
-    }
-
-    /// Ignores poisoning: every change is a single step that does not panic.
-    fn dialect(&self) -> MutexGuard<'_, Dialect> {
-        self.dialect.locked()
     }
 }

@@ -1,6 +1,6 @@
 //! The cooldown of a failing endpoint: a queue must not wait for one timeout after another.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use assay_platform::runtime::LockExt as _;
@@ -27,7 +27,7 @@ struct State {
 impl Cooldown {
     /// Whether a request may be sent. After a cooldown a single request probes the endpoint, while the others stay blocked.
     pub(crate) fn allows_request(&self, now: Instant) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.locked();
         match state.until {
             None => true,
             Some(until) if until > now => false,
@@ -40,13 +40,13 @@ impl Cooldown {
 
     /// Ends the cooldown and returns whether there was one. An unusable answer is a success of the endpoint, too.
     pub(crate) fn record_success(&self) -> bool {
-        std::mem::take(&mut *self.lock()).until.is_some()
+        std::mem::take(&mut *self.state.locked()).until.is_some()
     }
 
     /// Counts a failure, with the `Retry-After` of the endpoint if any. Returns the cooldown that this failure starts, for the
     /// caller to log.
     pub(crate) fn record_failure(&self, now: Instant, retry_after: Option<Duration>) -> Option<Duration> {
-        let mut state = self.lock();
+        let mut state = self.state.locked();
         state.failures = state.failures.saturating_add(1);
         let is_active = state.until.is_some_and(|until| until > now);
         let cooldown = match retry_after {
@@ -57,11 +57,6 @@ impl Cooldown {
         let until = now + cooldown;
         state.until = Some(state.until.map_or(until, |current| current.max(until)));
         (!is_active).then_some(cooldown)
-    }
-
-    /// Ignores poisoning: every change is a single step that does not panic.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.locked()
     }
 }
 

@@ -86,10 +86,7 @@ fn locate(message: &Message, words: &str) -> Option<Evidence> {
         return None;
     }
     let start = content.find(words)?;
-    let mut end = start + words.len().min(MAX_QUOTE_BYTES);
-    while !content.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = content.floor_char_boundary(start + words.len().min(MAX_QUOTE_BYTES));
     Some(Evidence {
         message_external_id: message.external_id.clone(),
         author_type: message.author.author_type(),

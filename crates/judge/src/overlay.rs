@@ -4,7 +4,7 @@ use assay_contracts::evaluation::{
     Axis, AxisBand, ChargeAssessment, Confidence, Dimension, Evaluation, Evidence, Flag, HandoffDimension,
     JudgeUse, ResolutionBasis, ResolutionStatus, Score, ScorerKind, Signal,
 };
-use assay_scoring::{Difference, Ruling};
+use assay_scoring::{Difference, Ruling, hundredths};
 
 use crate::answer::{Answer, Section};
 use crate::config::JudgePolicy;
@@ -128,8 +128,8 @@ impl<'d> DimensionMut<'d> {
     /// reason.
     fn replace(self, answer: Section<Score>, ruled: Score, evidence: Vec<usize>) {
         let builtin = self.score.value();
-        let by_judge = round_to_hundredths(answer.finding.value() - builtin);
-        let by_rules = round_to_hundredths(ruled.value() - answer.finding.value());
+        let by_judge = hundredths(answer.finding.value() - builtin);
+        let by_rules = hundredths(ruled.value() - answer.finding.value());
         let difference = (answer.finding.value() - builtin).abs();
         *self.confidence =
             Confidence::nearest(self.confidence.value() * (1.0 - CONFIDENCE_LOSS_PER_POINT * difference));
@@ -144,11 +144,6 @@ impl<'d> DimensionMut<'d> {
         }
         self.signals.sort_by(|one, other| other.effect.abs().total_cmp(&one.effect.abs()));
     }
-}
-
-/// Rounded like all signals, so that equal results are equal bytes.
-fn round_to_hundredths(value: f64) -> f64 {
-    (value * 100.0).round() / 100.0
 }
 
 /// Recomputes AXIS and its band from the three scores and the resolution.

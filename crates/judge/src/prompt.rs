@@ -77,11 +77,7 @@ impl Prompt {
 
     /// The prompt for a repair of an unusable answer.
     pub(crate) fn repair(&self, answer: &str, error: &str) -> Self {
-        let mut end = answer.len().min(MAX_FAULTY_ANSWER_BYTES);
-        while !answer.is_char_boundary(end) {
-            end -= 1;
-        }
-        let answer = answer.get(..end).unwrap_or("").to_owned();
+        let answer = answer[..answer.floor_char_boundary(MAX_FAULTY_ANSWER_BYTES)].to_owned();
         let case = &self.case;
         let content = format!(
             "That answer cannot be used: {error}. Judge the conversation of case {case} again and answer with the whole \

@@ -1,11 +1,9 @@
 //! The daily spending cap. Counted in memory: the spending of this process since its start or midnight UTC.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 
-use assay_contracts::time::Timestamp;
+use assay_contracts::time::{DAY_MILLIS, Timestamp};
 use assay_platform::runtime::LockExt as _;
-
-const MILLIS_PER_DAY: i64 = 86_400_000;
 
 #[derive(Debug)]
 pub(crate) struct Spending {
@@ -50,8 +48,8 @@ impl Spending {
 
     /// Reserves `amount` US dollars.
     pub(crate) fn reserve(&self, amount: f64, now: Timestamp) -> Result<Reservation<'_>, CapReached> {
-        let day = now.as_millis().div_euclid(MILLIS_PER_DAY);
-        let mut account = self.lock();
+        let day = now.as_millis().div_euclid(DAY_MILLIS);
+        let mut account = self.account.locked();
         // A clock that is set back does not grant another budget.
         if day > account.day {
             *account = Account { day, spent: 0.0, is_reported: false };
@@ -65,17 +63,12 @@ impl Spending {
         account.spent += amount;
         Ok(Reservation { spending: self, day: account.day, amount })
     }
-
-    /// Ignores poisoning: every change is a single step that does not panic.
-    fn lock(&self) -> MutexGuard<'_, Account> {
-        self.account.locked()
-    }
 }
 
 impl Reservation<'_> {
     /// Replaces the estimate by the actual cost; 0 refunds it.
     pub(crate) fn charge(self, amount: f64) -> f64 {
-        let mut account = self.spending.lock();
+        let mut account = self.spending.account.locked();
         if account.day == self.day {
             account.spent = (account.spent + amount - self.amount).max(0.0);
         }
@@ -113,7 +106,7 @@ mod tests {
         let reported: Vec<bool> =
             (0..3).map(|_| spending.reserve(0.1, TODAY).unwrap_err().is_first).collect();
         assert_eq!(reported, [true, false, false]);
-        let tomorrow = TODAY.plus_millis(MILLIS_PER_DAY);
+        let tomorrow = TODAY.plus_millis(DAY_MILLIS);
         spending.reserve(1.0, tomorrow).unwrap().charge_estimate();
         assert!(spending.reserve(0.1, tomorrow).unwrap_err().is_first);
         // A clock that is set back to yesterday still counts as today.

@@ -83,11 +83,8 @@ impl OutgoingEvent {
         occurred_at: Timestamp,
         event: &E,
     ) -> Result<Self, EncodeError> {
-        let envelope =
-            Envelope::new(context, (id, E::TOPIC.name), occurred_at, event.organization_id(), event);
-        envelope
+        Envelope::new(context, (id, E::TOPIC.name), occurred_at, event.organization_id(), event)
             .encode(E::TOPIC.needs_consumer)
-            .map_err(|source| EncodeError { topic: E::TOPIC.name.to_owned(), source })
     }
 
     /// The encoded envelope.
@@ -111,87 +108,30 @@ impl OutgoingEvent {
     }
 }
 
-/// A parsed envelope; the consumer, who knows its type, decodes the payload.
-#[derive(Debug, Clone)]
-pub(crate) struct IncomingEvent {
-    pub(crate) id: EventId,
-    pub(crate) topic: String,
-    pub(crate) organization_id: OrganizationId,
-    pub(crate) occurred_at: Timestamp,
-    pub(crate) request_id: Option<String>,
-    pub(crate) traceparent: Option<String>,
-    pub(crate) is_returned: bool,
-    pub(crate) data: Box<RawValue>,
-}
-
-/// A delivered event that is to be stored or published again.
-pub(crate) struct RepeatedEvent<'e> {
-    pub(crate) id: EventId,
-    pub(crate) topic: &'e str,
-    pub(crate) organization_id: OrganizationId,
-    pub(crate) occurred_at: Timestamp,
-    pub(crate) context: Option<RequestContext>,
-    pub(crate) is_returned: bool,
-    pub(crate) data: &'e RawValue,
-}
-
-impl RepeatedEvent<'_> {
-    /// The same event, for a topic that needs a consumer.
-    pub(crate) fn encode(self) -> Result<OutgoingEvent, EncodeError> {
-        let Self { id, topic, organization_id, occurred_at, context, is_returned, data } = self;
-        let envelope = Envelope::new(context, (id, topic), occurred_at, organization_id, data);
-        let envelope = Envelope { assayreturned: is_returned, ..envelope };
-        envelope.encode(true).map_err(|source| EncodeError { topic: topic.to_owned(), source })
-    }
-}
-
-impl IncomingEvent {
-    pub(crate) fn parse(payload: &[u8]) -> Result<Self, DecodeError> {
-        let envelope: Envelope<Box<RawValue>> = serde_json::from_slice(payload)
-            .map_err(|error| DecodeError::Envelope(JsonFault::of(&error).to_string()))?;
-        if envelope.specversion != SPECIFICATION_VERSION {
-            return Err(DecodeError::Envelope("specversion is not \"1.0\"".to_owned()));
-        }
-        let occurred_at = DateTime::parse_from_rfc3339(&envelope.time)
-            .ok()
-            .and_then(|moment| Timestamp::from_millis(moment.timestamp_millis()).ok())
-            .ok_or_else(|| DecodeError::Envelope("time is not RFC 3339".to_owned()))?;
-        Ok(Self {
-            id: envelope.id,
-            topic: envelope.topic,
-            organization_id: envelope.organizationid,
-            occurred_at,
-            request_id: envelope.requestid,
-            traceparent: envelope.traceparent,
-            is_returned: envelope.assayreturned,
-            data: envelope.data,
-        })
-    }
-}
-
+/// An event on the wire. Its consumer, who knows its type, decodes the payload.
 #[derive(Serialize, Deserialize)]
-struct Envelope<D> {
+pub(crate) struct Envelope<D> {
     specversion: String,
-    id: EventId,
+    pub(crate) id: EventId,
     source: String,
     #[serde(rename = "type")]
-    topic: String,
+    pub(crate) topic: String,
     time: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     datacontenttype: Option<String>,
-    organizationid: OrganizationId,
+    pub(crate) organizationid: OrganizationId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    requestid: Option<String>,
+    pub(crate) requestid: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    traceparent: Option<String>,
+    pub(crate) traceparent: Option<String>,
     /// The event was parked, and its consumer has returned it to the bus (ADR 26).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    assayreturned: bool,
-    data: D,
+    pub(crate) assayreturned: bool,
+    pub(crate) data: D,
 }
 
 impl<D: Serialize> Envelope<D> {
-    fn new(
+    pub(crate) fn new(
         context: Option<RequestContext>,
         (id, topic): (EventId, &str),
         occurred_at: Timestamp,
@@ -213,8 +153,9 @@ impl<D: Serialize> Envelope<D> {
         }
     }
 
-    fn encode(self, needs_consumer: bool) -> Result<OutgoingEvent, serde_json::Error> {
-        let payload = serde_json::to_string(&self)?;
+    pub(crate) fn encode(self, needs_consumer: bool) -> Result<OutgoingEvent, EncodeError> {
+        let payload = serde_json::to_string(&self)
+            .map_err(|source| EncodeError { topic: self.topic.clone(), source })?;
         Ok(OutgoingEvent {
             id: self.id,
             topic: self.topic,
@@ -227,6 +168,25 @@ impl<D: Serialize> Envelope<D> {
     }
 }
 
+impl Envelope<Box<RawValue>> {
+    pub(crate) fn parse(payload: &[u8]) -> Result<Self, DecodeError> {
+        let envelope: Self = serde_json::from_slice(payload)
+            .map_err(|error| DecodeError::Envelope(JsonFault::of(&error).to_string()))?;
+        if envelope.specversion != SPECIFICATION_VERSION {
+            return Err(DecodeError::Envelope("specversion is not \"1.0\"".to_owned()));
+        }
+        Ok(envelope)
+    }
+
+    /// The attribute `time`.
+    pub(crate) fn occurred_at(&self) -> Result<Timestamp, DecodeError> {
+        DateTime::parse_from_rfc3339(&self.time)
+            .ok()
+            .and_then(|moment| Timestamp::from_millis(moment.timestamp_millis()).ok())
+            .ok_or_else(|| DecodeError::Envelope("time is not RFC 3339".to_owned()))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use assay_contracts::event::ConversationAccepted;
@@ -235,6 +195,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+    use crate::bus::Delivery;
 
     const TRACEPARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
@@ -263,17 +224,17 @@ mod tests {
 
     #[test]
     fn encoded_event_parses_again() {
-        let event = IncomingEvent::parse(event().payload.as_bytes()).unwrap();
+        let event = Delivery::parse(event().payload.as_bytes(), 1).unwrap();
         assert_eq!(event.id, EventId::from(Uuid::from_u128(1)));
         assert_eq!(event.organization_id, OrganizationId::from(Uuid::from_u128(2)));
         assert_eq!(event.occurred_at.as_millis(), 1_795_158_394_123);
-        assert_eq!((event.request_id, event.traceparent), (None, None));
+        assert!(event.context().is_none());
     }
 
     #[test]
     fn unknown_attributes_are_ignored() {
         let payload = event().payload.replacen('{', "{\"comexampleother\": 1, ", 1);
-        assert!(IncomingEvent::parse(payload.as_bytes()).is_ok());
+        assert!(Delivery::parse(payload.as_bytes(), 1).is_ok());
     }
 
     #[test]
@@ -281,11 +242,11 @@ mod tests {
         let good = event().payload;
         for value in ["\"1.0\"", "\"2026-11-20T07:06:34.123Z\""] {
             let payload = good.replacen(value, "\"words of a customer\"", 1);
-            let error = IncomingEvent::parse(payload.as_bytes()).unwrap_err().to_string();
+            let error = Delivery::parse(payload.as_bytes(), 1).unwrap_err().to_string();
             assert!(!error.contains("customer"), "{error}");
         }
         let shape = good.replacen("{", "{\"id\":{\"words of a customer\":1},", 1);
-        let error = IncomingEvent::parse(shape.as_bytes()).unwrap_err().to_string();
+        let error = Delivery::parse(shape.as_bytes(), 1).unwrap_err().to_string();
         assert!(error.contains("JSON of another shape at 1:") && !error.contains("customer"), "{error}");
     }
 
@@ -302,7 +263,7 @@ mod tests {
             good.replace("\"data\"", "\"date\""),
         ];
         for payload in cases {
-            let result = IncomingEvent::parse(payload.as_bytes());
+            let result = Delivery::parse(payload.as_bytes(), 1);
             assert!(matches!(result, Err(DecodeError::Envelope(_))), "{payload}");
         }
     }

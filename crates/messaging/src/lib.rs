@@ -13,6 +13,7 @@ mod backoff;
 mod bus;
 mod envelope;
 pub mod inbox;
+mod lease;
 mod metrics;
 pub mod outbox;
 pub mod parking;

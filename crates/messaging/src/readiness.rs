@@ -5,6 +5,7 @@
 //! (scoring-worker, export-worker) is not ready without the bus, while a handler is stuck, or while an event waits too
 //! long in its outbox.
 
+use std::future::{Ready, ready};
 use std::time::Duration;
 
 use assay_platform::runtime::{Readiness, now};
@@ -22,10 +23,7 @@ pub fn register_producer_readiness(
     max_age: Duration,
 ) {
     let bus = bus.clone();
-    readiness.register_degrading(format!("{name} bus"), move || {
-        let bus = bus.clone();
-        async move { bus.ping().await }
-    });
+    readiness.register_degrading(format!("{name} bus"), move || ping(bus.clone()));
     let outbox = outbox.clone();
     readiness.register_degrading(format!("{name} outbox"), move || check_age(outbox.clone(), max_age));
 }
@@ -35,8 +33,7 @@ pub fn register_producer_readiness(
 pub fn register_backlog_readiness(readiness: &Readiness, name: &str, backlog: &Backlog) {
     let backlog = backlog.clone();
     readiness.register_degrading(format!("{name} outbox limit"), move || {
-        let checked = backlog.check().map_err(|reason| reason.to_string());
-        async move { checked }
+        ready(backlog.check().map_err(|reason| reason.to_string()))
     });
 }
 
@@ -44,37 +41,22 @@ pub fn register_backlog_readiness(readiness: &Readiness, name: &str, backlog: &B
 /// for longer than `bus.handling_limit_seconds`. While one fails the worker is not ready. How long messages wait in the
 /// queue is not checked: the broker itself reports it.
 pub fn register_consumer_readiness(readiness: &Readiness, name: &str, bus: &Bus, queue: &'static str) {
-    let pinged = bus.clone();
-    readiness.register(format!("{name} bus"), move || {
-        let bus = pinged.clone();
-        async move { bus.ping().await }
-    });
+    readiness.register(format!("{name} deliveries"), check_handling(bus, queue));
     let bus = bus.clone();
-    readiness.register(format!("{name} deliveries"), move || {
-        let checked = bus.check_handling(queue);
-        async move { checked }
-    });
+    readiness.register(format!("{name} bus"), move || ping(bus.clone()));
 }
 
 /// Adds the check `<name> parked deliveries` for a worker: no parked event is in flight for longer than
 /// `bus.handling_limit_seconds`. `queue` is the name under which the worker handles its parked events. While the check
 /// fails the worker is not ready.
 pub fn register_parking_readiness(readiness: &Readiness, name: &str, bus: &Bus, queue: &'static str) {
-    let bus = bus.clone();
-    readiness.register(format!("{name} parked deliveries"), move || {
-        let checked = bus.check_handling(queue);
-        async move { checked }
-    });
+    readiness.register(format!("{name} parked deliveries"), check_handling(bus, queue));
 }
 
 /// Adds the check `<name> deliveries` for a service that both serves requests and consumes: no delivery of `queue` in
 /// flight for longer than `bus.handling_limit_seconds`. While it fails the service is degraded.
 pub fn register_handling_readiness(readiness: &Readiness, name: &str, bus: &Bus, queue: &'static str) {
-    let bus = bus.clone();
-    readiness.register_degrading(format!("{name} deliveries"), move || {
-        let checked = bus.check_handling(queue);
-        async move { checked }
-    });
+    readiness.register_degrading(format!("{name} deliveries"), check_handling(bus, queue));
 }
 
 /// Adds the check `<name> outbox` for a worker: no pending event older than `max_age`. While it fails the worker is not
@@ -82,6 +64,15 @@ pub fn register_handling_readiness(readiness: &Readiness, name: &str, bus: &Bus,
 pub fn register_outbox_readiness(readiness: &Readiness, name: &str, outbox: &Outbox, max_age: Duration) {
     let outbox = outbox.clone();
     readiness.register(format!("{name} outbox"), move || check_age(outbox.clone(), max_age));
+}
+
+async fn ping(bus: Bus) -> Result<(), String> {
+    bus.ping().await
+}
+
+fn check_handling(bus: &Bus, queue: &'static str) -> impl Fn() -> Ready<Result<(), String>> + use<> {
+    let bus = bus.clone();
+    move || ready(bus.check_handling(queue))
 }
 
 async fn check_age(outbox: Outbox, max_age: Duration) -> Result<(), String> {

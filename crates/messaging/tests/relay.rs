@@ -10,8 +10,9 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::Result;
 use assay_contracts::ids::EventId;
+use assay_messaging::inbox::Connection as _;
 use assay_messaging::outbox::Outbox;
-use assay_messaging::{Bus, Delivery, Handler, Outcome, OutgoingEvent, inbox};
+use assay_messaging::{Bus, Delivery, Handler, Outcome, OutgoingEvent};
 use assay_platform::db::{Database, DatabaseError};
 use assay_platform::runtime::now;
 use assay_testkit::{eventually, write_on};
@@ -259,7 +260,7 @@ impl OncePerEvent {
     }
 
     async fn record(&self, ids: Vec<EventId>) -> Result<HashSet<EventId>, DatabaseError> {
-        write_on!(&self.database, |connection| inbox::record(connection, "scorer", &ids, now()))
+        write_on!(&self.database, |connection| connection.record_events("scorer", &ids, now()))
     }
 }
 

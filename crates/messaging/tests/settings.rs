@@ -4,22 +4,15 @@ use anyhow::Result;
 use assay_messaging::{Bus, BusSettings, RetryDelay};
 
 #[test]
-fn url_alone_is_enough() -> Result<()> {
-    let settings: BusSettings = serde_json::from_str(r#"{"url": "local:"}"#)?;
-    assert_eq!(settings.namespace, "assay");
-    let delays: Vec<u32> = settings.retry_delays.iter().map(|delay| delay.as_millis()).collect();
-    assert_eq!(delays, [1_000, 10_000, 60_000, 300_000]);
-    assert_eq!((settings.max_attempts, settings.events_per_message), (28, 64));
-    Ok(())
-}
-
-#[test]
 fn known_keys_are_read_and_unknown_ones_are_refused() -> Result<()> {
-    let text = r#"{"url": "local:", "namespace": "blue", "retry_delays_ms": [5, 50], "max_attempts": 3}"#;
+    let text = r#"{"url": "local:", "namespace": "blue", "retry_delays_ms": [5, 50], "max_attempts": 3,
+        "events_per_message": 2, "handling_limit_seconds": 7}"#;
     let settings: BusSettings = serde_json::from_str(text)?;
     assert_eq!((settings.namespace.as_str(), settings.max_attempts), ("blue", 3));
     assert_eq!(settings.retry_delays, [5, 50].map(RetryDelay::from_millis));
-    assert!(serde_json::from_str::<BusSettings>(r#"{"url": "local:", "name_space": "blue"}"#).is_err());
+    assert_eq!((settings.events_per_message, settings.handling_limit_seconds), (2, 7));
+    let error = serde_json::from_str::<BusSettings>(&text.replace("{", "{\"name_space\": 1, ")).unwrap_err();
+    assert!(error.to_string().starts_with("unknown field `name_space`"), "{error}");
     Ok(())
 }
 

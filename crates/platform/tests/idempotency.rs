@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::time::Timestamp;
 use assay_platform::db::idempotency::{
-    self, Fingerprint, IdempotencyKey, KeyReuse, RETENTION_MILLIS, Record, RecordedResponse,
+    self, Connection as _, Fingerprint, IdempotencyKey, KeyReuse, RETENTION_MILLIS, Record, RecordedResponse,
 };
 use assay_platform::db::{Database, DatabaseError, Migrations, Postgres};
 use assay_platform::runtime::{new_id, now};
@@ -64,10 +64,10 @@ async fn same_body_replays_first_response_and_other_body_conflicts(records: Reco
     let changed = record(organization, b"another body", "third")?;
     let foreign = record(other, b"another body", "fourth")?;
     in_transaction!(records, move |connection| {
-        assert_eq!(idempotency::store(connection, &[first], NOW)?, [None]);
-        assert_eq!(idempotency::store(connection, &[again], NOW)?, [Some(expected)]);
-        assert_eq!(idempotency::store(connection, &[changed], NOW)?, [Some(KeyReuse::Conflict)]);
-        assert_eq!(idempotency::store(connection, &[foreign], NOW)?, [None]);
+        assert_eq!(connection.store_keys(&[first], NOW)?, [None]);
+        assert_eq!(connection.store_keys(&[again], NOW)?, [Some(expected)]);
+        assert_eq!(connection.store_keys(&[changed], NOW)?, [Some(KeyReuse::Conflict)]);
+        assert_eq!(connection.store_keys(&[foreign], NOW)?, [None]);
         Ok(())
     });
     Ok(())
@@ -78,9 +78,9 @@ async fn key_is_free_after_24_hours(records: Records) -> Result<()> {
     let first = record(organization, b"body", "first")?;
     let second = record(organization, b"another body", "second")?;
     in_transaction!(records, move |connection| {
-        idempotency::store(connection, &[first], NOW)?;
+        connection.store_keys(&[first], NOW)?;
         let later = NOW.plus_millis(RETENTION_MILLIS);
-        assert_eq!(idempotency::store(connection, &[second], later)?, [None]);
+        assert_eq!(connection.store_keys(&[second], later)?, [None]);
         Ok(())
     });
     Ok(())
@@ -91,9 +91,9 @@ async fn deleted_key_is_free(records: Records) -> Result<()> {
     let first = record(organization, b"body", "first")?;
     let second = record(organization, b"another body", "second")?;
     in_transaction!(records, move |connection| {
-        idempotency::store(connection, std::slice::from_ref(&first), NOW)?;
-        idempotency::delete(connection, &[(organization, &first.key)])?;
-        assert_eq!(idempotency::store(connection, &[second], NOW)?, [None]);
+        connection.store_keys(std::slice::from_ref(&first), NOW)?;
+        connection.delete_keys(&[(organization, &first.key)])?;
+        assert_eq!(connection.store_keys(&[second], NOW)?, [None]);
         Ok(())
     });
     Ok(())
@@ -102,9 +102,9 @@ async fn deleted_key_is_free(records: Records) -> Result<()> {
 async fn prune_deletes_only_expired_records(records: Records) -> Result<()> {
     let stored = record(new_id(), b"body", "first")?;
     in_transaction!(records, move |connection| {
-        idempotency::store(connection, &[stored], NOW)?;
-        assert_eq!(idempotency::prune(connection, NOW.plus_millis(RETENTION_MILLIS - 1))?, 0);
-        assert_eq!(idempotency::prune(connection, NOW.plus_millis(RETENTION_MILLIS))?, 1);
+        connection.store_keys(&[stored], NOW)?;
+        assert_eq!(connection.prune_keys(NOW.plus_millis(RETENTION_MILLIS - 1))?, 0);
+        assert_eq!(connection.prune_keys(NOW.plus_millis(RETENTION_MILLIS))?, 1);
         Ok(())
     });
     Ok(())
@@ -122,10 +122,10 @@ async fn expired_key_claimed_again_during_maintenance_is_kept() -> Result<()> {
     let mut request = PgConnection::establish(database.postgres_database().context("no PostgreSQL")?.url())?;
     request.batch_execute(&format!("SET search_path TO {SCHEMA}"))?;
     AnsiTransactionManager::begin_transaction(&mut request)?;
-    assert_eq!(idempotency::store(&mut request, std::slice::from_ref(&record), now())?, [None]);
+    assert_eq!(request.store_keys(std::slice::from_ref(&record), now())?, [None]);
     let request = Mutex::new(request);
 
-    let maintenance = postgres.run(|connection| idempotency::prune(connection, now()));
+    let maintenance = postgres.run(|connection| connection.prune_keys(now()));
     let meanwhile = async {
         let query = "SELECT 1 FROM pg_locks JOIN pg_stat_activity USING (pid) \
                      WHERE datname = current_database() AND locktype = 'transactionid' AND NOT granted";
@@ -141,14 +141,14 @@ async fn expired_key_claimed_again_during_maintenance_is_kept() -> Result<()> {
     committed?;
     assert_eq!(pruned?, 0);
     let kept = postgres.run(move |connection| {
-        idempotency::find(connection, record.organization_id, &record.key, &record.fingerprint, now())
+        connection.find_key(record.organization_id, &record.key, &record.fingerprint, now())
     });
     assert!(kept.await?.is_some());
     Ok(())
 }
 
 async fn store(postgres: &Postgres, record: Record, at: Timestamp) -> Result<(), DatabaseError> {
-    postgres.run(move |connection| idempotency::store(connection, &[record], at)).await.map(drop)
+    postgres.run(move |connection| connection.store_keys(&[record], at)).await.map(drop)
 }
 
 fn record(organization_id: OrganizationId, body: &[u8], response: &str) -> Result<Record> {

@@ -4,7 +4,7 @@ use assay_scoring::Scorer;
 
 use crate::FitError;
 use crate::data::ReviewedConversations;
-use crate::scored::{Dimension, ScoredExample, agreement_with_labels, confusion, score};
+use crate::scored::{Dimension, ScoredExample, agreement, confusion, score};
 use crate::table_text::{TextTable, confusion as confusion_text};
 
 /// Measures a scorer on labelled conversations: rho with an interval, error and weighted kappa of every score, and the
@@ -44,7 +44,7 @@ pub(crate) fn resolution_report(scored: &[ScoredExample]) -> String {
 fn agreement_table(scored: &[ScoredExample]) -> String {
     let mut table = TextTable::new(&["", "n", "rho [95 %]", "MAE", "kappa"]);
     for dimension in Dimension::ALL {
-        if let Some(found) = agreement_with_labels(scored, dimension) {
+        if let Some(found) = agreement(scored, dimension, Dimension::label) {
             table.row(vec![
                 dimension.name().to_owned(),
                 found.count.to_string(),

@@ -21,7 +21,7 @@ pub use self::data::{DataError, Label, Labels, ReviewedConversations};
 pub use self::describe::describe;
 pub use self::evaluate::evaluate;
 pub use self::local::{Change, MIN_LABELS, WorseWeights, fit_local};
-pub use self::metrics::{Agreement, Class, Confusion, spearman, weighted_kappa};
+pub use self::metrics::{Agreement, Confusion, spearman, weighted_kappa};
 pub use self::scored::Dimension;
 
 /// Fitted weights.

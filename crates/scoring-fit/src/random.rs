@@ -23,8 +23,21 @@ impl SplitMix64 {
     }
 }
 
+/// Splits the items at random into `folds` folds of nearly equal size; returns for each the other items and its own.
+pub(crate) fn split<T: Copy>(items: &[T], folds: usize, seed: u64) -> impl Iterator<Item = (Vec<T>, Vec<T>)> {
+    let assigned = assign_folds(items.len(), folds, seed);
+    (0..folds).map(move |fold| {
+        let select = |in_fold: bool| -> Vec<T> {
+            let selected =
+                items.iter().zip(&assigned).filter(|(_, assigned)| (**assigned == fold) == in_fold);
+            selected.map(|(item, _)| *item).collect()
+        };
+        (select(false), select(true))
+    })
+}
+
 /// Assigns each of `count` examples to one of `folds` folds of nearly equal size, at random; returns the fold of each.
-pub(crate) fn assign_folds(count: usize, folds: usize, seed: u64) -> Vec<usize> {
+fn assign_folds(count: usize, folds: usize, seed: u64) -> Vec<usize> {
     let mut random = SplitMix64::new(seed);
     let mut order: Vec<usize> = (0..count).collect();
     // Fisher–Yates shuffle.

@@ -1,10 +1,10 @@
 //! Scores of labelled conversations, and their agreement with the labels.
 
-use assay_contracts::evaluation::Dimensions;
+use assay_contracts::evaluation::{Dimensions, ResolutionStatus};
 use assay_scoring::Scorer;
 
 use crate::data::{Example, Label};
-use crate::metrics::{Agreement, Class, Confusion};
+use crate::metrics::{Agreement, Confusion};
 
 /// One of the three scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,9 +53,9 @@ impl Dimension {
         let by_class = label.resolution.filter(|_| self == Self::ResolutionAccuracy);
         self.label(label).or_else(|| {
             by_class.map(|class| match class {
-                Class::NotResolved => 1.5,
-                Class::Partial => 3.0,
-                Class::Resolved => 4.5,
+                ResolutionStatus::NotResolved => 1.5,
+                ResolutionStatus::Partial => 3.0,
+                ResolutionStatus::Resolved => 4.5,
             })
         })
     }
@@ -68,7 +68,7 @@ pub(crate) struct ScoredExample {
     /// 1.0–5.0 in tenths, in the order of [`Dimension::ALL`].
     pub scores: [f64; 3],
     /// Resolution by the audit.
-    pub audit: Class,
+    pub audit: ResolutionStatus,
 }
 
 /// The three scores of an evaluation, in the order of [`Dimension::ALL`].
@@ -90,37 +90,28 @@ pub(crate) fn score<'e>(
         Some(ScoredExample {
             label: example.label,
             scores: scores_of(&evaluation.axis?.dimensions),
-            audit: Class::of_status(evaluation.resolution.status),
+            audit: evaluation.resolution.status,
         })
     };
     examples.into_iter().filter_map(scored).collect()
 }
 
-/// Agreement with the labels of a score; a label of the resolution is ignored.
-pub(crate) fn agreement_with_labels(scored: &[ScoredExample], dimension: Dimension) -> Option<Agreement> {
-    agreement(scored, dimension, |label| dimension.label(label))
-}
-
-/// Agreement with the targets of the fit ([`Dimension::target`]).
-pub(crate) fn agreement_with_targets(scored: &[ScoredExample], dimension: Dimension) -> Option<Agreement> {
-    agreement(scored, dimension, |label| dimension.target(label))
-}
-
 /// Confusion matrix of labelled resolutions and those of the audit.
 pub(crate) fn confusion(scored: &[ScoredExample]) -> Option<Confusion> {
-    let pairs: Vec<(Class, Class)> =
+    let pairs: Vec<_> =
         scored.iter().filter_map(|example| Some((example.label.resolution?, example.audit))).collect();
-    (!pairs.is_empty()).then(|| Confusion::of(pairs))
+    (!pairs.is_empty()).then(|| Confusion::of(&pairs))
 }
 
-fn agreement(
+/// Agreement with what is `wanted`: with [`Dimension::label`], or with [`Dimension::target`], that of the fit.
+pub(crate) fn agreement(
     scored: &[ScoredExample],
     dimension: Dimension,
-    wanted: impl Fn(&Label) -> Option<f64>,
+    wanted: fn(Dimension, &Label) -> Option<f64>,
 ) -> Option<Agreement> {
     let pairs: Vec<(f64, f64)> = scored
         .iter()
-        .filter_map(|example| Some((wanted(&example.label)?, dimension.of(&example.scores))))
+        .filter_map(|example| Some((wanted(dimension, &example.label)?, dimension.of(&example.scores))))
         .collect();
     Agreement::of(&pairs)
 }

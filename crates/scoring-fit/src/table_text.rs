@@ -1,6 +1,6 @@
 //! Plain-text tables.
 
-use crate::metrics::{Class, Confusion};
+use crate::metrics::{CLASSES, Confusion};
 
 /// Columns that are as wide as their widest cell; the first one to the left, the others to the right.
 #[derive(Debug)]
@@ -39,8 +39,8 @@ impl TextTable {
 /// A confusion matrix: labelled classes in rows, found classes in columns.
 pub(crate) fn confusion(confusion: &Confusion) -> String {
     let mut table = TextTable::new(&["labelled \\ found", "not_resolved", "partial", "resolved"]);
-    for (class, cells) in Class::ALL.iter().zip(&confusion.cells) {
-        let mut row = vec![class.name().to_owned()];
+    for (class, cells) in CLASSES.iter().zip(&confusion.cells) {
+        let mut row = vec![class.as_str().to_owned()];
         row.extend(cells.iter().map(|cell| format!("{cell:.0}")));
         table.row(row);
     }

@@ -75,7 +75,8 @@ fn adapted_weights_change_only_labelled_scores() {
     );
     assert_ne!(adapted.interaction_effort, LinearModel::identity(1));
     assert_eq!(adapted.conversations, 60);
-    let (shipped, adapted) = (Scorer::builtin().unwrap(), Scorer::fitted(&fitted.text).unwrap());
+    let shipped = Scorer::builtin().unwrap();
+    let adapted = shipped.clone().with_weights(&fitted.text).unwrap();
     let scores = |scorer: &Scorer, body: &Value| {
         let dimensions = axis(scorer, body).dimensions;
         let kept = (dimensions.resolution_accuracy.score, dimensions.handoff_smoothness.score);

@@ -55,7 +55,7 @@ impl EndState {
 
     /// The state after one message; [`Self::Open`] if the message shows no other.
     fn of(acts: &crate::reader::MessageActs) -> Self {
-        let complaint = acts.strongest(&Act::COMPLAINTS);
+        let complaint = acts.strongest(Act::COMPLAINTS);
         let confirm = acts.probability(Act::Confirm);
         let decided = complaint.filter(|(act, probability)| acts.has(*act) && *probability > confirm);
         if let Some((act, _)) = decided {

@@ -3,8 +3,7 @@
 use assay_contracts::conversation::Conversation;
 use assay_contracts::evaluation::{
     Axis, AxisBand, Confidence, Counts, Dimension, Dimensions, Evaluation, EvaluationStatus,
-    HandoffDimension, Resolution, ResolutionBasis, ResolutionStatus, SCHEMA_VERSION, Score,
-    Scorer as ScorerRecord, ScorerKind,
+    HandoffDimension, Resolution, SCHEMA_VERSION, Score, Scorer as ScorerRecord, ScorerKind,
 };
 
 use crate::audit::{Verdict, charge};
@@ -49,11 +48,6 @@ impl<'a> Findings<'a> {
         let handoff = HandoffFindings::of(&transcript, &reading, &course, &effort);
         let reliability = Reliability::of(&transcript, &language);
         Self { transcript, language, reading, course, effort, handoff, reliability }
-    }
-
-    /// The verdict for the status and basis of an LLM judge.
-    pub(crate) fn verdict_of(&self, status: ResolutionStatus, basis: ResolutionBasis) -> Verdict {
-        Verdict::of_opinion(&self.transcript, &self.reading, status, basis)
     }
 
     /// The built-in verdict, under the scorer's policy.

@@ -105,7 +105,7 @@ pub(crate) fn timeline(transcript: &Transcript<'_>) -> Timeline {
 }
 
 /// Rounded to hundredths, so that equal results are equal bytes.
-pub(crate) fn hundredths(value: f64) -> f64 {
+pub fn hundredths(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
 }
 

@@ -39,6 +39,7 @@ use assay_encoder::Model;
 
 pub use crate::adjustment::{Adjustment, AdjustmentError, FORMAT as ADJUSTMENT_FORMAT, INPUTS, LinearModel};
 pub use crate::audit::Policy;
+pub use crate::facts::hundredths;
 use crate::injection::InjectionDetector;
 use crate::language::FunctionWords;
 use crate::reader::Reader;
@@ -94,10 +95,6 @@ impl Lists {
         let lists = Self { injections: InjectionDetector::builtin()?, words: FunctionWords::builtin() };
         Ok(Arc::clone(LISTS.get_or_init(|| Arc::new(lists))))
     }
-
-    fn transcript<'a>(&self, conversation: &'a Conversation) -> Transcript<'a> {
-        Transcript::read(&self.injections, conversation)
-    }
 }
 
 /// The model that ships with the crate, read at the first call.
@@ -138,14 +135,6 @@ impl Scorer {
         })
     }
 
-    /// The scorer with the built-in model, the content of a weights file, and the cautious [`Policy`].
-    ///
-    /// # Errors
-    /// When the weights are damaged or were fitted for another model.
-    pub fn fitted(text: &str) -> Result<Self, ScorerError> {
-        Self::builtin()?.with_weights(text)
-    }
-
     /// The same scorer with the content of a weights file.
     ///
     /// # Errors
@@ -182,7 +171,7 @@ impl Scorer {
     }
 
     fn transcript<'a>(&self, conversation: &'a Conversation) -> Transcript<'a> {
-        self.lists.transcript(conversation)
+        Transcript::read(&self.lists.injections, conversation)
     }
 }
 
@@ -205,6 +194,6 @@ impl ReaderInputs {
 
     /// The inputs for a conversation.
     pub fn of(&self, conversation: &Conversation) -> ReaderInput {
-        ReaderInput::of(&self.encoder, &self.lists.transcript(conversation))
+        ReaderInput::of(&self.encoder, &Transcript::read(&self.lists.injections, conversation))
     }
 }

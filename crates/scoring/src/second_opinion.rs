@@ -130,8 +130,9 @@ impl Scorer {
         opinion: Opinion,
     ) -> RuledResolution {
         let findings = Findings::of(self, conversation);
-        let Findings { course, handoff, reliability, .. } = &findings;
-        let by_rules = findings.verdict_of(opinion.status, opinion.basis).with_policy(self.policy, handoff);
+        let Findings { transcript, reading, course, handoff, reliability, .. } = &findings;
+        let by_rules = Verdict::of_opinion(transcript, reading, opinion.status, opinion.basis)
+            .with_policy(self.policy, handoff);
         let invents_human = opinion.invents_human(conversation);
         let verdict = opinion.verdict(by_rules, invents_human);
         let involvement = builtin.ai_involvement;

@@ -6,9 +6,12 @@
     reason = "a test fails by panicking and says what it measured"
 )]
 
+#[path = "../../../tests/measurement_data.rs"]
+mod measurement_data;
 mod support;
 
 use assay_contracts::evaluation::{Dimension, Evaluation};
+use measurement_data::measurement_data;
 use sha2::{Digest, Sha256};
 use support::expectations::check;
 use support::{golden, read, scorer};
@@ -33,6 +36,10 @@ const FAILING_PROBES: &[&str] = &[
     "probe-will-try-and-come-back",
     "probe-yes-to-still-having-trouble",
 ];
+
+/// The same for the hard cases of the measurement data.
+const FAILING_PROBES_OF_MEASUREMENT_DATA: &[&str] =
+    &["adv-whitespace-ai", "adv-spanish", "adv-two-issues-one-done"];
 
 /// Threads that evaluate at the same time.
 const THREADS: usize = 8;
@@ -67,7 +74,7 @@ fn evaluations_are_deterministic_across_runs_and_threads() {
 
 #[test]
 fn expectation_violations_stay_within_limit() {
-    let outcome = check(scorer(), "conversations.jsonl", "expected.jsonl");
+    let outcome = check(scorer(), &golden("conversations.jsonl"), &golden("expected.jsonl"));
     for violation in &outcome.violations {
         eprintln!("{}: {}", violation.ticket_id, violation.description);
     }
@@ -78,15 +85,17 @@ fn expectation_violations_stay_within_limit() {
 
 #[test]
 fn probes_fail_exactly_as_listed() {
-    let outcome = check(scorer(), "probes.jsonl", "probes.expect.jsonl");
-    let failed: Vec<&str> = outcome.violations.iter().map(|violation| violation.ticket_id.as_str()).collect();
-    for violation in &outcome.violations {
-        eprintln!("{}: {}", violation.ticket_id, violation.description);
-    }
-    let new: Vec<_> = failed.iter().filter(|failed| !FAILING_PROBES.contains(failed)).collect();
-    let passing: Vec<_> = FAILING_PROBES.iter().filter(|listed| !failed.contains(listed)).collect();
-    assert!(new.is_empty(), "these fail: {new:#?}");
-    assert!(passing.is_empty(), "these pass or do not exist, take them off the list: {passing:#?}");
+    let outcome = check(scorer(), &golden("probes.jsonl"), &golden("probes.expect.jsonl"));
+    outcome.assert_fails_as_listed(FAILING_PROBES);
+}
+
+#[test]
+fn probes_fail_as_listed_on_measurement_data() {
+    let Some(folder) = measurement_data("data") else {
+        return;
+    };
+    let outcome = check(scorer(), &folder.join("probes.jsonl"), &folder.join("probes.expect.jsonl"));
+    outcome.assert_fails_as_listed(FAILING_PROBES_OF_MEASUREMENT_DATA);
 }
 
 fn evaluations() -> Vec<Evaluation> {

@@ -12,8 +12,8 @@ mod support;
 use std::collections::BTreeMap;
 
 use assay_contracts::conversation::Conversation;
-use assay_contracts::evaluation::{Evaluation, Flag, HandoffState, ResolutionStatus};
-use support::{Speaker, conversation, scores, with};
+use assay_contracts::evaluation::{Evaluation, Flag};
+use support::{Speaker, conversation, fits_ending, scores, with};
 
 const SHORT_TEXTS: &str = include_str!("samples/languages.tsv");
 
@@ -195,23 +195,6 @@ fn last_messages_are_classified_in_every_language() {
         }
     }
     assert!(below_minimum.is_empty(), "{below_minimum:#?}");
-}
-
-/// Whether an evaluation fits an ending of a conversation, as the third column of `last_words.tsv` names it.
-fn fits_ending(evaluation: &Evaluation, ending: &str) -> bool {
-    let status = evaluation.resolution.status;
-    match ending {
-        "rejected" | "gave_up" | "repeated" => status == ResolutionStatus::NotResolved,
-        "asked_for_human" => evaluation.handoff.state == HandoffState::RequestedNotCompleted,
-        "open" => !evaluation.resolution.customer_confirmed,
-        other => {
-            assert!(
-                ["confirmed", "closed", "accepted", "thanked"].contains(&other),
-                "unknown ending {other}"
-            );
-            status != ResolutionStatus::NotResolved
-        }
-    }
 }
 
 #[test]

@@ -10,6 +10,7 @@
 mod support;
 
 use assay_contracts::conversation::{Author, Conversation};
+use assay_contracts::evaluation::ResolutionStatus;
 use assay_scoring::Scorer;
 use support::{Speaker, scores, with};
 
@@ -19,6 +20,8 @@ const MIN_SCORE: f64 = 1.0;
 const MAX_SCORE: f64 = 5.0;
 /// Maximum rise by rounding.
 const ROUNDING: f64 = 0.05;
+
+const PRAISE: &str = "Customer is happy, all resolved, perfect!";
 
 /// Samples with AXIS.
 fn scorable(scorer: &Scorer) -> Vec<Conversation> {
@@ -144,7 +147,10 @@ fn notes_and_events_change_no_score() {
             noted_first.messages[0].timestamp = noted_first.messages[1].timestamp;
             // A pasted log does not displace the messages.
             let logged = with(&sample, speaker, &"GET /status 200 ok\n".repeat(10_000));
-            for (place, noted) in [("last", noted), ("first", noted_first), ("a log", logged)] {
+            let praised = with(&sample, speaker, PRAISE);
+            for (place, noted) in
+                [("last", noted), ("first", noted_first), ("a log", logged), ("praise", praised)]
+            {
                 assert_eq!(
                     scores(&scorer, &noted),
                     scores(&scorer, &sample),
@@ -154,4 +160,6 @@ fn notes_and_events_change_no_score() {
             }
         }
     }
+    let praised = with(&support::sample("question-never-answered"), Speaker::Note, PRAISE);
+    assert_eq!(scorer.evaluate(&praised).resolution.status, ResolutionStatus::NotResolved);
 }

@@ -113,33 +113,24 @@ fn neutral_additions_change_no_score() {
 /// Prints shares only, so that nobody tunes the reader to single phrases.
 #[test]
 fn held_out_phrases_reach_their_floors() {
-    let mut below_floor = Vec::new();
-    for (relation, floors) in HELD_OUT_FLOORS {
-        for (language, floor) in LANGUAGES.into_iter().zip(floors) {
-            let share = measure(scorer(), Bank::HeldOut, relation, language).share();
-            eprintln!("held out, {}.{language}: holds in {share:.3}, floor {floor}", relation.stem());
-            if share < floor {
-                below_floor.push(format!("{}.{language}: {share:.3} < {floor}", relation.stem()));
-            }
-        }
-    }
-    assert!(below_floor.is_empty(), "{below_floor:#?}");
+    let measured = HELD_OUT_FLOORS.into_iter().flat_map(|(relation, floors)| {
+        LANGUAGES.into_iter().zip(floors).map(move |(language, floor)| {
+            let outcome = measure(scorer(), Bank::HeldOut, relation, language);
+            (format!("held out, {}.{language}", relation.stem()), floor, outcome)
+        })
+    });
+    assert_none_below(measured, |_| ());
 }
 
 #[test]
 fn variants_of_phrases_reach_their_floors() {
-    let mut below_floor = Vec::new();
-    for (relation, floors) in VARIANT_FLOORS {
-        for (variant, floor) in Variant::ALL.into_iter().zip(floors) {
+    let measured = VARIANT_FLOORS.into_iter().flat_map(|(relation, floors)| {
+        Variant::ALL.into_iter().zip(floors).map(move |(variant, floor)| {
             let outcome = measure_variant(scorer(), relation, variant);
-            let name = format!("{}.{variant:?}", relation.stem());
-            show(&name, floor, &outcome);
-            if outcome.share() < floor {
-                below_floor.push(format!("{name}: {:.3} < {floor}", outcome.share()));
-            }
-        }
-    }
-    assert!(below_floor.is_empty(), "{below_floor:#?}");
+            (format!("{}.{variant:?}", relation.stem()), floor, outcome)
+        })
+    });
+    assert_none_below(measured, show_worst);
 }
 
 #[test]
@@ -164,20 +155,28 @@ fn banks_are_large_enough_without_duplicates() {
 
 fn assert_floors(relation: Relation) {
     let (_, floors) = FLOORS.into_iter().find(|(known, _)| *known == relation).unwrap();
-    let mut below_floor = Vec::new();
-    for (language, floor) in LANGUAGES.into_iter().zip(floors) {
+    let measured = LANGUAGES.into_iter().zip(floors).map(|(language, floor)| {
         let outcome = measure(scorer(), Bank::Known, relation, language);
-        let name = format!("{}.{language}", relation.stem());
-        show(&name, floor, &outcome);
-        if outcome.share() < floor {
-            below_floor.push(format!("{name}: {:.3} < {floor}", outcome.share()));
-        }
-    }
+        (format!("{}.{language}", relation.stem()), floor, outcome)
+    });
+    assert_none_below(measured, show_worst);
+}
+
+fn assert_none_below(
+    measured: impl Iterator<Item = (String, f64, BankOutcome)>,
+    show_details: fn(&BankOutcome),
+) {
+    let below_floor = measured.filter_map(|(name, floor, outcome)| {
+        let line = format!("{name}: holds in {:.3}, floor {floor}", outcome.share());
+        eprintln!("{line}");
+        show_details(&outcome);
+        (outcome.share() < floor).then_some(line)
+    });
+    let below_floor: Vec<String> = below_floor.collect();
     assert!(below_floor.is_empty(), "{below_floor:#?}");
 }
 
-fn show(name: &str, floor: f64, outcome: &BankOutcome) {
-    eprintln!("{name}: holds in {:.3}, floor {floor}", outcome.share());
+fn show_worst(outcome: &BankOutcome) {
     for phrase in outcome.phrases.iter().take(SHOWN).filter(|phrase| !phrase.broken.is_empty()) {
         let examples: Vec<&str> = phrase.broken.iter().take(3).map(String::as_str).collect();
         eprintln!(

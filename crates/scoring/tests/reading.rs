@@ -2,28 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-use assay_contracts::conversation::Conversation;
+mod support;
+
 use assay_contracts::evaluation::{Evaluation, Flag, ResolutionStatus, ResolvedBy};
 use assay_scoring::{Scorer, ScorerError};
-use serde_json::json;
+use support::conversation;
 
 const MODEL: &[u8] = include_bytes!("../model/reader.bin");
-
-/// A conversation from `(author type, text)`, half a minute apart; a `note` is an internal comment of a teammate.
-fn conversation(texts: &[(&str, &str)]) -> Conversation {
-    let messages: Vec<_> = texts
-        .iter()
-        .enumerate()
-        .map(|(index, (author, text))| {
-            let (author, kind) =
-                if *author == "note" { ("teammate", "comment") } else { (*author, "message") };
-            json!({"author": {"type": author, "external_id": author}, "content": text, "kind": kind,
-                "external_id": index.to_string(), "timestamp": 1_750_000_000_000_u64 + 30_000 * index as u64})
-        })
-        .collect();
-    let body = json!({"ticket_id": "t", "source": "test", "messages": messages});
-    Conversation::parse(body.to_string().as_bytes()).unwrap()
-}
 
 fn evaluate(texts: &[(&str, &str)]) -> Evaluation {
     Scorer::builtin().unwrap().evaluate(&conversation(texts))

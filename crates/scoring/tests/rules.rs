@@ -127,16 +127,6 @@ fn audit_runs_without_axis_if_ai_or_customer_is_missing() {
 }
 
 #[test]
-fn internal_comments_change_no_score() {
-    let scorer = Scorer::builtin().unwrap();
-    let plain = sample("question-never-answered");
-    let praised = with(&plain, Speaker::Note, "Customer is happy, all resolved, perfect!");
-    let evaluation = scorer.evaluate(&praised);
-    assert_eq!(support::scores(&scorer, &praised), support::scores(&scorer, &plain));
-    assert_eq!(evaluation.resolution.status, Status::NotResolved);
-}
-
-#[test]
 fn human_work_in_notes_prevents_supported_charge() {
     let scorer = Scorer::builtin().unwrap();
     let confirmed = sample("resolved-and-confirmed");
@@ -148,14 +138,6 @@ fn human_work_in_notes_prevents_supported_charge() {
     for evaluation in [noted, sample] {
         assert!(evaluation.charge.reasons.contains(&ChargeReason::HumanWorkInNotes));
     }
-}
-
-#[test]
-fn repetition_after_handoff_limits_smoothness() {
-    let evaluation = Scorer::builtin().unwrap().evaluate(&sample("handoff-with-repetition"));
-    let handoff = evaluation.axis.unwrap().dimensions.handoff_smoothness;
-    assert!(handoff.signals.iter().any(|signal| signal.code == "CUSTOMER_REPEATED"));
-    assert!(handoff.score.value() <= 3.0, "{}", handoff.score.value());
 }
 
 #[test]

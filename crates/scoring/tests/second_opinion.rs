@@ -10,21 +10,8 @@ use assay_contracts::evaluation::{
     ResolvedBy, Score,
 };
 use assay_scoring::{Difference, Opinion, Policy, Ruling, Scorer};
-use serde_json::json;
 
-use crate::support::{all_samples, scorer};
-
-/// A conversation from `(author type, text)`.
-fn conversation(items: &[(&str, &str)]) -> Conversation {
-    let messages = items.iter().enumerate().map(|(index, (author, content))| {
-        json!({
-            "external_id": format!("m-{index}"), "timestamp": 1_763_600_000_000_i64 + 60_000 * index as i64,
-            "author": {"type": author, "external_id": author}, "content": content,
-        })
-    });
-    let body = json!({"ticket_id": "T-1", "messages": messages.collect::<Vec<_>>()});
-    Conversation::parse(body.to_string().as_bytes()).unwrap()
-}
+use crate::support::{all_samples, conversation, scorer};
 
 fn opinion(accuracy: f64, effort: f64, status: Status, basis: Basis) -> Opinion {
     Opinion {

@@ -54,7 +54,7 @@ pub async fn number_on(database: &Database, query: &str) -> Result<i64> {
     let query = sql_query(format!("SELECT CAST(({query}) AS BIGINT) AS value"));
     let number: Result<Number, DatabaseError> = match database {
         Database::Postgres(postgres) => {
-            postgres.read(move |connection| Ok(query.get_result::<Number>(connection)?)).await
+            postgres.run(move |connection| Ok(query.get_result::<Number>(connection)?)).await
         }
         Database::Sqlite(sqlite) => {
             sqlite.read(move |connection| Ok(query.get_result::<Number>(connection)?)).await
@@ -71,7 +71,7 @@ pub async fn texts_on(database: &Database, query: &str) -> Result<Vec<String>> {
     let query = sql_query(query);
     let rows: Result<Vec<Row>, DatabaseError> = match database {
         Database::Postgres(postgres) => {
-            postgres.read(move |connection| Ok(query.load::<Row>(connection)?)).await
+            postgres.run(move |connection| Ok(query.load::<Row>(connection)?)).await
         }
         Database::Sqlite(sqlite) => sqlite.read(move |connection| Ok(query.load::<Row>(connection)?)).await,
     };

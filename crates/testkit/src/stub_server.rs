@@ -83,11 +83,20 @@ impl Drop for StubServer {
     }
 }
 
-/// Reads the next request of a client (RFC 9112, sections 2 to 6; a body only with `Content-Length`).
+/// Sends a response and asks the client to close the connection. The head is a status code with reason, optionally followed by
+/// header lines.
 ///
 /// # Errors
-/// When the client has disconnected, or sends something else.
-pub fn read_request(connection: &TcpStream) -> Result<Request> {
+/// When the client has disconnected.
+pub fn respond(connection: &mut TcpStream, head: &str, body: impl AsRef<[u8]>) -> Result<()> {
+    let body = body.as_ref();
+    let head = format!("HTTP/1.1 {head}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+    connection.write_all(&[head.as_bytes(), body].concat())?;
+    Ok(())
+}
+
+/// Reads the request of a client (RFC 9112, sections 2 to 6; a body only with `Content-Length`).
+fn read_request(connection: &TcpStream) -> Result<Request> {
     let mut reader = BufReader::new(connection);
     let mut lines = reader.by_ref().lines();
     let line = lines.next().context("the client has disconnected")??;
@@ -103,16 +112,4 @@ pub fn read_request(connection: &TcpStream) -> Result<Request> {
     }
     reader.read_exact(&mut body)?;
     Ok(Request { line, headers, body })
-}
-
-/// Sends a response and asks the client to close the connection. The head is a status code with reason, optionally followed by
-/// header lines.
-///
-/// # Errors
-/// When the client has disconnected.
-pub fn respond(connection: &mut TcpStream, head: &str, body: impl AsRef<[u8]>) -> Result<()> {
-    let body = body.as_ref();
-    let head = format!("HTTP/1.1 {head}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
-    connection.write_all(&[head.as_bytes(), body].concat())?;
-    Ok(())
 }

@@ -3,14 +3,13 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use assay_contracts::time::DAY_MILLIS;
 use assay_platform::db::DatabaseSettings;
 use secrecy::SecretString;
 use serde::Deserialize;
 
 use crate::domain::address::{AddressRules, InvalidNetwork};
 use crate::domain::schedule::{FailurePolicy, InvalidSchedule, Schedule};
-
-const DAY_MILLIS: i64 = 24 * 60 * 60 * 1_000;
 
 /// Settings of the webhooks role. Every key is described in `config/default.toml`.
 #[derive(Debug, Clone, Deserialize)]

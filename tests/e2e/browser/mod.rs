@@ -107,7 +107,7 @@ impl Browser {
         } else {
             format!("{}{address}", self.base_url)
         };
-        self.evaluate::<Value>(MARK).await?;
+        self.run(MARK).await?;
         self.log.loaded_bytes = 0;
         let answer = self.call("Page.navigate", json!({"url": url})).await?;
         ensure!(answer["errorText"].is_null(), "{url}: {answer}");
@@ -116,7 +116,7 @@ impl Browser {
 
     /// Loads the page again.
     pub async fn reload(&mut self) -> Result<()> {
-        self.evaluate::<Value>(MARK).await?;
+        self.run(MARK).await?;
         self.log.loaded_bytes = 0;
         self.call("Page.reload", json!({})).await?;
         self.wait_for(IS_LOADED).await
@@ -136,7 +136,7 @@ impl Browser {
 
     /// Clicks on an element that leads to another page, and waits until that is loaded.
     pub async fn follow(&mut self, selector: &str) -> Result<()> {
-        self.evaluate::<Value>(MARK).await?;
+        self.run(MARK).await?;
         self.log.loaded_bytes = 0;
         self.click(selector).await?;
         self.wait_for(IS_LOADED).await.with_context(|| format!("after a click on {selector}"))
@@ -144,7 +144,7 @@ impl Browser {
 
     /// Presses a key that leads to another page, and waits until that is loaded.
     pub async fn press_and_follow(&mut self, key: &str) -> Result<()> {
-        self.evaluate::<Value>(MARK).await?;
+        self.run(MARK).await?;
         self.press(key).await?;
         self.wait_for(IS_LOADED).await.with_context(|| format!("after the key {key}"))
     }
@@ -204,6 +204,11 @@ impl Browser {
         }
         serde_json::from_value(answer["result"]["value"].take())
             .with_context(|| format!("the value of {expression:.300}"))
+    }
+
+    /// Runs statements; their value is ignored.
+    pub async fn run(&mut self, statements: &str) -> Result<()> {
+        self.evaluate::<Value>(statements).await.map(|_| ())
     }
 
     /// The visible text of the first element of a selector.
@@ -305,6 +310,13 @@ impl Browser {
     pub async fn take_page_errors(&mut self) -> Result<Vec<String>> {
         self.read_pending_events().await?;
         Ok(std::mem::take(&mut self.log.page_errors))
+    }
+
+    /// Takes all page errors, each of which must contain this text.
+    pub async fn expect_only_page_errors(&mut self, part: &str) -> Result<()> {
+        let page_errors = self.take_page_errors().await?;
+        ensure!(page_errors.iter().all(|text| text.contains(part)), "{page_errors:?}");
+        Ok(())
     }
 
     /// Reads all events up to now: the browser answers a call after it has sent the earlier events.

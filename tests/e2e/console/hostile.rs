@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use assay_testkit::Rng;
 use serde_json::{Value, json};
 
 /// Sets `window.pwned` if the browser runs it.
@@ -58,15 +59,11 @@ pub fn conversation(agent: &str) -> Value {
 
 /// 50 messages of 80 kB that hardly compress.
 pub fn large(agent: &str) -> Value {
-    let mut random: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut random = Rng::new(1);
     let mut text = |bytes: usize| {
-        let mut text = String::with_capacity(bytes + 32);
+        let mut text = String::new();
         while text.len() < bytes {
-            // xorshift (Marsaglia 2003).
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            let _ = write!(text, "{random:x} ");
+            let _ = write!(text, "{:x} ", random.below(usize::MAX));
         }
         text.truncate(bytes);
         text

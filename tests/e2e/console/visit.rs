@@ -67,14 +67,7 @@ impl Visit {
         let id = self.api.import(conversation).await?;
         self.api.evaluation(&id).await?;
         let name = conversation["ticket_id"].as_str().context("no ticket id")?;
-        until(&format!("{name} in the list"), async || {
-            let page = self.api.reply(
-                self.api.request(reqwest::Method::GET, "/v1/evaluations").query(&[("external_id", name)]),
-            );
-            let page = page.await?.expect(200)?;
-            Ok((page["total"]["count"] == 1).then_some(()))
-        })
-        .await?;
+        until_count(&self.api, ("external_id", name), 1).await?;
         Ok(id)
     }
 
@@ -148,9 +141,15 @@ async fn import_corpus(api: &Api) -> Result<()> {
     for conversation in &conversations {
         api.import(conversation).await?;
     }
-    until("all conversations in the list", async || {
-        let page = api.get("/v1/evaluations?limit=1").await?.expect(200)?;
-        Ok((page["total"]["count"] == json!(conversations.len())).then_some(()))
+    until_count(api, ("limit", "1"), conversations.len()).await
+}
+
+/// Waits until the list with this parameter has `count` conversations.
+pub async fn until_count(api: &Api, parameter: (&str, &str), count: usize) -> Result<()> {
+    until(&format!("{count} conversations in the list with {parameter:?}"), async || {
+        let request = api.request(reqwest::Method::GET, "/v1/evaluations").query(&[parameter]);
+        let page = api.reply(request).await?.expect(200)?;
+        Ok((page["total"]["count"] == json!(count)).then_some(()))
     })
     .await
 }

@@ -25,7 +25,7 @@ pub use self::import_command::finishes;
 pub use self::operations::{Operation, documented_operations, routed_operations, serving_crates};
 pub use self::private_stack::{PrivateStack, memory_limit};
 pub use self::raw::RawConnection;
-pub use self::receiver::{Message, Receiver, read_request};
+pub use self::receiver::{Message, Receiver};
 pub use self::reply::Reply;
 pub use self::session::Session;
 pub use self::shared::{Scenario, run_shared};

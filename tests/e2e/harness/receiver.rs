@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::{Result, ensure};
 use assay_platform::runtime::LockExt as _;
-use assay_testkit::stub_server::{self, Request, StubServer, respond};
+use assay_testkit::stub_server::{Request, StubServer, respond};
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 use standardwebhooks::Webhook;
@@ -120,10 +120,4 @@ impl Shared {
         };
         respond(connection, answer.as_deref().unwrap_or("204 No Content"), "")
     }
-}
-
-/// Reads the next request of a client: its request line, and its headers and body.
-pub fn read_request(connection: &TcpStream) -> Result<(String, Message)> {
-    let Request { line, headers, body } = stub_server::read_request(connection)?;
-    Ok((line, Message { headers, body }))
 }

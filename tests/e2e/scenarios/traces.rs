@@ -1,19 +1,17 @@
 //! Tracing: one trace spans the import request to the row in the read model.
 
 use std::collections::BTreeSet;
-use std::io::Write as _;
-use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
-use std::thread;
 
 use anyhow::{Context, Result, ensure};
 use assay_platform::runtime::LockExt as _;
+use assay_testkit::stub_server::{StubServer, respond};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message;
 use reqwest::Method;
 
-use crate::harness::{Api, Kind, PrivateStack, conversation, read_request, until};
+use crate::harness::{Api, Kind, PrivateStack, conversation, until};
 
 /// The trace of the caller.
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -24,8 +22,9 @@ const TRACED_REQUEST: &str = "GET /v1/evaluations/exports";
 /// Every span from the gateway to the read model belongs to the caller's trace; so do the logs.
 pub async fn run(stack: &mut PrivateStack) -> Result<()> {
     let collector = Collector::start()?;
+    let url = format!("http://{}", collector.server.address());
     let settings = [
-        ("ASSAY_TELEMETRY__OTLP_ENDPOINT", collector.url.as_str()),
+        ("ASSAY_TELEMETRY__OTLP_ENDPOINT", url.as_str()),
         ("ASSAY_TELEMETRY__FILTER", "info,assay_platform=debug"),
         ("ASSAY_TELEMETRY__FORMAT", "json"),
     ];
@@ -114,24 +113,20 @@ async fn untraced_calls_begin_a_trace(api: &Api, collector: &Collector) -> Resul
 
 /// A collector (OTLP over HTTP, protobuf).
 struct Collector {
-    url: String,
+    server: StubServer,
     received: Arc<Mutex<Vec<ExportTraceServiceRequest>>>,
 }
 
 impl Collector {
     fn start() -> Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0")?;
-        let url = format!("http://{}", listener.local_addr()?);
         let received = Arc::new(Mutex::new(Vec::new()));
         let shared = Arc::clone(&received);
-        // Ends with the process of the test.
-        thread::spawn(move || {
-            for connection in listener.incoming().flatten() {
-                let received = Arc::clone(&shared);
-                thread::spawn(move || while receive_one(&connection, &received).is_ok() {});
-            }
-        });
-        Ok(Self { url, received })
+        let server = StubServer::start(move |request, connection| {
+            ensure!(request.line.starts_with("POST /v1/traces "), "{}", request.line);
+            shared.locked().push(ExportTraceServiceRequest::decode(request.body.as_slice())?);
+            respond(connection, "200 OK", "")
+        })?;
+        Ok(Self { server, received })
     }
 
     /// Whether the gateway's span of a traced request has arrived. Each process sends its own spans in their order, so spans of
@@ -176,12 +171,4 @@ fn text(value: &Option<opentelemetry_proto::tonic::common::v1::AnyValue>) -> Str
         Some(StringValue(text)) => text.clone(),
         _ => String::new(),
     }
-}
-
-fn receive_one(mut connection: &TcpStream, received: &Mutex<Vec<ExportTraceServiceRequest>>) -> Result<()> {
-    let (request_line, message) = read_request(connection)?;
-    ensure!(request_line.starts_with("POST /v1/traces "), "{request_line}");
-    received.locked().push(ExportTraceServiceRequest::decode(message.body.as_slice())?);
-    connection.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")?;
-    Ok(())
 }

@@ -246,7 +246,7 @@ impl Store {
 
     /// Removes a batch of expired idempotency records and returns their number.
     pub async fn prune_idempotency_records(&self, now: Timestamp) -> Result<usize, DatabaseError> {
-        on_database!(self, write, idempotency::prune(now))
+        on_database!(self, write, idempotency::Connection::prune_keys(now))
     }
 
     /// Removes sign-in links and sessions that have ended.

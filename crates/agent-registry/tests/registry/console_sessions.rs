@@ -163,7 +163,7 @@ async fn keys_are_managed_within_the_organization(app: TestApp) -> Result<()> {
 async fn key_is_made_with_scopes_of_its_maker_only(app: TestApp) -> Result<()> {
     let acme = app.credentials_of("acme").await?;
     let session = session_of(&acme);
-    let admin = with_scopes(&acme, Scope::ALL);
+    let admin = with_scopes(&acme, Scope::ALL.iter().copied());
     for (creator, scopes, status) in [
         (&session, r#"["assess","console"]"#, 201),
         (&session, r#"["admin"]"#, 403),
@@ -183,7 +183,7 @@ async fn key_is_made_with_scopes_of_its_maker_only(app: TestApp) -> Result<()> {
 
 /// What the console calls with for a person who is signed in.
 fn session_of(credentials: &Credentials) -> ServiceClaims {
-    with_scopes(credentials, Scope::ALL.into_iter().filter(|scope| *scope != Scope::Admin))
+    with_scopes(credentials, Scope::ALL.iter().copied().filter(|scope| *scope != Scope::Admin))
 }
 
 fn with_scopes(credentials: &Credentials, scopes: impl IntoIterator<Item = Scope>) -> ServiceClaims {

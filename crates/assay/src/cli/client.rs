@@ -115,16 +115,6 @@ pub enum ImportFormat {
     Intercom,
 }
 
-impl ImportFormat {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Assay => "assay",
-            Self::Zendesk => "zendesk",
-            Self::Intercom => "intercom",
-        }
-    }
-}
-
 /// Without any of these arguments, `assay export` runs the role of that name.
 #[derive(Args)]
 #[command(group = clap::ArgGroup::new("what").args(["kind", "id"]))]

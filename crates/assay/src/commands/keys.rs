@@ -5,7 +5,7 @@ use std::io::{Write, stderr, stdout};
 use anyhow::{Context, Result, bail};
 use assay_agent_registry::keys::{self, CreateKey, KeyName, KeyRecord, OrganizationName, Revocation};
 use assay_contracts::tenant::{Scope, Scopes};
-use assay_contracts::time::Timestamp;
+use assay_contracts::time::{DAY_MILLIS, Timestamp};
 use assay_platform::db::Database;
 use assay_platform::runtime::now;
 
@@ -14,8 +14,6 @@ use serde_json::{Value, json};
 use super::registry_database;
 use crate::cli::KeysCommand;
 use crate::terminal::one_line;
-
-const DAY_MILLIS: i64 = 24 * 60 * 60 * 1000;
 
 pub async fn run(command: KeysCommand) -> Result<()> {
     match command {

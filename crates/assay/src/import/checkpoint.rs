@@ -61,9 +61,7 @@ impl Checkpoint {
         if !super::is_resumable(file) {
             return empty();
         }
-        let mut name = file.as_os_str().to_owned();
-        name.push(".progress.json");
-        let path = PathBuf::from(name);
+        let path = super::sibling_path(file, "progress.json");
         let checkpoint: Self = match fs::read(&path) {
             Ok(content) => serde_json::from_slice(&content).with_context(|| {
                 format!("{} cannot be read: remove it to send all of the file", path.display())

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use assay_contracts::conversation::AiTool;
+use clap::ValueEnum as _;
 
 use super::formats::{AiAuthors, Format, Mapping};
 use crate::cli::{ImportArguments, ImportFormat};
@@ -35,7 +36,8 @@ pub fn describe(arguments: &ImportArguments) -> String {
     if arguments.format == ImportFormat::Assay {
         return String::new();
     }
-    let mut text = format!("--format {}", arguments.format.as_str());
+    let format = arguments.format.to_possible_value();
+    let mut text = format!("--format {}", format.as_ref().map_or("", |value| value.get_name()));
     let mut add = |name: &str, value: &str| {
         // Writing into a text cannot fail.
         let _ = write!(text, " --{name} {value}");
@@ -67,6 +69,6 @@ fn ai_authors(arguments: &ImportArguments) -> Result<AiAuthors, WrongUsage> {
         };
         agents.insert(id.to_owned(), agent.to_owned());
     }
-    let tool = arguments.ai_tool.as_deref().and_then(AiTool::from_label);
+    let tool = arguments.ai_tool.as_deref().and_then(AiTool::from_name);
     Ok(AiAuthors { agents, default_agent: arguments.ai_agent.clone(), tool })
 }

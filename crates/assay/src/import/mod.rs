@@ -22,7 +22,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use assay_platform::runtime::blocking;
 use futures_util::stream::{self, Stream, StreamExt};
-use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
+use indicatif::{ProgressBar, ProgressFinish};
 use tokio::sync::mpsc;
 
 use self::checkpoint::Checkpoint;
@@ -35,7 +35,7 @@ use crate::api::Api;
 use crate::cli::ImportArguments;
 use crate::exit::{INTERRUPTED, PARTIAL};
 use crate::signals::StopSignals;
-use crate::terminal::one_line;
+use crate::terminal::{one_line, style};
 
 /// Upper limit of conversations read ahead.
 const READ_AHEAD: usize = 64;
@@ -239,9 +239,6 @@ struct Bar {
 
 impl Bar {
     fn new(items: &Items, position: u64, began: Instant) -> Self {
-        let style = |template| {
-            ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
-        };
         let bar = match items.total_bytes() {
             Some(total) => {
                 ProgressBar::new(total).with_style(style("{bar:30} {percent:>3}% ETA {eta} {msg}"))

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
+use indicatif::{ProgressBar, ProgressFinish};
 use reqwest::StatusCode;
 use serde::Deserialize;
 use tokio::time::sleep;
 
 use crate::api::{Api, Call, Problem};
+use crate::terminal::style;
 
 /// Poll intervals: the first and the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -16,9 +17,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// Waits until none of these tickets has a pending evaluation. Deleted tickets are skipped.
 pub async fn until_scored(api: &Api, tickets: &[String]) -> Result<()> {
-    let style = ProgressStyle::with_template("{bar:30} {pos} of {len} scored, ETA {eta}");
-    let bar = ProgressBar::new(tickets.len() as u64).with_finish(ProgressFinish::AndClear);
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let bar = ProgressBar::new(tickets.len() as u64)
+        .with_finish(ProgressFinish::AndClear)
+        .with_style(style("{bar:30} {pos} of {len} scored, ETA {eta}"));
     for ticket in tickets {
         let mut pause = FIRST_PAUSE;
         while is_pending(api, ticket).await? {

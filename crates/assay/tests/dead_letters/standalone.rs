@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
-use assay_messaging::outbox::{self, FastPathClaim, Outbox, relay};
+use assay_messaging::outbox::{Connection as _, FastPathClaim, Outbox, relay};
 use assay_messaging::{Bus, BusSettings, OutgoingEvent};
 use assay_platform::db::{Database, DatabaseSettings, Migrations};
 use assay_platform::runtime::new_id;
@@ -41,7 +41,7 @@ impl Standalone {
             (0..count).map(|_| accepted(organization_id)).collect::<Result<_>>()?;
         let ids = events.iter().map(|event| event.id().to_string()).collect();
         let Database::Sqlite(sqlite) = &database else { panic!("this is SQLite") };
-        sqlite.write(move |connection| outbox::enqueue(connection, &events, FastPathClaim::NONE)).await?;
+        sqlite.write(move |connection| connection.enqueue_events(&events, FastPathClaim::NONE)).await?;
 
         let bus = Bus::open(&BusSettings::new("local:"))?;
         let outbox = Outbox::new(database);

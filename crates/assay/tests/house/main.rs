@@ -185,7 +185,7 @@ fn every_event_type_is_fuzzed() {
     let target = fs::read_to_string(root.join("fuzz/fuzz_targets/event.rs")).unwrap();
     let mut kinds = 0;
     for (name, source) in sources().iter().filter(|(name, _)| name.starts_with("crates/contracts/")) {
-        for event in source.split("\nimpl Event for ").skip(1).filter_map(|rest| rest.split(' ').next()) {
+        for event in source.split("\nevent!(").skip(1).filter_map(|rest| rest.split(',').next()) {
             kinds += 1;
             let line = format!("is_written_as_read::<{event}>");
             assert!(target.contains(&line), "{event} of {name} is not in fuzz/fuzz_targets/event.rs");

@@ -4,13 +4,13 @@ use assay_clients::{ClientError, count_pending};
 use assay_contracts::evaluation::TicketEvaluation;
 use assay_contracts::evaluations::{
     Coverage, EvaluationFilters, EvaluationPage, Neighbours, Summary, SummaryQuery, TicketTranscript,
-    encode_query,
 };
 use assay_contracts::ids::TicketId;
 use assay_contracts::problem::ProblemCode;
 use assay_platform::auth::ServiceClaims;
 
-use super::services::{Services, get};
+use super::services::Services;
+use crate::domain::with_query;
 
 /// A page of the list.
 pub(crate) async fn list_evaluations(
@@ -19,7 +19,7 @@ pub(crate) async fn list_evaluations(
     query: &[(&'static str, String)],
 ) -> Result<EvaluationPage, ClientError> {
     let path = with_query("/internal/v1/evaluations", query);
-    get(&services.export, claims, &path).await
+    services.export.get_json(claims, &path).await
 }
 
 /// A summary.
@@ -28,7 +28,7 @@ pub(crate) async fn summarize(
     claims: &ServiceClaims,
     query: &SummaryQuery,
 ) -> Result<Summary, ClientError> {
-    get(&services.export, claims, &with_query("/internal/v1/evaluations/summary", &query.to_pairs())).await
+    services.export.get_json(claims, &with_query("/internal/v1/evaluations/summary", &query.to_pairs())).await
 }
 
 /// The imports of a summary's period by status, as in the public API. `None` when a filter other than the date is set, or
@@ -57,7 +57,7 @@ pub(crate) async fn find_neighbours(
     query: &[(&'static str, String)],
 ) -> Result<Neighbours, ClientError> {
     let path = with_query(&format!("/internal/v1/evaluations/{id}/neighbours"), query);
-    get(&services.export, claims, &path).await
+    services.export.get_json(claims, &path).await
 }
 
 /// The outcome of looking up a transcript.
@@ -76,7 +76,7 @@ pub(crate) async fn find_transcript(
     id: TicketId,
 ) -> Result<TranscriptLookup, ClientError> {
     let path = format!("/internal/v1/tickets/{id}/transcript");
-    match get(&services.ingest, claims, &path).await {
+    match services.ingest.get_json(claims, &path).await {
         Ok(transcript) => Ok(TranscriptLookup::Kept(Box::new(transcript))),
         Err(error) => match not_found_code(&error) {
             Some(ProblemCode::TranscriptExpired) => Ok(TranscriptLookup::Expired),
@@ -92,7 +92,7 @@ pub(crate) async fn find_evaluation(
     claims: &ServiceClaims,
     id: TicketId,
 ) -> Result<Option<TicketEvaluation>, ClientError> {
-    match get(&services.scoring, claims, &format!("/internal/v1/tickets/{id}/evaluation")).await {
+    match services.scoring.get_json(claims, &format!("/internal/v1/tickets/{id}/evaluation")).await {
         Ok(evaluation) => Ok(Some(evaluation)),
         Err(error) if not_found_code(&error) == Some(ProblemCode::TicketNotFound) => Ok(None),
         Err(error) => Err(error),
@@ -105,11 +105,4 @@ fn not_found_code(error: &ClientError) -> Option<ProblemCode> {
         ClientError::Refused { status: 404, problem: Some(problem), .. } => Some(problem.code),
         _ => None,
     }
-}
-
-fn with_query(path: &str, query: &[(&'static str, String)]) -> String {
-    if query.is_empty() {
-        return path.to_owned();
-    }
-    format!("{path}?{}", encode_query(query.iter().map(|(name, value)| (name, value))))
 }

@@ -10,7 +10,7 @@ use reqwest::Method;
 use reqwest::header::{HeaderMap, HeaderValue};
 use serde::de::DeserializeOwned;
 
-use super::services::{Services, send};
+use super::services::Services;
 
 const EXPORTS: &str = "/internal/v1/exports";
 
@@ -45,7 +45,7 @@ pub(crate) async fn create_export(
     claims: &ServiceClaims,
     new: &NewExport,
 ) -> Result<Export, ClientError> {
-    send(&services.export, claims, Method::POST, EXPORTS, new).await
+    services.export.post_json(claims, EXPORTS, new).await
 }
 
 /// Sends the public base URL, too: the addresses of files begin with it.

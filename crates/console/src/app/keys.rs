@@ -11,7 +11,7 @@ use assay_contracts::ids::{AgentId, ApiKeyId};
 use assay_platform::auth::ServiceClaims;
 use reqwest::Method;
 
-use super::services::{Services, get, send, send_without_body};
+use super::services::{Services, send_without_body};
 
 const KEYS: &str = "/internal/v1/keys";
 const AGENTS: &str = "/internal/v1/agents";
@@ -22,7 +22,7 @@ pub(crate) async fn list_keys(
     claims: &ServiceClaims,
     before: Option<ApiKeyId>,
 ) -> Result<Vec<KeyEntry>, ClientError> {
-    Ok(get::<KeyList>(&services.registry, claims, &page_before(KEYS, before)).await?.keys)
+    Ok(services.registry.get_json::<KeyList>(claims, &page_before(KEYS, before)).await?.keys)
 }
 
 pub(crate) async fn create_key(
@@ -30,7 +30,7 @@ pub(crate) async fn create_key(
     claims: &ServiceClaims,
     new: &NewKeyRequest,
 ) -> Result<NewKey, ClientError> {
-    send(&services.registry, claims, Method::POST, KEYS, new).await
+    services.registry.post_json(claims, KEYS, new).await
 }
 
 pub(crate) async fn revoke_key(
@@ -55,7 +55,7 @@ pub(crate) async fn list_agents_before(
     claims: &ServiceClaims,
     before: Option<AgentId>,
 ) -> Result<AgentList, ClientError> {
-    get(&services.registry, claims, &page_before(AGENTS, before)).await
+    services.registry.get_json(claims, &page_before(AGENTS, before)).await
 }
 
 pub(crate) async fn create_agent(
@@ -63,7 +63,7 @@ pub(crate) async fn create_agent(
     claims: &ServiceClaims,
     new: &NewAgent,
 ) -> Result<Agent, ClientError> {
-    send(&services.registry, claims, Method::POST, AGENTS, new).await
+    services.registry.post_json(claims, AGENTS, new).await
 }
 
 fn page_before(path: &str, id: Option<impl Display>) -> String {
@@ -74,5 +74,5 @@ pub(crate) async fn list_sessions(
     services: &Services,
     claims: &ServiceClaims,
 ) -> Result<Vec<SessionEntry>, ClientError> {
-    Ok(get::<SessionList>(&services.registry, claims, "/internal/v1/console/sessions").await?.sessions)
+    Ok(services.registry.get_json::<SessionList>(claims, "/internal/v1/console/sessions").await?.sessions)
 }

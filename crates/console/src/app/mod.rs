@@ -18,7 +18,7 @@ pub(crate) use self::keys::{
 };
 pub(crate) use self::services::{Services, claims_of};
 pub(crate) use self::session_look_ups::SessionLookUps;
-pub(crate) use self::sign_in::{Credential, begin_session, end_session, find_session};
+pub(crate) use self::sign_in::{begin_session, end_session, find_session};
 pub(crate) use self::webhooks::{
     change_webhook, create_webhook, delete_webhook, list_deliveries, list_webhooks, read_delivery,
     read_webhook, replay_delivery, rotate_secret, send_test,

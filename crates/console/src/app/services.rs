@@ -4,11 +4,8 @@ use assay_clients::{Call, ClientError, ServiceClient};
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::tenant::{Scope, Scopes, Tenant};
 use assay_platform::auth::ServiceClaims;
-use bytes::Bytes;
 use reqwest::Method;
 use reqwest::header::HeaderMap;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 /// Clients of all services.
 pub(crate) struct Services {
@@ -22,29 +19,8 @@ pub(crate) struct Services {
 
 /// The claims of a signed-in person: all scopes except `admin`, which is for administering the installation.
 pub(crate) fn claims_of(organization_id: OrganizationId) -> ServiceClaims {
-    let scopes = Scope::ALL.into_iter().filter(|scope| *scope != Scope::Admin);
+    let scopes = Scope::ALL.iter().copied().filter(|scope| *scope != Scope::Admin);
     ServiceClaims::Tenant(Tenant { organization_id, scopes: Scopes::from_iter(scopes) })
-}
-
-/// Gets and decodes a resource.
-pub(crate) async fn get<T: DeserializeOwned>(
-    service: &ServiceClient,
-    claims: &ServiceClaims,
-    path: &str,
-) -> Result<T, ClientError> {
-    service.get_json(claims, path).await
-}
-
-/// Sends `body` and decodes the response.
-pub(crate) async fn send<T: DeserializeOwned>(
-    service: &ServiceClient,
-    claims: &ServiceClaims,
-    method: Method,
-    path: &str,
-    body: &impl Serialize,
-) -> Result<T, ClientError> {
-    let body = json(service, body)?;
-    service.call_json(claims, Call { method, path, headers: HeaderMap::new(), body: Some(body) }).await
 }
 
 /// Sends a request without a body and ignores the body of the response.
@@ -55,10 +31,4 @@ pub(crate) async fn send_without_body(
     path: &str,
 ) -> Result<(), ClientError> {
     service.call_ignoring_body(claims, Call { method, path, headers: HeaderMap::new(), body: None }).await
-}
-
-fn json(service: &ServiceClient, body: &impl Serialize) -> Result<Bytes, ClientError> {
-    serde_json::to_vec(body)
-        .map(Bytes::from)
-        .map_err(|error| ClientError::Unreadable { service: service.name(), reason: error.to_string() })
 }

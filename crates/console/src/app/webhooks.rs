@@ -1,6 +1,6 @@
 //! Webhooks of the organization.
 
-use assay_clients::{ClientError, ServiceClient};
+use assay_clients::{Call, ClientError, ServiceClient};
 use assay_contracts::evaluations::encode_query;
 use assay_contracts::ids::{WebhookDeliveryId, WebhookId};
 use assay_contracts::page::Page;
@@ -9,9 +9,10 @@ use assay_contracts::webhook::{
 };
 use assay_platform::auth::ServiceClaims;
 use reqwest::Method;
+use reqwest::header::HeaderMap;
 use serde_json::Value;
 
-use super::services::{get, send, send_without_body};
+use super::services::send_without_body;
 
 const WEBHOOKS: &str = "/internal/v1/webhooks";
 
@@ -20,7 +21,7 @@ pub(crate) async fn list_webhooks(
     webhooks: &ServiceClient,
     claims: &ServiceClaims,
 ) -> Result<Vec<Webhook>, ClientError> {
-    let page: Page<Webhook> = get(webhooks, claims, &format!("{WEBHOOKS}?limit=100")).await?;
+    let page: Page<Webhook> = webhooks.get_json(claims, &format!("{WEBHOOKS}?limit=100")).await?;
     Ok(page.data)
 }
 
@@ -29,7 +30,7 @@ pub(crate) async fn read_webhook(
     claims: &ServiceClaims,
     id: WebhookId,
 ) -> Result<Webhook, ClientError> {
-    get(webhooks, claims, &format!("{WEBHOOKS}/{id}")).await
+    webhooks.get_json(claims, &format!("{WEBHOOKS}/{id}")).await
 }
 
 /// Creates a webhook from the body of the public operation, which the service checks.
@@ -38,7 +39,7 @@ pub(crate) async fn create_webhook(
     claims: &ServiceClaims,
     body: &Value,
 ) -> Result<CreatedWebhook, ClientError> {
-    send(webhooks, claims, Method::POST, WEBHOOKS, body).await
+    webhooks.post_json(claims, WEBHOOKS, body).await
 }
 
 pub(crate) async fn change_webhook(
@@ -47,7 +48,10 @@ pub(crate) async fn change_webhook(
     id: WebhookId,
     body: &Value,
 ) -> Result<Webhook, ClientError> {
-    send(webhooks, claims, Method::PATCH, &format!("{WEBHOOKS}/{id}"), body).await
+    let (path, body) = (format!("{WEBHOOKS}/{id}"), Some(body.to_string().into()));
+    webhooks
+        .call_json(claims, Call { method: Method::PATCH, path: &path, headers: HeaderMap::new(), body })
+        .await
 }
 
 pub(crate) async fn delete_webhook(
@@ -63,7 +67,7 @@ pub(crate) async fn rotate_secret(
     claims: &ServiceClaims,
     id: WebhookId,
 ) -> Result<WebhookSecret, ClientError> {
-    send(webhooks, claims, Method::POST, &format!("{WEBHOOKS}/{id}/secret/rotate"), &Value::Null).await
+    webhooks.post_json(claims, &format!("{WEBHOOKS}/{id}/secret/rotate"), &Value::Null).await
 }
 
 pub(crate) async fn send_test(
@@ -84,7 +88,7 @@ pub(crate) async fn list_deliveries(
 ) -> Result<Page<WebhookDelivery>, ClientError> {
     let query = [("limit", Some("25")), ("status", status), ("cursor", cursor)];
     let query = query.into_iter().filter_map(|(name, value)| Some((name, value?)));
-    get(webhooks, claims, &format!("{WEBHOOKS}/{id}/deliveries?{}", encode_query(query))).await
+    webhooks.get_json(claims, &format!("{WEBHOOKS}/{id}/deliveries?{}", encode_query(query))).await
 }
 
 pub(crate) async fn read_delivery(
@@ -93,7 +97,7 @@ pub(crate) async fn read_delivery(
     id: WebhookId,
     delivery: WebhookDeliveryId,
 ) -> Result<WebhookDeliveryDetails, ClientError> {
-    get(webhooks, claims, &format!("{WEBHOOKS}/{id}/deliveries/{delivery}")).await
+    webhooks.get_json(claims, &format!("{WEBHOOKS}/{id}/deliveries/{delivery}")).await
 }
 
 pub(crate) async fn replay_delivery(

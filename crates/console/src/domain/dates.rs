@@ -3,8 +3,7 @@
 
 use std::fmt;
 
-use assay_contracts::evaluations::DAY_MILLIS;
-use assay_contracts::time::Timestamp;
+use assay_contracts::time::{DAY_MILLIS, Timestamp};
 use chrono::{DateTime, Datelike, NaiveDate, Utc};
 
 /// A time on a page: HTML of a `<time>` with the text in UTC, and UTC to the second in its title. It contains no text

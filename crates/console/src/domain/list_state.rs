@@ -208,7 +208,7 @@ pub(crate) fn list_address(pairs: &[(String, String)]) -> String {
 }
 
 /// A path with a query, if there is one.
-pub(crate) fn with_query(path: &str, pairs: &[(String, String)]) -> String {
+pub(crate) fn with_query<N: AsRef<str>>(path: &str, pairs: &[(N, String)]) -> String {
     if pairs.is_empty() {
         return path.to_owned();
     }

@@ -27,7 +27,9 @@ pub(crate) use self::list_state::{
 pub(crate) use self::marked_text::{
     Part, Quote, Run, escaped_json, max_bytes_per_text, parts, plain_text, runs, windows,
 };
-pub(crate) use self::numbers::{format_change, format_count, format_share, format_signed};
+pub(crate) use self::numbers::{
+    charge_counts, charge_total, format_change, format_count, format_share, format_signed,
+};
 pub(crate) use self::period::{COMPARISONS, PERIODS, Period};
 pub(crate) use self::request_rules::{cookie_value, is_same_origin, may_redirect_to};
 pub(crate) use self::scale::{Trend, TrendPoint, axis_floor, draw_trend, score_percent};

@@ -1,5 +1,7 @@
 //! Numbers as pages show them.
 
+use assay_contracts::evaluations::ChargeCounts;
+
 /// A count in groups of three digits: 1,284.
 pub(crate) fn format_count(number: u64) -> String {
     let digits = number.to_string();
@@ -39,6 +41,16 @@ pub(crate) fn format_signed(number: f64, places: usize) -> String {
 
 fn percent(part: u64, whole: u64) -> f64 {
     part as f64 * 100.0 / whole as f64
+}
+
+/// The assessments of charges, and their numbers.
+pub(crate) fn charge_counts(charges: &ChargeCounts) -> [(&'static str, u64); 3] {
+    [("supported", charges.supported), ("review", charges.review), ("disputed", charges.disputed)]
+}
+
+/// The number of charges with any of these assessments.
+pub(crate) fn charge_total(charges: &ChargeCounts) -> u64 {
+    charge_counts(charges).iter().map(|(_, number)| number).sum()
 }
 
 #[cfg(test)]

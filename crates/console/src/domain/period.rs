@@ -1,7 +1,7 @@
 //! The period of the overview, read from its URL: a name, or days in UTC, both included.
 
-use assay_contracts::evaluations::{Comparison, DAY_MILLIS, MAX_POINTS};
-use assay_contracts::time::Timestamp;
+use assay_contracts::evaluations::{Comparison, MAX_POINTS};
+use assay_contracts::time::{DAY_MILLIS, Timestamp};
 
 use super::dates::{parse_day, plus_days, start_of_day};
 

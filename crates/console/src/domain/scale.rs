@@ -1,6 +1,6 @@
 //! Coordinates in figures: on the scale of scores, and in trend charts. Templates draw the figures.
 
-use assay_contracts::time::Timestamp;
+use assay_contracts::time::{DAY_MILLIS, Timestamp};
 
 use super::dates::utc;
 
@@ -16,7 +16,7 @@ const TOP: f64 = 10.0;
 const BOTTOM: f64 = 142.0;
 
 /// Labels of days of a longer period have the year.
-const LONG_PERIOD_MILLIS: i64 = 300 * 86_400_000;
+const LONG_PERIOD_MILLIS: i64 = 300 * DAY_MILLIS;
 
 /// A point of a trend: the beginning of its part of the period, and its mean, if anything was scored.
 pub(crate) type TrendPoint = (Timestamp, Option<f64>);
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     fn points(values: &[Option<f64>]) -> Vec<TrendPoint> {
-        let day = |at: usize| Timestamp::saturating_from_millis(at as i64 * 86_400_000);
+        let day = |at: usize| Timestamp::saturating_from_millis(at as i64 * DAY_MILLIS);
         values.iter().enumerate().map(|(at, value)| (day(at), *value)).collect()
     }
 

@@ -13,7 +13,7 @@ use assay_contracts::ids::TicketId;
 use super::Console;
 use super::error::PageError;
 use super::filter_form::filter_line;
-use super::form::Faults;
+use super::form::{Faults, query_of};
 use super::respond::page;
 use super::shell::Shell;
 use super::transcript::{Item, MessagePart, Quotes, items, items_of_quotes, message_part};
@@ -21,8 +21,7 @@ use super::verdict::{Verdict, verdict};
 use super::viewer::{PublicAddress, Viewer};
 use crate::app::{TranscriptLookup, find_evaluation, find_neighbours, find_transcript, list_agents};
 use crate::domain::{
-    ListState, PageTime, Pairs, Run, ai_tool_label, format_count, language_label, list_address, runs,
-    with_query,
+    ListState, PageTime, Run, ai_tool_label, format_count, language_label, list_address, runs, with_query,
 };
 
 #[derive(Template)]
@@ -158,7 +157,7 @@ async fn find(console: &Console, viewer: &Viewer, id: TicketId) -> Result<FoundC
 
 /// The place in the result of the query. When export, which knows the result, is unavailable, the page is shown without it.
 async fn place(request: &HttpRequest, console: &Console, viewer: &Viewer, id: TicketId) -> Place {
-    let pairs: Pairs = url::form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect();
+    let pairs = query_of(request);
     let state = match ListState::parse(&pairs) {
         Ok(state) => state,
         // The list says beside its fields what is wrong, too, and keeps what is right.

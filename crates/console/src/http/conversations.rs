@@ -11,7 +11,7 @@ use assay_contracts::evaluations::{EvaluationPage, Sort};
 use super::Console;
 use super::error::PageError;
 use super::filter_form::{Chip, FilterForm, chips};
-use super::form::Faults;
+use super::form::{Faults, query_of};
 use super::list_rows::{Row, row};
 use super::respond::{page, redirect};
 use super::shell::Shell;
@@ -87,7 +87,7 @@ impl Head {
 
 pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result<HttpResponse, PageError> {
     let viewer = Viewer::of(&request, &console).await?;
-    let pairs: Pairs = url::form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect();
+    let pairs = query_of(&request);
     if pairs.iter().any(|(_, value)| value.trim().is_empty()) {
         // A form sends its empty fields, too: redirect to the address without them.
         let address = ListState::parse(&pairs).map(|state| state.address()).ok();

@@ -74,9 +74,7 @@ impl PageError {
             Self::Internal => "The log of the service has the cause under the id of this request.",
         }
     }
-}
 
-impl PageError {
     /// The form that was sent in vain.
     pub(crate) fn kept_form(&self) -> Option<&KeptForm> {
         match self {

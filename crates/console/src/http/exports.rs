@@ -1,7 +1,6 @@
 //! Exports: the list, the form for a new one with the filter of the URL, and downloads.
 
 use actix_web::http::StatusCode;
-use actix_web::http::header::LOCATION;
 use actix_web::web::{Data, Path, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use askama::Template;
@@ -114,10 +113,7 @@ pub(crate) async fn download(
     let id: ExportId = id.parse().map_err(|_| PageError::NotFound)?;
     let base = PublicAddress::of(&request).base;
     let address = download_address(&console.services, &viewer.claims, &base, id).await?;
-    Ok(HttpResponse::SeeOther()
-        .insert_header((LOCATION, address))
-        .insert_header(("cache-control", "no-store"))
-        .finish())
+    Ok(redirect(&address))
 }
 
 async fn show(

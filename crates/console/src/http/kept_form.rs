@@ -3,7 +3,7 @@
 
 use actix_web::HttpRequest;
 use actix_web::http::Method;
-use actix_web::http::header::{HeaderMap, HeaderValue, SET_COOKIE};
+use actix_web::http::header::HeaderMap;
 
 use super::form::Fields;
 use super::viewer::{PublicAddress, read_cookie};
@@ -14,7 +14,7 @@ const KEPT_SECONDS: i64 = 30 * 60;
 
 /// Adds the cookie to a response.
 pub(crate) fn keep(form: &KeptForm, request: &HttpRequest, headers: &mut HeaderMap) {
-    set_cookie(request, headers, &form.address(), KEPT_SECONDS);
+    PublicAddress::of(request).set_cookie(headers, COOKIE, &form.address(), KEPT_SECONDS);
 }
 
 /// What was typed into the form of the requested page before the session ended.
@@ -27,13 +27,6 @@ pub(crate) fn kept_fields(request: &HttpRequest) -> Option<Fields> {
 /// Removes the cookie when its page is shown.
 pub(crate) fn forget_shown(request: &HttpRequest, headers: &mut HeaderMap) {
     if kept_fields(request).is_some() {
-        set_cookie(request, headers, "", 0);
-    }
-}
-
-fn set_cookie(request: &HttpRequest, headers: &mut HeaderMap, value: &str, seconds: i64) {
-    let cookie = PublicAddress::of(request).set_cookie(COOKIE, value, seconds);
-    if let Ok(value) = HeaderValue::from_str(&cookie) {
-        headers.append(SET_COOKIE, value);
+        PublicAddress::of(request).set_cookie(headers, COOKIE, "", 0);
     }
 }

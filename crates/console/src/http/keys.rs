@@ -134,9 +134,8 @@ fn new_key(fields: &Fields) -> Result<NewKeyRequest, Faults> {
         faults.add("name", "Say what the key is for.");
     }
     // A session does not have the scope `admin`, so it cannot create a key that has it.
-    let known = |name: &str| Scope::ALL.into_iter().find(|scope| scope.as_str() == name);
-    let scopes: Option<Scopes> =
-        fields.all("scope").map(|name| known(name).filter(|scope| *scope != Scope::Admin)).collect();
+    let known = |name| Scope::from_name(name).filter(|scope| *scope != Scope::Admin);
+    let scopes: Option<Scopes> = fields.all("scope").map(known).collect();
     let scopes = scopes.filter(|scopes| !scopes.is_empty());
     if scopes.is_none() {
         faults.add("scope", "Choose at least one scope.");
@@ -188,7 +187,7 @@ async fn show(
     fill(&mut template);
     let is_new_form = template.typed.is_empty();
     let default = Scopes::default_for_keys();
-    let choices = Scope::ALL.into_iter().filter(|scope| *scope != Scope::Admin).map(|scope| ScopeChoice {
+    let choices = Scope::ALL.iter().filter(|scope| **scope != Scope::Admin).map(|&scope| ScopeChoice {
         name: scope.as_str(),
         allows: allows(scope),
         is_checked: if is_new_form {

@@ -3,12 +3,13 @@
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use askama::Template;
-use assay_contracts::evaluations::{Coverage, DAY_MILLIS, Step, Summary};
+use assay_contracts::evaluations::{Coverage, Step, Summary};
+use assay_contracts::time::DAY_MILLIS;
 
 use super::Console;
 use super::error::PageError;
 use super::filter_form::FilterForm;
-use super::form::Faults;
+use super::form::{Faults, query_of};
 use super::imports;
 use super::overview_parts::{
     BandCell, Bar, ChargeRow, GroupRow, MeanChart, ReasonRow, band_cells, bars, charge_bar, charge_rows,
@@ -20,7 +21,8 @@ use super::shell::Shell;
 use super::viewer::Viewer;
 use crate::app::{self, summarize};
 use crate::domain::{
-    COMPARISONS, PERIODS, Pairs, day_of, day_text, filter_pairs, format_count, list_address, with_query,
+    COMPARISONS, PERIODS, Pairs, charge_counts, charge_total, day_of, day_text, filter_pairs, format_count,
+    list_address, with_query,
 };
 
 #[derive(Template)]
@@ -89,7 +91,7 @@ struct CoverageLine {
 
 pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result<HttpResponse, PageError> {
     let viewer = Viewer::of(&request, &console).await?;
-    let query: Pairs = url::form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect();
+    let query = query_of(&request);
     let (mut selection, faults) = Selection::read(&query);
     let services = &console.services;
     let mut summary = summarize(services, &viewer.claims, &selection.query()).await?;
@@ -174,8 +176,8 @@ fn view(
         || summary.breakdown.as_ref().is_some_and(|breakdown| breakdown.truncated);
     groups.truncate(MAX_GROUP_ROWS);
     let compared = summary.compared.as_ref();
-    let charge_counts = &summary.totals.charges;
-    let charge_total = charge_counts.supported + charge_counts.review + charge_counts.disputed;
+    let charges = &summary.totals.charges;
+    let charge_total = charge_total(charges);
     let is_empty = summary.totals.count == 0;
     OverviewPage {
         title: if is_empty && selection.period.days.is_none() {
@@ -227,10 +229,9 @@ fn view(
         bars: bars(summary, selection.distribution.0, &base),
         bands: band_cells(summary, &base),
         charge_total: format_count(charge_total),
-        charge_rows: (charge_total > 0).then(|| {
-            rows_address(&base, &["supported", "review", "disputed"].map(|charge| ("charge", charge)))
-        }),
-        charge_bar: charge_bar(charge_counts),
+        charge_rows: (charge_total > 0)
+            .then(|| rows_address(&base, &charge_counts(charges).map(|(name, _)| ("charge", name)))),
+        charge_bar: charge_bar(charges),
         charges: charge_rows(summary, &base),
         reasons: reasons(summary, &base),
         by: selection.breakdown.1,

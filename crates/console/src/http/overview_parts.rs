@@ -7,9 +7,9 @@ use assay_contracts::evaluations::{
 use assay_contracts::validation::shortened;
 
 use crate::domain::{
-    MAX_NAME_CHARACTERS, PageTime, Pairs, Trend, TrendPoint, axis_floor, capitalized, draw_trend,
-    filter_pairs, format_change, format_count, format_share, format_signed, list_address, reason_meaning,
-    score_percent, value_label,
+    MAX_NAME_CHARACTERS, PageTime, Pairs, Trend, TrendPoint, axis_floor, capitalized, charge_counts,
+    charge_total, draw_trend, filter_pairs, format_change, format_count, format_share, format_signed,
+    list_address, reason_meaning, score_percent, value_label,
 };
 
 /// The address of the list with more filters.
@@ -224,12 +224,10 @@ pub(crate) fn band_cells(summary: &Summary, base: &[(String, String)]) -> Vec<Ba
 
 /// The segments of the bar of charges: name, position and width in percent, and a text if it fits.
 pub(crate) fn charge_bar(charges: &ChargeCounts) -> Vec<(&'static str, String, String, String)> {
-    let parts =
-        [("supported", charges.supported), ("review", charges.review), ("disputed", charges.disputed)];
-    let total = parts.iter().map(|(_, number)| number).sum::<u64>().max(1) as f64;
+    let total = charge_total(charges).max(1) as f64;
     let mut at = 0.0;
     let mut bar = Vec::new();
-    for (name, number) in parts.into_iter().filter(|(_, number)| *number > 0) {
+    for (name, number) in charge_counts(charges).into_iter().filter(|(_, number)| *number > 0) {
         let width = number as f64 / total * 100.0;
         let text = if width > 14.0 { name.to_owned() } else { String::new() };
         bar.push((name, format!("{at:.2}"), format!("{width:.2}"), text));
@@ -251,24 +249,25 @@ pub(crate) struct ChargeRow {
 
 /// The assessments of charges beside those of the period before.
 pub(crate) fn charge_rows(summary: &Summary, base: &[(String, String)]) -> Vec<ChargeRow> {
-    let counts = |charges: &ChargeCounts| {
-        [("supported", charges.supported), ("review", charges.review), ("disputed", charges.disputed)]
-    };
-    let sum = |counts: &[(&str, u64); 3]| counts.iter().map(|(_, number)| number).sum::<u64>();
-    let now = counts(&summary.totals.charges);
-    let before = summary.compared.as_ref().map(|compared| counts(&compared.totals.charges));
-    now.into_iter()
+    let total = charge_total(&summary.totals.charges);
+    let before = summary.compared.as_ref().map(|compared| {
+        let charges = &compared.totals.charges;
+        (&compared.period, charge_counts(charges), charge_total(charges))
+    });
+    charge_counts(&summary.totals.charges)
+        .into_iter()
         .enumerate()
         .map(|(at, (name, number))| ChargeRow {
             name,
             count: format_count(number),
             address: (number > 0).then(|| rows_address(base, &[("charge", name)])),
-            share: format_share(number, sum(&now)),
-            before: summary.compared.as_ref().zip(before).map(|(compared, before)| Cell {
-                text: format_share(before[at].1, sum(&before)),
-                address: (before[at].1 > 0).then(|| rows_of_period(&compared.period, &[("charge", name)])),
+            share: format_share(number, total),
+            before: before.map(|(period, before, total)| Cell {
+                text: format_share(before[at].1, total),
+                address: (before[at].1 > 0).then(|| rows_of_period(period, &[("charge", name)])),
             }),
-            share_change: before.map(|before| format_change(number, sum(&now), before[at].1, sum(&before))),
+            share_change: before
+                .map(|(_, before, total_before)| format_change(number, total, before[at].1, total_before)),
         })
         .collect()
 }
@@ -344,12 +343,9 @@ impl GroupRow {
             means: MEANS.map(|(_, _, _, value)| mean(value)),
             // The drawing is 88 wide.
             axis_width: format!("{:.1}", means.map_or(0.0, |means| score_percent(means.axis) * 0.88)),
-            charges: [
-                cell(charges.supported, || rows_address(base, &[("charge", "supported")])),
-                cell(charges.review, || rows_address(base, &[("charge", "review")])),
-                cell(charges.disputed, || rows_address(base, &[("charge", "disputed")])),
-            ],
-            disputed: format_share(charges.disputed, charges.supported + charges.review + charges.disputed),
+            charges: charge_counts(charges)
+                .map(|(name, number)| cell(number, || rows_address(base, &[("charge", name)]))),
+            disputed: format_share(charges.disputed, charge_total(charges)),
             bar: charge_bar(charges),
             scored_address,
         }

@@ -3,11 +3,11 @@
 use std::time::Instant;
 
 use actix_web::http::StatusCode;
-use actix_web::http::header::{HeaderValue, RETRY_AFTER, SET_COOKIE, USER_AGENT};
+use actix_web::http::header::{HeaderValue, RETRY_AFTER, USER_AGENT};
 use actix_web::web::{Data, Path, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use askama::Template;
-use assay_contracts::console::{Session, SignInOutcome};
+use assay_contracts::console::{Session, SignInCredential, SignInOutcome};
 use assay_contracts::ids::SessionId;
 use assay_platform::auth::{ApiKey, RandomToken};
 use assay_platform::runtime::now;
@@ -20,7 +20,7 @@ use super::respond::{page, redirect};
 use super::session_form::read_session_form;
 use super::shell::Shell;
 use super::viewer::{FORM_PURPOSE, PublicAddress, SESSION_COOKIE, Viewer, read_cookie};
-use crate::app::{Credential, begin_session, end_session};
+use crate::app::{begin_session, end_session};
 use crate::domain::may_redirect_to;
 use crate::metrics::{SignInResult, count_sign_in};
 
@@ -70,11 +70,12 @@ impl SentCredential {
         matches!(self, Self::Key(Some(key)) if !key.is_generated())
     }
 
-    fn parsed(self) -> Option<Credential> {
-        match self {
-            Self::Link(link) => link.map(Credential::Link),
-            Self::Key(key) => key.map(Credential::Key),
-        }
+    /// What is sent of it: its hash.
+    fn hashed(&self) -> Option<SignInCredential> {
+        Some(match self {
+            Self::Link(link) => SignInCredential::LinkSha256(link.as_ref()?.hash().to_string()),
+            Self::Key(key) => SignInCredential::KeySha256(key.as_ref()?.hash().to_string()),
+        })
     }
 }
 
@@ -141,8 +142,8 @@ async fn attempt(
     let token = random_token()?;
     let user_agent =
         request.headers().get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let outcome = match sent.parsed() {
-        Some(credential) => begin_session(&console.services, &credential, &token, user_agent).await,
+    let outcome = match sent.hashed() {
+        Some(credential) => begin_session(&console.services, credential, &token, user_agent).await,
         None => Ok(SignInOutcome::Refused),
     };
     if is_guessable && !matches!(outcome, Ok(SignInOutcome::Refused | SignInOutcome::ScopeMissing)) {
@@ -172,8 +173,8 @@ async fn attempt(
 fn signed_in(request: &HttpRequest, session: &Session, token: &RandomToken, back: &str) -> HttpResponse {
     let seconds = session.expires_at.millis_since(now()) / 1_000;
     let mut response = redirect(if back.is_empty() { "/console" } else { back });
-    let cookie = PublicAddress::of(request).set_cookie(SESSION_COOKIE, token.reveal(), seconds);
-    add_cookie(&mut response, &cookie);
+    let headers = response.headers_mut();
+    PublicAddress::of(request).set_cookie(headers, SESSION_COOKIE, token.reveal(), seconds);
     response
 }
 
@@ -217,8 +218,8 @@ fn show(
     };
     fill(&mut template);
     let mut response = page(request, status, &template)?;
-    let cookie = PublicAddress::of(request).set_cookie(FORM_COOKIE, token.reveal(), FORM_SECONDS);
-    add_cookie(&mut response, &cookie);
+    let headers = response.headers_mut();
+    PublicAddress::of(request).set_cookie(headers, FORM_COOKIE, token.reveal(), FORM_SECONDS);
     Ok(response)
 }
 
@@ -231,7 +232,7 @@ pub(crate) async fn sign_out(
     let (viewer, _) = read_session_form(&request, payload, &console).await?;
     end_session(&console.services, &viewer.claims, viewer.session.id).await?;
     let mut response = redirect("/console/sign-in");
-    add_cookie(&mut response, &PublicAddress::of(&request).set_cookie(SESSION_COOKIE, "", 0));
+    PublicAddress::of(&request).set_cookie(response.headers_mut(), SESSION_COOKIE, "", 0);
     Ok(response)
 }
 
@@ -246,10 +247,4 @@ pub(crate) async fn end(
     let id: SessionId = id.parse().map_err(|_| PageError::NotFound)?;
     end_session(&console.services, &viewer.claims, id).await?;
     Ok(redirect("/console/keys?done=session-ended"))
-}
-
-fn add_cookie(response: &mut HttpResponse, cookie: &str) {
-    if let Ok(value) = HeaderValue::from_str(cookie) {
-        response.headers_mut().append(SET_COOKIE, value);
-    }
 }

@@ -1,6 +1,5 @@
 //! The theme: kept in a cookie of the browser.
 
-use actix_web::http::header::SET_COOKIE;
 use actix_web::{HttpRequest, HttpResponse};
 use assay_platform::web::query_pairs;
 
@@ -10,20 +9,15 @@ use super::shell::{THEME_COOKIE, THEMES};
 use super::viewer::PublicAddress;
 use crate::domain::may_redirect_to;
 
-const YEAR_SECONDS: u32 = 365 * 24 * 60 * 60;
+const YEAR_SECONDS: i64 = 365 * 24 * 60 * 60;
 
 pub(crate) async fn choose(request: HttpRequest) -> Result<HttpResponse, PageError> {
     let query = query_pairs(&request, &["to", "back"])?;
     let wanted = query.get("to").map(String::as_str);
     let theme = THEMES.into_iter().find(|theme| wanted == Some(*theme)).ok_or(PageError::NotFound)?;
     let back = query.get("back").filter(|path| may_redirect_to(path)).map_or("/console", String::as_str);
-    let secure = if PublicAddress::of(&request).is_secure { "; Secure" } else { "" };
-    let cookie = format!(
-        "{THEME_COOKIE}={theme}; Path=/console; HttpOnly; SameSite=Lax; Max-Age={YEAR_SECONDS}{secure}"
-    );
     let mut response = redirect(back);
-    if let Ok(cookie) = cookie.parse() {
-        response.headers_mut().insert(SET_COOKIE, cookie);
-    }
+    let (headers, pair) = (response.headers_mut(), format!("{THEME_COOKIE}={theme}"));
+    PublicAddress::of(&request).set_cookie_under(headers, &pair, "/console", YEAR_SECONDS);
     Ok(response)
 }

@@ -1,7 +1,7 @@
 //! The person who is signed in, and the public address, both read from the request.
 
 use actix_web::HttpRequest;
-use actix_web::http::header::COOKIE;
+use actix_web::http::header::{COOKIE, HeaderMap, HeaderValue, SET_COOKIE};
 use assay_contracts::console::Session;
 use assay_contracts::internal::PUBLIC_BASE_URL_HEADER;
 use assay_platform::auth::{RandomToken, ServiceClaims};
@@ -71,10 +71,19 @@ impl PublicAddress {
         if self.is_secure { format!("__Host-{name}") } else { name.to_owned() }
     }
 
-    /// A `Set-Cookie` header for a cookie that no script can read and no POST request of another site carries.
-    pub(crate) fn set_cookie(&self, name: &str, value: &str, max_age_seconds: i64) -> String {
-        let (name, secure) = (self.cookie_name(name), if self.is_secure { "; Secure" } else { "" });
-        format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={max_age_seconds}{secure}")
+    /// Sets a cookie.
+    pub(crate) fn set_cookie(&self, headers: &mut HeaderMap, name: &str, value: &str, max_age_seconds: i64) {
+        let pair = format!("{}={value}", self.cookie_name(name));
+        self.set_cookie_under(headers, &pair, "/", max_age_seconds);
+    }
+
+    /// Sets a cookie for a path; no script can read it, and no POST request of another site carries it.
+    pub(crate) fn set_cookie_under(&self, headers: &mut HeaderMap, pair: &str, path: &str, seconds: i64) {
+        let secure = if self.is_secure { "; Secure" } else { "" };
+        let cookie = format!("{pair}; Path={path}; HttpOnly; SameSite=Lax; Max-Age={seconds}{secure}");
+        if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+            headers.append(SET_COOKIE, cookie);
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use actix_web::web::{Data, Path, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use askama::Template;
 use assay_clients::ClientError;
+use assay_contracts::evaluation::Named as _;
 use assay_contracts::ids::{WebhookDeliveryId, WebhookId};
 use assay_contracts::webhook::{DeliveryStatus, WebhookDelivery, WebhookDeliveryDetails};
 use serde_json::json;
@@ -133,8 +134,7 @@ async fn show(
     let (wanted, cursor) =
         (get("status").filter(|status| DeliveryStatus::from_name(status).is_some()), get("cursor"));
     if get("status") != wanted {
-        let names = DeliveryStatus::ALL.map(|status| status.as_str()).join(", ");
-        faults.add("status", format!("is none of {names}"));
+        faults.add("status", format!("is none of {}", DeliveryStatus::names()));
     }
     let status = if faults.is_empty() { status } else { StatusCode::BAD_REQUEST };
     let service = webhooks_client(console)?;
@@ -144,7 +144,7 @@ async fn show(
     )
     .await?;
     let here = format!("{SECTION}/{id}");
-    let statuses = DeliveryStatus::ALL.map(|status| status.as_str());
+    let statuses = DeliveryStatus::ALL.iter().map(|status| status.as_str());
     let address = |name: &str| with_query(&here, &[("status".to_owned(), name.to_owned())]);
     let next = deliveries.page_info.next_cursor.map(|cursor| {
         let status = wanted.map(|status| ("status".to_owned(), status.to_owned()));

@@ -7,16 +7,9 @@ use crate::test_app::{TICKET, TestApp};
 
 #[tokio::test]
 async fn refused_parameters_are_named_on_the_page_of_a_record() -> Result<()> {
-    let app = TestApp::start().await?;
-    let session = app.sign_in().await?;
+    let (app, session) = TestApp::signed_in().await?;
     app.answer_all();
-    let webhook = json!({
-        "id": TICKET, "url": "https://a.example", "description": null, "events": ["export.completed"],
-        "axis_low_score_below": 3.0, "enabled": true, "created_at": 0, "updated_at": 0,
-    });
-    app.services.answer(&format!("/internal/v1/webhooks/{TICKET}"), 200, webhook);
-    let deliveries = json!({ "data": [], "page_info": { "has_next_page": false, "limit": 25 } });
-    app.services.answer(&format!("/internal/v1/webhooks/{TICKET}/deliveries"), 200, deliveries);
+    app.answer_webhook();
     for (address, fault) in [
         (format!("/console/conversations/{TICKET}?charge=maybe&subject=late"), "charge"),
         (format!("/console/conversations/{TICKET}?nosuch=1"), "nosuch"),
@@ -38,8 +31,7 @@ async fn refused_parameters_are_named_on_the_page_of_a_record() -> Result<()> {
 
 #[tokio::test]
 async fn expired_transcript_leaves_the_quotes_of_the_evaluation() -> Result<()> {
-    let app = TestApp::start().await?;
-    let session = app.sign_in().await?;
+    let (app, session) = TestApp::signed_in().await?;
     app.answer_all();
     let problem = json!({ "status": 404, "title": "The transcript has expired",
         "type": "urn:assay:problem:transcript-expired", "code": "transcript-expired" });

@@ -31,9 +31,8 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 
 #[tokio::test]
 async fn every_response_has_the_content_security_policy() -> Result<()> {
-    let app = TestApp::start().await?;
+    let (app, session) = TestApp::signed_in().await?;
     app.answer_all();
-    let session = app.sign_in().await?;
     for (path, status) in PATHS {
         for cookie in ["", session.as_str()] {
             let response = app.request(Method::GET, path)?.header("cookie", cookie).send().await?;
@@ -68,9 +67,8 @@ fn expect_headers(path: &str, headers: &reqwest::header::HeaderMap) {
 
 #[tokio::test]
 async fn pages_have_no_inline_scripts_or_styles() -> Result<()> {
-    let app = TestApp::start().await?;
+    let (app, session) = TestApp::signed_in().await?;
     app.answer_all();
-    let session = app.sign_in().await?;
     let pages = PATHS.into_iter().filter(|(path, status)| *status == 200 && !path.ends_with(".json"));
     for path in pages.map(|(path, _)| path).chain(["/console/sign-in", "/console/nothing"]) {
         // The button that copies the address of a conversation contains an absolute URL.
@@ -122,8 +120,7 @@ async fn partial_update_without_a_session_is_told_where_to_sign_in() -> Result<(
 
 #[tokio::test]
 async fn page_of_an_internal_error_has_the_request_id() -> Result<()> {
-    let app = TestApp::start().await?;
-    let session = app.sign_in().await?;
+    let (app, session) = TestApp::signed_in().await?;
     app.services.answer("/internal/v1/webhooks", 418, serde_json::json!({}));
     let page = app.get(&session, "/console/webhooks").await?;
     assert_eq!(page.status, 500, "{}", page.text);
@@ -136,8 +133,7 @@ async fn page_of_an_internal_error_has_the_request_id() -> Result<()> {
 
 #[tokio::test]
 async fn not_found_page_has_the_navigation() -> Result<()> {
-    let app = TestApp::start().await?;
-    let session = app.sign_in().await?;
+    let (app, session) = TestApp::signed_in().await?;
     let page = app.get(&session, "/console/nothing").await?;
     assert_eq!(page.status, 404);
     assert!(page.text.contains("href=\"/console/conversations\"") && page.text.contains("Sign out"));

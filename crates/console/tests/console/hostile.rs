@@ -1,25 +1,16 @@
 //! Hostile texts: markup, control characters and very long messages.
 
 use anyhow::Result;
+use assay_testkit::Rng;
 use serde_json::json;
 
-use crate::test_app::{TestApp, evaluation, listed, transcript};
-
-const ID: &str = "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11";
-
-fn neighbours() -> serde_json::Value {
-    json!({ "included": true, "position": 1, "total": { "count": 1, "exact": true } })
-}
+use crate::test_app::{TICKET, TestApp, evaluation, listed, transcript};
 
 /// The page of a conversation with one quote: id of its message, text, first byte.
 async fn conversation_page(subject: &str, texts: &[&str], quote: (&str, &str, usize)) -> Result<String> {
-    let app = TestApp::start().await?;
-    let session = app.sign_in().await?;
-    app.services.answer(&format!("/internal/v1/tickets/{ID}/transcript"), 200, transcript(subject, texts));
-    let found = evaluation(quote.0, quote.1, quote.2);
-    app.services.answer(&format!("/internal/v1/tickets/{ID}/evaluation"), 200, found);
-    app.services.answer(&format!("/internal/v1/evaluations/{ID}/neighbours"), 200, neighbours());
-    let page = app.get(&session, &format!("/console/conversations/{ID}")).await?;
+    let (app, session) = TestApp::signed_in().await?;
+    app.answer_conversation(transcript(subject, texts), evaluation(quote.0, quote.1, quote.2));
+    let page = app.get(&session, &format!("/console/conversations/{TICKET}")).await?;
     assert_eq!(page.status, 200, "{}", page.text);
     Ok(page.text)
 }
@@ -62,36 +53,26 @@ async fn control_characters_in_a_transcript_are_named() -> Result<()> {
 #[tokio::test]
 async fn fifty_messages_of_80_kb_fit_into_100_kb() -> Result<()> {
     // Pseudo-random letters, which compress badly.
-    let mut state = 7_u32;
-    let mut letter = || {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        char::from(b'0' + (state >> 24) as u8 % 75)
-    };
+    let mut random = Rng::new(7);
+    let mut letter = || char::from(b'0' + random.below(75) as u8);
     let texts: Vec<String> = (0..50).map(|_| (0..80_000).map(|_| letter()).collect()).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let quote = &texts[1][40_000..40_020];
-    let app = TestApp::start().await?;
-    let session = app.sign_in().await?;
-    app.services.answer(&format!("/internal/v1/tickets/{ID}/transcript"), 200, transcript("Long", &texts));
-    app.services.answer(
-        &format!("/internal/v1/tickets/{ID}/evaluation"),
-        200,
-        evaluation("m-2", quote, 40_000),
-    );
-    app.services.answer(&format!("/internal/v1/evaluations/{ID}/neighbours"), 200, neighbours());
-    let request = app.request(reqwest::Method::GET, &format!("/console/conversations/{ID}"))?;
+    let (app, session) = TestApp::signed_in().await?;
+    app.answer_conversation(transcript("Long", &texts), evaluation("m-2", quote, 40_000));
+    let request = app.request(reqwest::Method::GET, &format!("/console/conversations/{TICKET}"))?;
     let response = request.header("cookie", &session).header("accept-encoding", "gzip").send().await?;
     assert_eq!(response.headers()["content-encoding"], "gzip");
     let bytes = response.bytes().await?.len();
     assert!(bytes <= 100_000, "{bytes}");
-    let text = app.get(&session, &format!("/console/conversations/{ID}")).await?.text;
+    let text = app.get(&session, &format!("/console/conversations/{TICKET}")).await?.text;
     assert!(text.contains("<mark>") && text.contains("characters more"));
     // Each message has its own pages of up to 60,000 bytes. The quote begins on the first and ends on the second.
     let quote = &texts[1][59_990..60_010];
     let found = evaluation("m-2", quote, 59_990);
-    app.services.answer(&format!("/internal/v1/tickets/{ID}/evaluation"), 200, found);
+    app.services.answer(&format!("/internal/v1/tickets/{TICKET}/evaluation"), 200, found);
     for part in [1, 2] {
-        let address = format!("/console/conversations/{ID}/messages/2?part={part}");
+        let address = format!("/console/conversations/{TICKET}/messages/2?part={part}");
         let text = app.get(&session, &address).await?.text;
         assert!(!text.contains("characters more") && text.contains(&format!("Part {part} of 2")), "{text}");
         let marked = text.split("<mark>").nth(1).and_then(|rest| rest.split("</mark>").next());
@@ -101,7 +82,7 @@ async fn fifty_messages_of_80_kb_fit_into_100_kb() -> Result<()> {
         assert_eq!(text.contains("Previous part"), part == 2);
     }
     for part in ["0", "3", "x", "18446744073709551615"] {
-        let address = format!("/console/conversations/{ID}/messages/2?part={part}");
+        let address = format!("/console/conversations/{TICKET}/messages/2?part={part}");
         assert_eq!(app.get(&session, &address).await?.status, 404, "{part}");
     }
     Ok(())
@@ -116,14 +97,10 @@ fn plain(html: &str) -> String {
 /// Every text of a row is as long as the API allows, and cannot be compressed.
 #[tokio::test]
 async fn list_of_long_texts_fits_into_100_kb() -> Result<()> {
-    let app = TestApp::start().await?;
-    let session = app.sign_in().await?;
-    let mut state = 7_u32;
+    let (app, session) = TestApp::signed_in().await?;
+    let mut random = Rng::new(7);
     let mut long = |characters: usize| -> String {
-        let letter = || {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            char::from_u32(0x4e00 + (state >> 16) % 20_000).unwrap_or('x')
-        };
+        let letter = || char::from_u32(0x4e00 + random.below(20_000) as u32).unwrap_or('x');
         std::iter::repeat_with(letter).take(characters).collect()
     };
     let mut list = listed(&[""; 25], 25, None);
@@ -132,7 +109,7 @@ async fn list_of_long_texts_fits_into_100_kb() -> Result<()> {
         ticket["subject"] = json!(long(1_000));
         ticket["external_id"] = json!(long(1_024));
         ticket["source"] = json!(long(1_024));
-        ticket["agents"] = json!([{ "id": ID, "external_id": long(1_024), "name": long(255) }]);
+        ticket["agents"] = json!([{ "id": TICKET, "external_id": long(1_024), "name": long(255) }]);
     }
     app.services.answer("/internal/v1/evaluations", 200, list);
     let path = "/console/conversations?column=source&column=tool";
@@ -146,19 +123,12 @@ async fn list_of_long_texts_fits_into_100_kb() -> Result<()> {
 /// A message has up to 4 MB, and the name of a control character is longer than the character: its pages show parts.
 #[tokio::test]
 async fn page_of_a_message_is_bounded() -> Result<()> {
-    let app = TestApp::start().await?;
-    let session = app.sign_in().await?;
+    let (app, session) = TestApp::signed_in().await?;
     let alternating = "\u{202e}\u{202d}".repeat(600_000);
     let texts = ["\u{7f}".repeat(3_900_000), alternating, "&".repeat(3_900_000)];
     for text in &texts {
-        let messages = transcript("Controls", &[text, "Hello"]);
-        app.services.answer(&format!("/internal/v1/tickets/{ID}/transcript"), 200, messages);
-        app.services.answer(
-            &format!("/internal/v1/tickets/{ID}/evaluation"),
-            200,
-            evaluation("m-2", "Hello", 0),
-        );
-        let page = app.get(&session, &format!("/console/conversations/{ID}/messages/1")).await?.text;
+        app.answer_conversation(transcript("Controls", &[text, "Hello"]), evaluation("m-2", "Hello", 0));
+        let page = app.get(&session, &format!("/console/conversations/{TICKET}/messages/1")).await?.text;
         assert!(page.contains("Part 1 of ") && page.len() < 2 * 1024 * 1024, "{}", page.len());
     }
     Ok(())
@@ -166,8 +136,7 @@ async fn page_of_a_message_is_bounded() -> Result<()> {
 
 #[tokio::test]
 async fn subjects_in_the_list_are_text() -> Result<()> {
-    let app = TestApp::start().await?;
-    let session = app.sign_in().await?;
+    let (app, session) = TestApp::signed_in().await?;
     app.services.answer("/internal/v1/evaluations", 200, listed(&["<b>bold</b>\u{202e}", ""], 2, None));
     let text = app.get(&session, "/console/conversations").await?.text;
     assert!(text.contains("&#60;b&#62;bold") && !text.contains('\u{202e}'));
@@ -177,22 +146,21 @@ async fn subjects_in_the_list_are_text() -> Result<()> {
 
 #[tokio::test]
 async fn control_characters_in_names_and_filters_are_named() -> Result<()> {
-    let app = TestApp::start().await?;
+    let (app, session) = TestApp::signed_in().await?;
     app.answer_all();
-    let session = app.sign_in().await?;
     let mut list = listed(&["One"], 1, None);
     list["data"][0]["ticket"]["source"] = json!("zen\u{202e}desk");
     list["data"][0]["ticket"]["agents"] =
-        json!([{ "id": ID, "external_id": "bot\u{2060}", "name": "Bot\u{202e}" }]);
+        json!([{ "id": TICKET, "external_id": "bot\u{2060}", "name": "Bot\u{202e}" }]);
     app.services.answer("/internal/v1/evaluations", 200, list);
     let mut found = transcript("Refund", &["Hi", "Hello"]);
-    found["agents"] = json!([{ "id": ID, "external_id": "bot\u{2060}", "name": "Bot\u{202e}" }]);
-    app.services.answer(&format!("/internal/v1/tickets/{ID}/transcript"), 200, found);
+    found["agents"] = json!([{ "id": TICKET, "external_id": "bot\u{2060}", "name": "Bot\u{202e}" }]);
+    app.services.answer(&format!("/internal/v1/tickets/{TICKET}/transcript"), 200, found);
     let encoded = "%E2%80%AE";
     for (path, label) in [
         ("/console/conversations?column=source&column=tool".to_owned(), "RLO"),
         (format!("/console/conversations?source=a{encoded}b"), "RLO"),
-        (format!("/console/conversations/{ID}?source=a{encoded}b"), "RLO"),
+        (format!("/console/conversations/{TICKET}?source=a{encoded}b"), "RLO"),
         (format!("/console/exports?source=a{encoded}b"), "RLO"),
     ] {
         let text = app.get(&session, &path).await?.text;
@@ -209,14 +177,13 @@ async fn control_characters_in_names_and_filters_are_named() -> Result<()> {
 
 #[tokio::test]
 async fn control_characters_in_a_payload_are_escaped() -> Result<()> {
-    let app = TestApp::start().await?;
-    let session = app.sign_in().await?;
+    let (app, session) = TestApp::signed_in().await?;
     let delivery = json!({
-        "id": ID, "type": "evaluation.completed", "status": "delivered", "attempts": 1, "created_at": 0,
+        "id": TICKET, "type": "evaluation.completed", "status": "delivered", "attempts": 1, "created_at": 0,
         "attempt_log": [], "payload": { "subject": "a\u{202e}b" },
     });
     app.services.answer("/internal/v1/webhooks", 200, delivery);
-    let page = app.get(&session, &format!("/console/webhooks/{ID}/deliveries/{ID}")).await?;
+    let page = app.get(&session, &format!("/console/webhooks/{TICKET}/deliveries/{TICKET}")).await?;
     assert_eq!(page.status, 200, "{}", page.text);
     assert!(page.text.contains("a\\u202eb") && !page.text.contains('\u{202e}'), "{}", page.text);
     Ok(())

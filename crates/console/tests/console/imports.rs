@@ -7,8 +7,7 @@ use crate::test_app::{TICKET, TestApp};
 
 #[tokio::test]
 async fn failed_import_is_listed_with_its_reason() -> Result<()> {
-    let app = TestApp::start().await?;
-    let session = app.sign_in().await?;
+    let (app, session) = TestApp::signed_in().await?;
     app.answer_all();
     let mut list = crate::test_app::listed(&["Lost"], 1, None);
     list["data"][0]["ticket"]["id"] = json!(TICKET);
@@ -32,8 +31,7 @@ async fn failed_import_is_listed_with_its_reason() -> Result<()> {
 
 #[tokio::test]
 async fn refused_period_of_imports_is_named() -> Result<()> {
-    let app = TestApp::start().await?;
-    let session = app.sign_in().await?;
+    let (app, session) = TestApp::signed_in().await?;
     app.answer_all();
     for (query, fault) in
         [("from=yesterday", "from"), ("from=2026-02-01&to=2026-01-01", "from"), ("charge=x", "charge")]

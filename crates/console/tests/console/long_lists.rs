@@ -12,8 +12,7 @@ const ROWS: usize = 1_050;
 
 #[tokio::test]
 async fn every_key_and_agent_is_reached_by_light_pages() -> Result<()> {
-    let app = TestApp::start().await?;
-    let session = app.sign_in().await?;
+    let (app, session) = TestApp::signed_in().await?;
     let organization_id = app.organization_id().await?;
     for at in 0..ROWS {
         app.create_key(&[Scope::Assess]).await?;
@@ -48,8 +47,7 @@ async fn ids(app: &TestApp, session: &str, path: &str, marker: &str) -> Result<B
 
 #[tokio::test]
 async fn list_that_cannot_go_on_says_so() -> Result<()> {
-    let app = TestApp::start().await?;
-    let session = app.sign_in().await?;
+    let (app, session) = TestApp::signed_in().await?;
     for path in ["/console/keys", "/console/agents"] {
         let page = app.get(&session, &format!("{path}?before=x&after=y")).await?;
         assert_eq!(page.status, 400, "{path}");

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use assay_contracts::ids::AgentId;
+use assay_contracts::time::DAY_MILLIS;
 use assay_platform::runtime::new_id;
 use serde_json::{Value, json};
 
@@ -16,8 +17,7 @@ fn nothing_evaluated() -> Value {
 }
 
 async fn app_with(summary: Value) -> Result<(TestApp, String)> {
-    let app = TestApp::start().await?;
-    let session = app.sign_in().await?;
+    let (app, session) = TestApp::signed_in().await?;
     app.services.answer("/internal/v1/evaluations/summary", 200, summary);
     app.services.answer("/internal/v1/evaluations?", 200, crate::test_app::listed(&[], 0, None));
     Ok((app, session))
@@ -133,7 +133,6 @@ fn summary_of(days: i64, step_days: i64) -> Value {
 
 /// 2026-11-01.
 const END: i64 = 1_793_491_200_000;
-const DAY_MILLIS: i64 = 86_400_000;
 
 #[tokio::test]
 async fn overview_of_years_weighs_at_most_30_kb() -> Result<()> {

@@ -1,14 +1,14 @@
 //! Pages: the URL is the state, faults stand beside their fields, keys are shown once.
 
 use anyhow::{Context as _, Result};
+use assay_contracts::time::DAY_MILLIS;
 use serde_json::json;
 
-use crate::test_app::{TestApp, listed};
+use crate::test_app::{TICKET, TestApp, listed};
 
 #[tokio::test]
 async fn list_requests_the_filters_of_its_url() -> Result<()> {
-    let app = TestApp::start().await?;
-    let session = app.sign_in().await?;
+    let (app, session) = TestApp::signed_in().await?;
     app.services.answer("/internal/v1/evaluations", 200, listed(&["One", "Two"], 52, Some("next-page")));
     let path = "/console/conversations?from=2026-01-01&to=2026-01-31&charge=disputed&sort=axis";
     let page = app.get(&session, path).await?;
@@ -31,8 +31,7 @@ async fn list_requests_the_filters_of_its_url() -> Result<()> {
 
 #[tokio::test]
 async fn rows_carry_the_filter_to_the_conversation() -> Result<()> {
-    let app = TestApp::start().await?;
-    let session = app.sign_in().await?;
+    let (app, session) = TestApp::signed_in().await?;
     app.services.answer("/internal/v1/evaluations", 200, listed(&["One"], 1, None));
     let text = app.get(&session, "/console/conversations?language=de&column=axis&sort=-axis").await?.text;
     assert!(text.contains("?language=de&#38;sort=-axis&#38;column=axis\""), "{text}");
@@ -41,8 +40,7 @@ async fn rows_carry_the_filter_to_the_conversation() -> Result<()> {
 
 #[tokio::test]
 async fn faults_of_filters_stand_beside_their_fields() -> Result<()> {
-    let app = TestApp::start().await?;
-    let session = app.sign_in().await?;
+    let (app, session) = TestApp::signed_in().await?;
     let page = app
         .get(&session, "/console/conversations?axis_min=9&from=yesterday&charge=maybe&subject=late")
         .await?;
@@ -64,8 +62,7 @@ async fn faults_of_filters_stand_beside_their_fields() -> Result<()> {
 
 #[tokio::test]
 async fn empty_fields_of_a_form_are_removed_from_the_address() -> Result<()> {
-    let app = TestApp::start().await?;
-    let session = app.sign_in().await?;
+    let (app, session) = TestApp::signed_in().await?;
     let page = app.get(&session, "/console/conversations?subject=&axis_min=&charge=review&search=").await?;
     assert_eq!((page.status, page.location.as_str()), (303, "/console/conversations?charge=review"));
     Ok(())
@@ -73,8 +70,7 @@ async fn empty_fields_of_a_form_are_removed_from_the_address() -> Result<()> {
 
 #[tokio::test]
 async fn filter_that_is_too_long_for_an_address_stays_in_the_form() -> Result<()> {
-    let app = TestApp::start().await?;
-    let session = app.sign_in().await?;
+    let (app, session) = TestApp::signed_in().await?;
     app.services.answer("/internal/v1/evaluations", 200, listed(&["One"], 1, None));
     // As a form sends it, less than 8 KiB; with each space in three bytes it is more.
     let values: Vec<String> = (0..12).map(|at| format!("subject=w{at}{}", "+ab".repeat(180))).collect();
@@ -91,8 +87,7 @@ async fn filter_that_is_too_long_for_an_address_stays_in_the_form() -> Result<()
 
 #[tokio::test]
 async fn cursor_of_another_list_is_a_fault() -> Result<()> {
-    let app = TestApp::start().await?;
-    let session = app.sign_in().await?;
+    let (app, session) = TestApp::signed_in().await?;
     let problem = json!({ "status": 400, "title": "The cursor is not valid", "type": "urn:assay:problem:invalid-cursor", "code": "invalid-cursor" });
     app.services.answer("/internal/v1/evaluations", 400, problem);
     let page = app.get(&session, "/console/conversations?cursor=old").await?;
@@ -103,8 +98,7 @@ async fn cursor_of_another_list_is_a_fault() -> Result<()> {
 
 #[tokio::test]
 async fn empty_list_shows_the_import_command() -> Result<()> {
-    let app = TestApp::start().await?;
-    let session = app.sign_in().await?;
+    let (app, session) = TestApp::signed_in().await?;
     app.services.answer("/internal/v1/evaluations", 200, listed(&[], 0, None));
     assert!(app.get(&session, "/console/conversations").await?.text.contains("assay import --agents"));
     let filtered = app.get(&session, "/console/conversations?charge=review").await?.text;
@@ -117,8 +111,7 @@ async fn empty_list_shows_the_import_command() -> Result<()> {
 
 #[tokio::test]
 async fn new_key_is_shown_once() -> Result<()> {
-    let app = TestApp::start().await?;
-    let session = app.sign_in().await?;
+    let (app, session) = TestApp::signed_in().await?;
     let fields = [("name", "importer"), ("scope", "assess"), ("scope", "evaluations:read"), ("expires", "")];
     let page = app.send(&session, "/console/keys", "/console/keys", &fields).await?;
     assert_eq!(page.status, 201);
@@ -133,8 +126,7 @@ async fn new_key_is_shown_once() -> Result<()> {
 
 #[tokio::test]
 async fn key_is_revoked_by_its_button() -> Result<()> {
-    let app = TestApp::start().await?;
-    let session = app.sign_in().await?;
+    let (app, session) = TestApp::signed_in().await?;
     let text = app.get(&session, "/console/keys").await?.text;
     let path = text.split("action=\"").find(|part| part.contains("/revoke\"")).context("no key")?;
     let path = path.split('"').next().unwrap_or_default();
@@ -147,8 +139,7 @@ async fn key_is_revoked_by_its_button() -> Result<()> {
 
 #[tokio::test]
 async fn refused_key_form_keeps_what_was_typed() -> Result<()> {
-    let app = TestApp::start().await?;
-    let session = app.sign_in().await?;
+    let (app, session) = TestApp::signed_in().await?;
     let fields = [("name", "for \"Ann\""), ("expires", "2020-01-01")];
     let page = app.send(&session, "/console/keys", "/console/keys", &fields).await?;
     assert_eq!(page.status, 400);
@@ -164,8 +155,7 @@ async fn refused_key_form_keeps_what_was_typed() -> Result<()> {
 
 #[tokio::test]
 async fn keys_of_other_organizations_are_inaccessible() -> Result<()> {
-    let app = TestApp::start().await?;
-    let session = app.sign_in().await?;
+    let (app, session) = TestApp::signed_in().await?;
     let foreign = assay_agent_registry::keys::CreateKey {
         organization: assay_agent_registry::keys::OrganizationName::parse("other")?,
         name: assay_agent_registry::keys::KeyName::parse("foreign")?,
@@ -182,8 +172,7 @@ async fn keys_of_other_organizations_are_inaccessible() -> Result<()> {
 
 #[tokio::test]
 async fn theme_choice_returns_to_the_page() -> Result<()> {
-    let app = TestApp::start().await?;
-    let session = app.sign_in().await?;
+    let (app, session) = TestApp::signed_in().await?;
     let page = app.get(&session, "/console/theme?to=dark&back=%2Fconsole%2Fagents").await?;
     assert_eq!((page.status, page.location.as_str()), (303, "/console/agents"));
     let evil = app.get(&session, "/console/theme?to=dark&back=%2F%2Fevil.test").await?;
@@ -195,11 +184,10 @@ async fn theme_choice_returns_to_the_page() -> Result<()> {
 
 #[tokio::test]
 async fn unknown_conversation_is_not_found() -> Result<()> {
-    let app = TestApp::start().await?;
-    let session = app.sign_in().await?;
+    let (app, session) = TestApp::signed_in().await?;
     let problem = json!({ "status": 404, "title": "There is no such ticket", "type": "urn:assay:problem:ticket-not-found", "code": "ticket-not-found" });
     app.services.answer("/internal/v1/tickets", 404, problem);
-    let page = app.get(&session, "/console/conversations/0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11").await?;
+    let page = app.get(&session, &format!("/console/conversations/{TICKET}")).await?;
     assert_eq!(page.status, 404);
     assert!(page.text.contains("There is no such page"));
     Ok(())
@@ -207,8 +195,7 @@ async fn unknown_conversation_is_not_found() -> Result<()> {
 
 #[tokio::test]
 async fn key_works_through_its_last_day() -> Result<()> {
-    let app = TestApp::start().await?;
-    let session = app.sign_in().await?;
+    let (app, session) = TestApp::signed_in().await?;
     let today = assay_platform::runtime::now().as_millis().div_euclid(DAY_MILLIS) * DAY_MILLIS;
     let day = date_field_text(today);
     let fields = [("name", "today"), ("scope", "assess"), ("expires", day.as_str())];
@@ -220,8 +207,6 @@ async fn key_works_through_its_last_day() -> Result<()> {
     Ok(())
 }
 
-const DAY_MILLIS: i64 = 86_400_000;
-
 /// A day as a date field sends it.
 fn date_field_text(millis: i64) -> String {
     let at = chrono::DateTime::from_timestamp_millis(millis).unwrap_or_default();
@@ -230,8 +215,7 @@ fn date_field_text(millis: i64) -> String {
 
 #[tokio::test]
 async fn row_out_of_range_is_a_fault() -> Result<()> {
-    let app = TestApp::start().await?;
-    let session = app.sign_in().await?;
+    let (app, session) = TestApp::signed_in().await?;
     app.services.answer("/internal/v1/evaluations", 200, listed(&["One"], 1, None));
     let page = app.get(&session, "/console/conversations?cursor=x&row=18446744073709551615").await?;
     assert_eq!(page.status, 400, "{}", page.text);
@@ -241,17 +225,9 @@ async fn row_out_of_range_is_a_fault() -> Result<()> {
 
 #[tokio::test]
 async fn emptied_description_of_a_webhook_is_sent() -> Result<()> {
-    let app = TestApp::start().await?;
-    let session = app.sign_in().await?;
-    let path = "/console/webhooks/0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11";
-    let webhook = json!({
-        "id": "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11", "url": "https://a.example", "description": "Old",
-        "events": ["export.completed"], "axis_low_score_below": 3.0, "enabled": true, "created_at": 0, "updated_at": 0,
-        "disabled_reason": null, "failing_since": null,
-    });
-    app.services.answer("/internal/v1/webhooks/", 200, webhook);
-    let page = json!({ "data": [], "page_info": { "has_next_page": false, "limit": 25 } });
-    app.services.answer("/internal/v1/webhooks/0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11/deliveries", 200, page);
+    let (app, session) = TestApp::signed_in().await?;
+    app.answer_webhook();
+    let path = &format!("/console/webhooks/{TICKET}");
     let fields = [
         ("url", "https://a.example"),
         ("events", "export.completed"),
@@ -267,8 +243,7 @@ async fn emptied_description_of_a_webhook_is_sent() -> Result<()> {
 
 #[tokio::test]
 async fn refused_webhook_form_says_what_is_wrong_beside_each_field() -> Result<()> {
-    let app = TestApp::start().await?;
-    let session = app.sign_in().await?;
+    let (app, session) = TestApp::signed_in().await?;
     let names = ["url", "description", "events", "axis_low_score_below"];
     let errors: Vec<_> =
         names.iter().map(|name| json!({ "pointer": format!("/{name}"), "detail": "is wrong" })).collect();

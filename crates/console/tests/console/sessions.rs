@@ -121,8 +121,7 @@ async fn session_ends_with_its_key() -> Result<()> {
 
 #[tokio::test]
 async fn signing_out_ends_the_session() -> Result<()> {
-    let app = TestApp::start().await?;
-    let session = app.sign_in().await?;
+    let (app, session) = TestApp::signed_in().await?;
     let out = app.send(&session, "/console/keys", "/console/sign-out", &[]).await?;
     assert_eq!((out.status, out.location.as_str()), (303, "/console/sign-in"));
     let after = app.get(&session, "/console/keys?done=revoked").await?;
@@ -163,8 +162,7 @@ async fn form_without_the_token_of_the_session_is_refused() -> Result<()> {
 
 #[tokio::test]
 async fn form_from_another_site_is_refused() -> Result<()> {
-    let app = TestApp::start().await?;
-    let session = app.sign_in().await?;
+    let (app, session) = TestApp::signed_in().await?;
     let token = app.get(&session, "/console/keys").await?.form_token()?;
     for (name, value, status) in [
         ("sec-fetch-site", "cross-site", 403),
@@ -245,8 +243,7 @@ async fn signing_in_leads_back_to_pages_only() -> Result<()> {
 
 #[tokio::test]
 async fn organization_name_is_escaped() -> Result<()> {
-    let app = TestApp::start().await?;
-    let session = app.sign_in().await?;
+    let (app, session) = TestApp::signed_in().await?;
     let keys = app.get(&session, "/console/keys").await?;
     assert!(!keys.text.contains(ORGANIZATION) && keys.text.contains("Pinwright &#60;b&#62;&#38;"));
     Ok(())

@@ -10,8 +10,10 @@ use actix_web::{HttpRequest, HttpResponse};
 use anyhow::Result;
 use assay_platform::runtime::{Phase, Tasks};
 use assay_platform::web::{ServerSettings, serve};
-use serde_json::Value;
+use serde_json::{Value, json};
 use url::Url;
+
+use crate::test_app::{TICKET, TestApp, evaluation, listed, summary, transcript};
 
 /// Answers by the beginning of the path, of which the longest counts; recorded paths have their query.
 #[derive(Clone, Default)]
@@ -45,6 +47,51 @@ impl StandIn {
 
     pub fn requested_paths(&self) -> Vec<String> {
         self.requested_paths.lock().unwrap().clone()
+    }
+}
+
+/// Answers for pages.
+impl TestApp {
+    /// Sets answers for every page of [`crate::headers`].
+    pub fn answer_all(&self) {
+        let answers = [
+            ("/internal/v1/evaluations", listed(&["One"], 1, None)),
+            ("/internal/v1/evaluations/summary", summary()),
+            ("/internal/v1/evaluations/count", json!({ "count": 0 })),
+            ("/internal/v1/tickets?", json!({ "count": 0 })),
+            (
+                "/internal/v1/exports",
+                json!({ "data": [], "page_info": { "has_next_page": false, "limit": 25 } }),
+            ),
+            (
+                "/internal/v1/webhooks",
+                json!({ "data": [], "page_info": { "has_next_page": false, "limit": 100 } }),
+            ),
+        ];
+        for (path, answer) in answers {
+            self.services.answer(path, 200, answer);
+        }
+        self.answer_conversation(transcript("Refund", &["Hi", "Hello"]), evaluation("m-2", "Hello", 0));
+    }
+
+    /// Sets answers for the page of the conversation [`TICKET`].
+    pub fn answer_conversation(&self, transcript: Value, evaluation: Value) {
+        let neighbours = json!({ "included": true, "position": 1, "total": { "count": 1, "exact": true } });
+        self.services.answer(&format!("/internal/v1/tickets/{TICKET}/transcript"), 200, transcript);
+        self.services.answer(&format!("/internal/v1/tickets/{TICKET}/evaluation"), 200, evaluation);
+        self.services.answer(&format!("/internal/v1/evaluations/{TICKET}/neighbours"), 200, neighbours);
+    }
+
+    /// Sets answers for the page of a webhook, whose id is [`TICKET`], too.
+    pub fn answer_webhook(&self) {
+        let webhook = json!({
+            "id": TICKET, "url": "https://a.example", "description": "Old", "events": ["export.completed"],
+            "axis_low_score_below": 3.0, "enabled": true, "created_at": 0, "updated_at": 0,
+            "disabled_reason": null, "failing_since": null,
+        });
+        let deliveries = json!({ "data": [], "page_info": { "has_next_page": false, "limit": 25 } });
+        self.services.answer(&format!("/internal/v1/webhooks/{TICKET}"), 200, webhook);
+        self.services.answer(&format!("/internal/v1/webhooks/{TICKET}/deliveries"), 200, deliveries);
     }
 }
 

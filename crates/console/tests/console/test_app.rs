@@ -53,6 +53,13 @@ impl TestApp {
         Self::with_failed_sign_in_limit(20).await
     }
 
+    /// A console, and the cookie of a session.
+    pub async fn signed_in() -> Result<(Self, String)> {
+        let app = Self::start().await?;
+        let session = app.sign_in().await?;
+        Ok((app, session))
+    }
+
     /// A console with a limit of failed sign-ins per minute.
     pub async fn with_failed_sign_in_limit(failed_sign_ins_per_minute: u32) -> Result<Self> {
         let service_database = ServiceDatabase::sqlite(SCHEMA, MIGRATIONS).await?;
@@ -96,33 +103,6 @@ impl TestApp {
         // Creates the organization, too.
         app.create_key(&[Scope::Assess]).await?;
         Ok(app)
-    }
-
-    /// Sets answers for every page of [`crate::headers`].
-    pub fn answer_all(&self) {
-        let answers = [
-            ("/internal/v1/evaluations", listed(&["One"], 1, None)),
-            ("/internal/v1/evaluations/summary", summary()),
-            ("/internal/v1/evaluations/count", json!({ "count": 0 })),
-            ("/internal/v1/tickets?", json!({ "count": 0 })),
-            (&format!("/internal/v1/tickets/{TICKET}/transcript"), transcript("Refund", &["Hi", "Hello"])),
-            (&format!("/internal/v1/tickets/{TICKET}/evaluation"), evaluation("m-2", "Hello", 0)),
-            (
-                &format!("/internal/v1/evaluations/{TICKET}/neighbours"),
-                json!({ "included": true, "position": 1, "total": { "count": 1, "exact": true } }),
-            ),
-            (
-                "/internal/v1/exports",
-                json!({ "data": [], "page_info": { "has_next_page": false, "limit": 25 } }),
-            ),
-            (
-                "/internal/v1/webhooks",
-                json!({ "data": [], "page_info": { "has_next_page": false, "limit": 100 } }),
-            ),
-        ];
-        for (path, answer) in answers {
-            self.services.answer(path, 200, answer);
-        }
     }
 
     /// A new key of the organization.

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::evaluation::named_enum;
+
 /// Who wrote an item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -81,34 +83,18 @@ impl Author {
     }
 }
 
-/// The five author variants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum AuthorType {
-    /// Customer.
-    Contact,
-    /// Human teammate.
-    Teammate,
-    /// AI agent.
-    Ai,
-    /// System event.
-    System,
-    /// Several unresolved actors.
-    Mixed,
-}
-
-impl AuthorType {
-    /// Every variant.
-    pub const ALL: [Self; 5] = [Self::Contact, Self::Teammate, Self::Ai, Self::System, Self::Mixed];
-
-    /// The name on the wire and in the database.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Contact => "contact",
-            Self::Teammate => "teammate",
-            Self::Ai => "ai",
-            Self::System => "system",
-            Self::Mixed => "mixed",
-        }
+named_enum!(
+    /// The five author variants.
+    AuthorType {
+        /// Customer.
+        Contact = "contact",
+        /// Human teammate.
+        Teammate = "teammate",
+        /// AI agent.
+        Ai = "ai",
+        /// System event.
+        System = "system",
+        /// Several unresolved actors.
+        Mixed = "mixed",
     }
-}
+);

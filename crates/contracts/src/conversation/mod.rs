@@ -18,6 +18,7 @@ pub use self::author::{Author, AuthorType};
 pub use self::identity::{IdentityHash, Namespace};
 pub use self::schema::{ImportAuthor, ImportMessage, ImportRequest};
 
+use crate::evaluation::named_enum;
 use crate::time::Timestamp;
 
 /// Maximum number of messages of an import.
@@ -59,15 +60,15 @@ pub struct Message {
     pub ai_tool: Option<AiTool>,
 }
 
-/// Customer-facing item or internal note.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum MessageKind {
-    /// Customer-facing transcript item.
-    Message,
-    /// Internal note or helpdesk comment; the customer never saw it.
-    Comment,
-}
+named_enum!(
+    /// Customer-facing item or internal note.
+    MessageKind {
+        /// Customer-facing transcript item.
+        Message = "message",
+        /// Internal note or helpdesk comment; the customer never saw it.
+        Comment = "comment",
+    }
+);
 
 impl Conversation {
     /// Timestamp of the first message: the conversation's date in exports.

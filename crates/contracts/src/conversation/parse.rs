@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{AiTool, Author, AuthorType, Conversation, DEFAULT_SOURCE, MAX_MESSAGES, Message, MessageKind};
+use super::{Author, AuthorType, Conversation, DEFAULT_SOURCE, MAX_MESSAGES, Message, MessageKind};
 use crate::json::{ObjectReader, Tree, ValidationErrors, parse_tree};
 use crate::time::Timestamp;
 use crate::validation::BodyError;
@@ -24,7 +24,6 @@ const FIELDS: [&str; 14] = [
     "name",
     "id",
 ];
-const KINDS: [&str; 2] = ["message", "comment"];
 
 impl Conversation {
     /// Reads and checks a request body.
@@ -130,7 +129,7 @@ fn read_message(
         author.and_then(|value| read_author(value, &object.pointer_to("author"), object.errors()))?;
     // `ai_tool` is ignored on messages of other authors.
     let ai_tool = match author.author_type() {
-        AuthorType::Ai => object.optional_choice("ai_tool", &ai_tool_labels(), AiTool::from_label),
+        AuthorType::Ai => object.optional_choice("ai_tool"),
         _ => None,
     };
     Some(Message {
@@ -146,24 +145,12 @@ fn read_message(
 /// Defaults to `message`; `None` for an invalid value.
 fn read_kind(message: &mut ObjectReader<'_, '_>) -> Option<MessageKind> {
     let Some(value) = message.take("kind") else { return Some(MessageKind::Message) };
-    message.choice("kind", value, &KINDS, |name| match name {
-        "message" => Some(MessageKind::Message),
-        "comment" => Some(MessageKind::Comment),
-        _ => None,
-    })
-}
-
-fn ai_tool_labels() -> Vec<&'static str> {
-    AiTool::ALL.iter().map(|tool| tool.as_str()).collect()
+    message.choice("kind", value)
 }
 
 fn read_author(value: Tree<'_>, pointer: &str, errors: &mut ValidationErrors) -> Option<Author> {
     let mut object = ObjectReader::new(value, pointer, errors)?;
-    let names = AuthorType::ALL.map(AuthorType::as_str);
-    let author_type = object.required_choice("type", &names, |name| {
-        AuthorType::ALL.into_iter().find(|author_type| author_type.as_str() == name)
-    })?;
-    match author_type {
+    match object.required_choice::<AuthorType>("type")? {
         AuthorType::Contact => {
             let external_id = object.required_short_text("external_id");
             let name = object.optional_short_text("name");

@@ -29,7 +29,7 @@ pub struct Resolution {
 
 named_enum!(
     /// Was the customer's issue solved.
-    ResolutionStatus, "snake_case" {
+    ResolutionStatus {
         /// Yes.
         Resolved = "resolved",
         /// In part, or without confirmation.
@@ -41,7 +41,7 @@ named_enum!(
 
 named_enum!(
     /// Who solved the issue.
-    ResolvedBy, "snake_case" {
+    ResolvedBy {
         /// An AI agent.
         Ai = "ai",
         /// A human teammate.
@@ -57,7 +57,7 @@ named_enum!(
 
 named_enum!(
     /// Basis of a resolution verdict.
-    ResolutionBasis, "snake_case" {
+    ResolutionBasis {
         /// The customer said so.
         CustomerConfirmed = "customer_confirmed",
         /// The requested action was carried out.
@@ -88,7 +88,7 @@ pub struct Charge {
 
 named_enum!(
     /// Whether a charge is supported.
-    ChargeAssessment, "snake_case" {
+    ChargeAssessment {
         /// The transcript supports a charge.
         Supported = "supported",
         /// A person should review the charge.
@@ -102,7 +102,7 @@ named_enum!(
 
 named_enum!(
     /// A finding that speaks against a charge.
-    ChargeReason, "SCREAMING_SNAKE_CASE" {
+    ChargeReason {
         /// A human teammate solved the issue.
         HumanResolved = "HUMAN_RESOLVED",
         /// The conversation was passed on to a human, or that was promised.
@@ -143,7 +143,7 @@ pub struct Handoff {
 
 named_enum!(
     /// Outcome of a handoff.
-    HandoffState, "snake_case" {
+    HandoffState {
         /// None was asked for, offered or made.
         None = "none",
         /// A human took over.
@@ -157,7 +157,7 @@ named_enum!(
 
 named_enum!(
     /// Who asked for a handoff.
-    HandoffRequester, "snake_case" {
+    HandoffRequester {
         /// The customer.
         Customer = "customer",
         /// The AI agent.
@@ -180,7 +180,7 @@ pub struct Sentiment {
 
 named_enum!(
     /// Level of a sentiment.
-    SentimentLevel, "snake_case" {
+    SentimentLevel {
         /// Friendly or content.
         Positive = "positive",
         /// Matter of fact.
@@ -192,7 +192,7 @@ named_enum!(
 
 named_enum!(
     /// A warning about the transcript or the evaluation.
-    Flag, "SCREAMING_SNAKE_CASE" {
+    Flag {
         /// A message or the subject addresses an evaluator; the built-in scorer does not read that text.
         PossiblePromptInjection = "POSSIBLE_PROMPT_INJECTION",
         /// The corpus has no conversations in the customer's language.

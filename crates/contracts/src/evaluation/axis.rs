@@ -83,7 +83,7 @@ pub struct Signal {
 named_enum!(
     /// Band of a conversation: that of its AXIS, or of `excluding_handoff` when no handoff applies; at most `mixed` when the
     /// issue is `not_resolved`.
-    AxisBand, "snake_case" {
+    AxisBand {
         /// 4.5 and above.
         Excellent = "excellent",
         /// 3.5 and above.

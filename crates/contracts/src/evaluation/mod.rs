@@ -72,29 +72,19 @@ pub struct Evaluation {
     pub scorer: Scorer,
 }
 
-/// Whether AXIS could be given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum EvaluationStatus {
-    /// AXIS is present.
-    Scored,
-    /// No AI message or no customer message: AXIS is `null`, never 0. The audit is still there.
-    NotApplicable,
-}
-
-impl EvaluationStatus {
-    /// The name on the wire and in exports.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Scored => "scored",
-            Self::NotApplicable => "not_applicable",
-        }
+named_enum!(
+    /// Whether AXIS could be given.
+    EvaluationStatus {
+        /// AXIS is present.
+        Scored = "scored",
+        /// No AI message or no customer message: AXIS is `null`, never 0. The audit is still there.
+        NotApplicable = "not_applicable",
     }
-}
+);
 
 named_enum!(
     /// Who answered the customer.
-    AiInvolvement, "snake_case" {
+    AiInvolvement {
         /// AI agents alone.
         AiOnly = "ai_only",
         /// AI agents and human teammates.

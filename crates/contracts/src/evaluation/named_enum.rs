@@ -1,6 +1,4 @@
-//! Macro for enums with the same names on the wire and in exports.
-
-use crate::conversation::AiTool;
+//! Macro for enums with the same names on the wire, in databases and in exports.
 
 /// An enum whose values have names.
 pub trait Named: Copy + Ord + 'static {
@@ -14,23 +12,19 @@ pub trait Named: Copy + Ord + 'static {
     fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|value| value.name() == name)
     }
-}
 
-impl Named for AiTool {
-    const ALL: &'static [Self] = Self::ALL;
-
-    fn name(self) -> &'static str {
-        self.as_str()
+    /// Every name, separated by commas.
+    fn names() -> String {
+        Self::ALL.iter().map(|value| value.name()).collect::<Vec<_>>().join(", ")
     }
 }
 
 macro_rules! named_enum {
-    ($(#[$doc:meta])* $name:ident, $rename:tt { $($(#[$variant_doc:meta])* $variant:ident = $text:tt,)* }) => {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $text:tt,)* }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
-        #[serde(rename_all = $rename)]
         pub enum $name {
-            $($(#[$variant_doc])* $variant,)*
+            $($(#[$variant_doc])* #[serde(rename = $text)] $variant,)*
         }
 
         impl $name {
@@ -40,6 +34,11 @@ macro_rules! named_enum {
             /// The name on the wire and in exports.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
+            }
+
+            /// The value with exactly this name.
+            pub fn from_name(name: &str) -> Option<Self> {
+                $crate::evaluation::Named::from_name(name)
             }
         }
 

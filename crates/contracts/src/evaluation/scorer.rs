@@ -25,7 +25,7 @@ pub struct Scorer {
 
 named_enum!(
     /// The kind of scorer.
-    ScorerKind, "snake_case" {
+    ScorerKind {
         /// The built-in engine.
         Builtin = "builtin",
         /// An LLM judge; the facts of the transcript are those of the built-in engine.
@@ -61,7 +61,7 @@ pub struct JudgeUse {
 
 named_enum!(
     /// Why an evaluation fell back to the built-in scorer.
-    FallbackReason, "snake_case" {
+    FallbackReason {
         /// The endpoint could not be reached or failed, is in a cooldown after failures, or the service was stopping.
         Unavailable = "unavailable",
         /// No usable answer in time.

@@ -1,47 +1,10 @@
 //! Filters in the body of a request: the fields have the names of the query's parameters, several values are an array.
 
+use super::filter_table::FILTER_NAMES;
 use super::filters::EvaluationFilters;
 use super::query::QueryReader;
 use crate::json::{ObjectReader, Tree, ValidationErrors};
 use crate::time::Timestamp;
-
-/// The names of all filters.
-pub const FILTER_NAMES: [&str; 34] = [
-    "from",
-    "to",
-    "external_id",
-    "subject",
-    "search",
-    "source",
-    "ai_tool",
-    "agent",
-    "involvement",
-    "resolution",
-    "resolved_by",
-    "basis",
-    "charge",
-    "charge_reason",
-    "handoff",
-    "band",
-    "axis_band",
-    "axis_min",
-    "axis_max",
-    "resolution_accuracy_band",
-    "resolution_accuracy_min",
-    "resolution_accuracy_max",
-    "interaction_effort_band",
-    "interaction_effort_min",
-    "interaction_effort_max",
-    "handoff_smoothness_band",
-    "handoff_smoothness_min",
-    "handoff_smoothness_max",
-    "confidence_min",
-    "confidence_max",
-    "language",
-    "flag",
-    "scorer",
-    "status",
-];
 
 /// Reads the fields of an object as filters. A field with another name is an error, unlike in other objects, see
 /// [`EvaluationFilters`].

@@ -16,7 +16,7 @@ use crate::validation::FieldError;
 
 named_enum!(
     /// The result of an evaluation.
-    ResultStatus, "snake_case" {
+    ResultStatus {
         /// Evaluated, with AXIS.
         Scored = "scored",
         /// Evaluated, without AXIS: no AI message or no customer message.
@@ -204,42 +204,7 @@ impl EvaluationFilters {
 
     /// Takes the filters from a query reader, which collects their faults.
     pub fn read(query: &mut QueryReader) -> Self {
-        let filters = Self {
-            from: query.moment("from"),
-            to: query.moment("to"),
-            external_id: query.texts("external_id"),
-            subject: query.words("subject"),
-            search: query.one_text_with_words("search"),
-            source: query.texts("source"),
-            ai_tool: query.parsed_list("ai_tool"),
-            agent: query.parsed_list("agent"),
-            involvement: query.named("involvement"),
-            resolution: query.named("resolution"),
-            resolved_by: query.named("resolved_by"),
-            basis: query.named("basis"),
-            charge: query.named("charge"),
-            charge_reason: query.named("charge_reason"),
-            handoff: query.named("handoff"),
-            band: query.named("band"),
-            axis_band: query.named("axis_band"),
-            axis_min: query.score("axis_min"),
-            axis_max: query.score("axis_max"),
-            resolution_accuracy_band: query.named("resolution_accuracy_band"),
-            resolution_accuracy_min: query.score("resolution_accuracy_min"),
-            resolution_accuracy_max: query.score("resolution_accuracy_max"),
-            interaction_effort_band: query.named("interaction_effort_band"),
-            interaction_effort_min: query.score("interaction_effort_min"),
-            interaction_effort_max: query.score("interaction_effort_max"),
-            handoff_smoothness_band: query.named("handoff_smoothness_band"),
-            handoff_smoothness_min: query.score("handoff_smoothness_min"),
-            handoff_smoothness_max: query.score("handoff_smoothness_max"),
-            confidence_min: query.confidence("confidence_min"),
-            confidence_max: query.confidence("confidence_max"),
-            language: query.languages("language"),
-            flag: query.named("flag"),
-            scorer: query.named("scorer"),
-            status: query.named("status"),
-        };
+        let filters = Self::take(query);
         filters.check(query);
         filters
     }

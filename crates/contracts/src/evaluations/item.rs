@@ -9,7 +9,8 @@ use crate::evaluation::{
     AiInvolvement, AxisBand, ChargeAssessment, ChargeReason, Confidence, Flag, HandoffState, ResolutionBasis,
     ResolutionStatus, ResolvedBy, Score, ScorerKind,
 };
-use crate::ids::{AgentId, EvaluationId, TicketId};
+use crate::event::AgentFacts;
+use crate::ids::{EvaluationId, TicketId};
 use crate::time::Timestamp;
 
 /// A ticket and the evaluation that is shown of it.
@@ -50,19 +51,7 @@ pub struct ItemTicket {
     #[schema(value_type = i64)]
     pub imported_at: Timestamp,
     /// The registered AI agents that took part, in order of first appearance.
-    pub agents: Vec<ItemAgent>,
-}
-
-/// A registered AI agent of a row, as it was named at the time of the import.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct ItemAgent {
-    /// Service agent id: the value of the filter `agent`.
-    #[schema(value_type = String)]
-    pub id: AgentId,
-    /// The caller's id of the agent.
-    pub external_id: String,
-    /// Display name.
-    pub name: String,
+    pub agents: Vec<AgentFacts>,
 }
 
 /// The evaluation of a row. When `status` is `failed`, all fields but `id`, `status` and `evaluated_at` are absent.

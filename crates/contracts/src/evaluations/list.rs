@@ -22,7 +22,7 @@ pub const MAX_POSITION: u64 = 10_000;
 
 named_enum!(
     /// Key of a list's order; ties are ordered by the conversation's date and the ticket's id.
-    SortKey, "snake_case" {
+    SortKey {
         /// The conversation's date.
         StartedAt = "started_at",
         /// AXIS.
@@ -64,13 +64,12 @@ impl Sort {
             Some(name) => (name, true),
             None => (text, false),
         };
-        <SortKey as Named>::from_name(name).map(|key| Self { key, descending })
+        SortKey::from_name(name).map(|key| Self { key, descending })
     }
 
     fn read(query: &mut QueryReader) -> Self {
-        let names: Vec<&str> = SortKey::ALL.iter().map(|key| key.as_str()).collect();
         let detail =
-            format!("must be one of: {}; with a `-` in front for the highest first", names.join(", "));
+            format!("must be one of: {}; with a `-` in front for the highest first", SortKey::names());
         query.parsed("sort", &detail, Self::parse).unwrap_or_default()
     }
 

@@ -6,6 +6,7 @@
 
 mod body;
 mod count;
+mod filter_table;
 mod filters;
 mod item;
 mod list;
@@ -16,10 +17,11 @@ mod summary;
 mod summary_query;
 mod transcript;
 
-pub use self::body::{FILTER_NAMES, read_filters};
+pub use self::body::read_filters;
 pub use self::count::CountQuery;
+pub use self::filter_table::FILTER_NAMES;
 pub use self::filters::{EvaluationFilters, ResultStatus, ScoreFilter};
-pub use self::item::{EvaluationItem, ItemAgent, ItemEvaluation, ItemScores, ItemTicket};
+pub use self::item::{EvaluationItem, ItemEvaluation, ItemScores, ItemTicket};
 pub use self::list::{
     EvaluationPage, ListQuery, MAX_COUNTED, MAX_POSITION, Neighbours, NeighboursQuery, Sort, SortKey, Total,
 };
@@ -31,6 +33,6 @@ pub use self::summary::{
     Period, PeriodSummary, ReasonCount, SeriesPoint, Summary,
 };
 pub use self::summary_query::{
-    BreakdownDimension as Dimension, Comparison, DAY_MILLIS, MAX_DIMENSIONS, MAX_POINTS, Step, SummaryQuery,
+    BreakdownDimension as Dimension, Comparison, MAX_DIMENSIONS, MAX_POINTS, Step, SummaryQuery,
 };
 pub use self::transcript::{TicketTranscript, TranscriptAuthor, TranscriptDocument, TranscriptMessage};

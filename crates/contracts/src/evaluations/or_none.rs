@@ -20,6 +20,16 @@ pub enum OrNone<T> {
     None,
 }
 
+impl<T> OrNone<T> {
+    /// The value; [`None`] for conversations without one.
+    pub fn value(self) -> Option<T> {
+        match self {
+            Self::Value(value) => Some(value),
+            Self::None => None,
+        }
+    }
+}
+
 impl<T: fmt::Display> fmt::Display for OrNone<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -42,9 +52,8 @@ impl FromStr for OrNone<AiTool> {
         if text == "none" {
             return Ok(Self::None);
         }
-        let names: Vec<&str> = AiTool::ALL.iter().map(|tool| tool.name()).collect();
-        let unknown = || format!("must be one of: {}, none", names.join(", "));
-        AiTool::from_label(text).map(Self::Value).ok_or_else(unknown)
+        let unknown = || format!("must be one of: {}, none", AiTool::names());
+        AiTool::from_name(text).map(Self::Value).ok_or_else(unknown)
     }
 }
 

@@ -77,14 +77,14 @@ impl QueryReader {
 
     /// A value of a closed list, given at most once.
     pub fn one_named<T: Named>(&mut self, name: &str) -> Option<T> {
-        let detail = format!("must be one of: {}", names::<T>());
+        let detail = format!("must be one of: {}", T::names());
         self.parsed(name, &detail, T::from_name)
     }
 
     /// Values of a closed list.
     pub fn named<T: Named>(&mut self, name: &str) -> Vec<T> {
         self.parse_each(name, |text| {
-            T::from_name(text).ok_or_else(|| format!("must be one of: {}", names::<T>()))
+            T::from_name(text).ok_or_else(|| format!("must be one of: {}", T::names()))
         })
     }
 
@@ -158,10 +158,6 @@ pub fn words_of(text: &str) -> impl Iterator<Item = String> + '_ {
     text.split(|character: char| !character.is_alphanumeric())
         .filter(|word| !word.is_empty())
         .map(str::to_lowercase)
-}
-
-fn names<T: Named>() -> String {
-    T::ALL.iter().map(|value| value.name()).collect::<Vec<_>>().join(", ")
 }
 
 fn check_text(text: &str) -> Result<(), String> {

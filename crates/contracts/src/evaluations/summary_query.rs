@@ -7,12 +7,9 @@ use utoipa::ToSchema;
 use super::filters::EvaluationFilters;
 use super::query::QueryReader;
 use super::render::Pairs;
-use crate::evaluation::named_enum;
-use crate::time::Timestamp;
+use crate::evaluation::{Named, named_enum};
+use crate::time::{DAY_MILLIS, Timestamp};
 use crate::validation::FieldError;
-
-/// Milliseconds of a day. Days are those of UTC.
-pub const DAY_MILLIS: i64 = 86_400_000;
 
 /// Maximum number of parts of a series.
 pub const MAX_POINTS: i64 = 800;
@@ -22,7 +19,7 @@ pub const MAX_DIMENSIONS: usize = 2;
 
 named_enum!(
     /// What a summary is broken down by.
-    BreakdownDimension, "snake_case" {
+    BreakdownDimension {
         /// AI tool; a conversation counts for each of its tools.
         AiTool = "ai_tool",
         /// Registered AI agent; a conversation counts for each of its agents.
@@ -58,7 +55,7 @@ named_enum!(
 
 named_enum!(
     /// Length of the parts of a series.
-    Step, "snake_case" {
+    Step {
         /// A day of UTC.
         Day = "day",
         /// Seven days of UTC, from the first day of the period.
@@ -81,7 +78,7 @@ impl Step {
 
 named_enum!(
     /// The period to compare with.
-    Comparison, "snake_case" {
+    Comparison {
         /// The period of the same length immediately before.
         Previous = "previous",
         /// The same dates a year earlier.
@@ -158,19 +155,14 @@ impl SummaryQuery {
 }
 
 fn read_dimensions(query: &mut QueryReader, by: Vec<(String, String)>) -> Vec<BreakdownDimension> {
-    use crate::evaluation::Named;
     let mut dimensions = Vec::new();
     for (_, name) in by {
-        match <BreakdownDimension as Named>::from_name(&name) {
+        match BreakdownDimension::from_name(&name) {
             Some(dimension) if dimensions.contains(&dimension) => {
                 query.add_error("by", format!("names `{name}` twice"));
             }
             Some(dimension) => dimensions.push(dimension),
-            None => {
-                let names: Vec<&str> =
-                    BreakdownDimension::ALL.iter().map(|dimension| dimension.as_str()).collect();
-                query.add_error("by", format!("must be one of: {}", names.join(", ")));
-            }
+            None => query.add_error("by", format!("must be one of: {}", BreakdownDimension::names())),
         }
     }
     if dimensions.len() > MAX_DIMENSIONS {

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::item::ItemAgent;
 use crate::conversation::{AiTool, AuthorType, Message, MessageKind};
+use crate::event::AgentFacts;
 use crate::ids::TicketId;
 use crate::time::Timestamp;
 
@@ -29,7 +29,7 @@ pub struct TicketTranscript<M = Vec<Message>> {
     /// When the import was accepted.
     pub imported_at: Timestamp,
     /// The registered AI agents that took part.
-    pub agents: Vec<ItemAgent>,
+    pub agents: Vec<AgentFacts>,
     /// The items in order.
     pub messages: M,
 }
@@ -59,7 +59,7 @@ pub struct TranscriptDocument {
     /// When the import was accepted, epoch milliseconds.
     imported_at: i64,
     /// The registered AI agents that took part, in order of first appearance.
-    agents: Vec<ItemAgent>,
+    agents: Vec<AgentFacts>,
     /// The items in order, 1 to 50.
     messages: Vec<TranscriptMessage>,
 }

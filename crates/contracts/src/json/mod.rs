@@ -14,6 +14,7 @@ use serde::de::DeserializeSeed;
 pub use self::fault::JsonFault;
 use self::tree::TreeSeed;
 pub use self::tree::{Fields, Tree};
+use crate::evaluation::Named;
 use crate::validation::{BodyError, FieldError, MAX_NAME_CHARS, MAX_REPORTED_ERRORS};
 
 /// Collects validation errors while a body is read.
@@ -175,42 +176,26 @@ impl<'f, 'b> ObjectReader<'f, 'b> {
         self.check_string(field, value).map(Cow::into_owned)
     }
 
-    /// An optional value of a closed list; `parse` gets its exact name.
-    pub fn optional_choice<T>(
-        &mut self,
-        field: &str,
-        names: &[&str],
-        parse: impl Fn(&str) -> Option<T>,
-    ) -> Option<T> {
+    /// An optional value of a closed list.
+    pub fn optional_choice<T: Named>(&mut self, field: &str) -> Option<T> {
         let value = self.take(field)?;
-        self.choice(field, value, names, parse)
+        self.choice(field, value)
     }
 
     /// A required value of a closed list.
-    pub fn required_choice<T>(
-        &mut self,
-        field: &str,
-        names: &[&str],
-        parse: impl Fn(&str) -> Option<T>,
-    ) -> Option<T> {
+    pub fn required_choice<T: Named>(&mut self, field: &str) -> Option<T> {
         let value = self.required(field)?;
-        self.choice(field, value, names, parse)
+        self.choice(field, value)
     }
 
     /// Checks a value from [`Self::take`] that must be one of a closed list.
-    pub fn choice<T>(
-        &mut self,
-        field: &str,
-        value: Tree<'b>,
-        names: &[&str],
-        parse: impl Fn(&str) -> Option<T>,
-    ) -> Option<T> {
+    pub fn choice<T: Named>(&mut self, field: &str, value: Tree<'b>) -> Option<T> {
         let text = self.check_string(field, value)?;
-        let parsed = parse(&text);
-        if parsed.is_none() {
-            self.add_error(field, format!("must be one of: {}", names.join(", ")));
+        let named = T::from_name(&text);
+        if named.is_none() {
+            self.add_error(field, format!("must be one of: {}", T::names()));
         }
-        parsed
+        named
     }
 
     /// An integer between `min` and `max`. A number without a fractional part is an integer in any notation (JSON Schema

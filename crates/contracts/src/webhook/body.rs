@@ -126,7 +126,7 @@ fn read_events(object: &mut ObjectReader<'_, '_>, value: Tree<'_>) -> Option<BTr
     let mut are_valid = true;
     for (index, item) in items.into_iter().enumerate() {
         let event = match &item {
-            Tree::String(name) => WebhookEvent::subscribable(name),
+            Tree::String(name) => WebhookEvent::from_name(name).filter(|event| *event != WebhookEvent::Test),
             _ => None,
         };
         match event {

@@ -11,35 +11,29 @@ use utoipa::ToSchema;
 pub use self::body::{
     DEFAULT_LOW_SCORE, MAX_URL_BYTES, NewWebhook, NewWebhookRequest, WebhookChange, WebhookChangeRequest,
 };
-use crate::evaluation::Score;
+use crate::evaluation::{Score, named_enum};
 use crate::ids::{WebhookDeliveryId, WebhookId};
 use crate::time::Timestamp;
 
-/// Event types of webhooks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
-pub enum WebhookEvent {
-    /// A conversation was evaluated.
-    #[serde(rename = "evaluation.completed")]
-    EvaluationCompleted,
-    /// A conversation cannot be evaluated.
-    #[serde(rename = "evaluation.failed")]
-    EvaluationFailed,
-    /// The transcript contradicts a vendor's charge.
-    #[serde(rename = "resolution.disputed")]
-    ResolutionDisputed,
-    /// The AXIS score is below the endpoint's threshold.
-    #[serde(rename = "axis.low_score")]
-    AxisLowScore,
-    /// The file of an export can be downloaded.
-    #[serde(rename = "export.completed")]
-    ExportCompleted,
-    /// An export failed.
-    #[serde(rename = "export.failed")]
-    ExportFailed,
-    /// A test message on request; not subscribable.
-    #[serde(rename = "webhook.test")]
-    Test,
-}
+named_enum!(
+    /// Event types of webhooks.
+    WebhookEvent {
+        /// A conversation was evaluated.
+        EvaluationCompleted = "evaluation.completed",
+        /// A conversation cannot be evaluated.
+        EvaluationFailed = "evaluation.failed",
+        /// The transcript contradicts a vendor's charge.
+        ResolutionDisputed = "resolution.disputed",
+        /// The AXIS score is below the endpoint's threshold.
+        AxisLowScore = "axis.low_score",
+        /// The file of an export can be downloaded.
+        ExportCompleted = "export.completed",
+        /// An export failed.
+        ExportFailed = "export.failed",
+        /// A test message on request; not subscribable.
+        Test = "webhook.test",
+    }
+);
 
 impl WebhookEvent {
     /// Event types that an endpoint can subscribe to.
@@ -52,24 +46,6 @@ impl WebhookEvent {
         Self::ExportFailed,
     ];
 
-    /// The name in messages and in the database.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::EvaluationCompleted => "evaluation.completed",
-            Self::EvaluationFailed => "evaluation.failed",
-            Self::ResolutionDisputed => "resolution.disputed",
-            Self::AxisLowScore => "axis.low_score",
-            Self::ExportCompleted => "export.completed",
-            Self::ExportFailed => "export.failed",
-            Self::Test => "webhook.test",
-        }
-    }
-
-    /// The event with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::SUBSCRIBABLE.into_iter().chain([Self::Test]).find(|event| event.as_str() == name)
-    }
-
     /// Whether it is an event of an evaluation.
     pub const fn is_evaluation_event(self) -> bool {
         matches!(
@@ -79,10 +55,6 @@ impl WebhookEvent {
                 | Self::ResolutionDisputed
                 | Self::AxisLowScore
         )
-    }
-
-    fn subscribable(name: &str) -> Option<Self> {
-        Self::from_name(name).filter(|event| *event != Self::Test)
     }
 }
 
@@ -146,61 +118,27 @@ pub struct WebhookSecret {
     pub previous_secret_expires_at: Option<Timestamp>,
 }
 
-/// Why the service disabled an endpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum DisabledReason {
-    /// It answered 410.
-    Gone,
-    /// All attempts failed for days.
-    Failing,
-}
-
-impl DisabledReason {
-    /// The name on the wire and in the database.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Gone => "gone",
-            Self::Failing => "failing",
-        }
+named_enum!(
+    /// Why the service disabled an endpoint.
+    DisabledReason {
+        /// It answered 410.
+        Gone = "gone",
+        /// All attempts failed for days.
+        Failing = "failing",
     }
+);
 
-    /// The reason with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Gone, Self::Failing].into_iter().find(|reason| reason.as_str() == name)
+named_enum!(
+    /// State of a delivery.
+    DeliveryStatus {
+        /// Another attempt is scheduled.
+        Pending = "pending",
+        /// The endpoint accepted it.
+        Delivered = "delivered",
+        /// All attempts failed, or the endpoint answered 410.
+        Failed = "failed",
     }
-}
-
-/// State of a delivery.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum DeliveryStatus {
-    /// Another attempt is scheduled.
-    Pending,
-    /// The endpoint accepted it.
-    Delivered,
-    /// All attempts failed, or the endpoint answered 410.
-    Failed,
-}
-
-impl DeliveryStatus {
-    /// Every state.
-    pub const ALL: [Self; 3] = [Self::Pending, Self::Delivered, Self::Failed];
-
-    /// The name on the wire and in the database.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Delivered => "delivered",
-            Self::Failed => "failed",
-        }
-    }
-
-    /// The state with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == name)
-    }
-}
+);
 
 /// One message to one endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -258,49 +196,20 @@ pub struct WebhookAttempt {
     pub error: Option<AttemptError>,
 }
 
-/// Why an attempt failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum AttemptError {
-    /// The response status was not 2xx.
-    Status,
-    /// No response in time.
-    Timeout,
-    /// The host name does not resolve to an allowed address.
-    NameNotResolved,
-    /// Webhooks may not be sent to this URL, whatever its host name resolves to.
-    AddressRefused,
-    /// The connection failed or broke, or the certificate is invalid.
-    ConnectionFailed,
-    /// The signing secret could not be decrypted.
-    SecretUnreadable,
-}
-
-impl AttemptError {
-    /// Every reason.
-    pub const ALL: [Self; 6] = [
-        Self::Status,
-        Self::Timeout,
-        Self::NameNotResolved,
-        Self::AddressRefused,
-        Self::ConnectionFailed,
-        Self::SecretUnreadable,
-    ];
-
-    /// The name on the wire and in the database.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Status => "status",
-            Self::Timeout => "timeout",
-            Self::NameNotResolved => "name_not_resolved",
-            Self::AddressRefused => "address_refused",
-            Self::ConnectionFailed => "connection_failed",
-            Self::SecretUnreadable => "secret_unreadable",
-        }
+named_enum!(
+    /// Why an attempt failed.
+    AttemptError {
+        /// The response status was not 2xx.
+        Status = "status",
+        /// No response in time.
+        Timeout = "timeout",
+        /// The host name does not resolve to an allowed address.
+        NameNotResolved = "name_not_resolved",
+        /// Webhooks may not be sent to this URL, whatever its host name resolves to.
+        AddressRefused = "address_refused",
+        /// The connection failed or broke, or the certificate is invalid.
+        ConnectionFailed = "connection_failed",
+        /// The signing secret could not be decrypted.
+        SecretUnreadable = "secret_unreadable",
     }
-
-    /// The reason with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|error| error.as_str() == name)
-    }
-}
+);

@@ -183,7 +183,7 @@ async fn skipped_evaluations_are_missing_until_they_arrive(app: TestApp) -> Resu
 
 async fn file_without_rows_has_only_a_header(app: TestApp) -> Result<()> {
     let _worker = app.worker(&app.config()?)?;
-    for kind in ExportKind::ALL {
+    for &kind in ExportKind::ALL {
         let id = app.create(kind, ExportFilters::default()).await?;
         let content = app.content(id).await?;
         assert_eq!(content, file_of(kind, []));

@@ -57,5 +57,5 @@ async fn nearest(
     total: Total,
 ) -> Result<Option<TicketId>, ListEvaluationsError> {
     let (_, found) = list(context, selection, Some(total), 1).await?;
-    Ok(found.first().map(|facts| facts.ticket.ticket_id))
+    Ok(found.first().map(|facts| facts.ticket.id))
 }

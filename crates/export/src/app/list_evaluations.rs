@@ -226,7 +226,7 @@ fn period(filters: &EvaluationFilters) -> (i64, i64) {
 pub(crate) fn position(facts: &EvaluationFacts, sort: Sort) -> ListPosition {
     let scores = PackedScores::of(facts.evaluation.scores.as_ref());
     let value = sort_value(sort.key, facts.evaluation.facets, scores).map(i64::from);
-    ListPosition { value, started_at: facts.ticket.started_at, ticket_id: facts.ticket.ticket_id }
+    ListPosition { value, started_at: facts.ticket.started_at, ticket_id: facts.ticket.id }
 }
 
 #[cfg(test)]

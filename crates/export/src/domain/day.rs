@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use assay_contracts::evaluation::{Confidence, Score};
-use assay_contracts::evaluations::{DAY_MILLIS, ItemAgent};
-use assay_contracts::time::Timestamp;
+use assay_contracts::event::AgentFacts;
+use assay_contracts::time::{DAY_MILLIS, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::evaluation_facts::Scores;
@@ -125,7 +125,7 @@ impl PackedScores {
 }
 
 impl Texts {
-    pub fn new(source: String, language: Option<String>, agents: &[ItemAgent]) -> Self {
+    pub fn new(source: String, language: Option<String>, agents: &[AgentFacts]) -> Self {
         let mut agents: Vec<Agent> =
             agents.iter().map(|agent| Agent { id: agent.id.to_string(), name: agent.name.clone() }).collect();
         agents.sort_unstable();

@@ -2,30 +2,15 @@
 
 use assay_contracts::evaluation::{Confidence, Score};
 use assay_contracts::evaluations::{
-    EvaluationItem, ItemAgent, ItemEvaluation, ItemScores, ItemTicket, ResultStatus, words_of,
+    EvaluationItem, ItemEvaluation, ItemScores, ItemTicket, ResultStatus, words_of,
 };
 use assay_contracts::event::ConversationEvaluated;
-use assay_contracts::ids::{AgentId, EvaluationId, OrganizationId, TicketId};
+use assay_contracts::ids::{AgentId, EvaluationId, OrganizationId};
 use assay_contracts::ticket::MAX_SUBJECT_CHARS;
 use assay_contracts::time::Timestamp;
 
 use super::csv::EventFields;
 use super::facets::{self, Facets};
-
-/// Facts of the ticket: the same for all of its evaluations.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TicketColumns {
-    pub organization_id: OrganizationId,
-    pub ticket_id: TicketId,
-    pub started_at: Timestamp,
-    pub ended_at: Timestamp,
-    pub imported_at: Timestamp,
-    pub external_id: String,
-    pub source: String,
-    pub source_account_id: Option<String>,
-    pub subject: String,
-    pub agents: Vec<ItemAgent>,
-}
 
 /// Facts of the latest evaluation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +35,9 @@ pub struct Scores {
 /// One row of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvaluationFacts {
-    pub ticket: TicketColumns,
+    pub organization_id: OrganizationId,
+    /// The same for all evaluations of the ticket.
+    pub ticket: ItemTicket,
     pub evaluation: EvaluationColumns,
 }
 
@@ -64,9 +51,9 @@ impl EvaluationFacts {
         };
         let ticket = &event.ticket;
         Self {
-            ticket: TicketColumns {
-                organization_id: event.organization_id,
-                ticket_id: ticket.id,
+            organization_id: event.organization_id,
+            ticket: ItemTicket {
+                id: ticket.id,
                 started_at: ticket.started_at,
                 ended_at: ticket.ended_at,
                 imported_at: ticket.imported_at,
@@ -79,7 +66,7 @@ impl EvaluationFacts {
                     .flat_map(|subject| subject.chars())
                     .take(MAX_SUBJECT_CHARS)
                     .collect(),
-                agents: ticket.agents.iter().cloned().map(ItemAgent::from).collect(),
+                agents: ticket.agents.clone(),
             },
             evaluation: EvaluationColumns {
                 evaluation_id: event.evaluation_id,
@@ -111,20 +98,10 @@ impl EvaluationFacts {
 
     /// The public representation.
     pub fn into_item(self) -> EvaluationItem {
-        let Self { ticket, evaluation } = self;
+        let Self { ticket, evaluation, .. } = self;
         let facets = evaluation.facets;
         EvaluationItem {
-            ticket: ItemTicket {
-                id: ticket.ticket_id,
-                external_id: ticket.external_id,
-                source: ticket.source,
-                source_account_id: ticket.source_account_id,
-                subject: ticket.subject,
-                started_at: ticket.started_at,
-                ended_at: ticket.ended_at,
-                imported_at: ticket.imported_at,
-                agents: ticket.agents,
-            },
+            ticket,
             evaluation: ItemEvaluation {
                 id: evaluation.evaluation_id,
                 status: facets.value(facets::STATUS).unwrap_or(ResultStatus::Failed),

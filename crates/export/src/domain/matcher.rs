@@ -53,14 +53,7 @@ impl Matcher {
             confidence: None,
             sources: filters.source.clone(),
             languages: filters.language.clone(),
-            agents: filters
-                .agent
-                .iter()
-                .filter_map(|agent| match agent {
-                    OrNone::Value(id) => Some(id.to_string()),
-                    OrNone::None => None,
-                })
-                .collect(),
+            agents: filters.agent.iter().filter_map(|agent| Some(agent.value()?.to_string())).collect(),
             without_agents: filters.agent.contains(&OrNone::None),
             bounds: (
                 filters.from.map_or(i64::MIN, |from| from.as_millis()),
@@ -79,10 +72,8 @@ impl Matcher {
         matcher.set(facets::CHARGE_REASONS, &filters.charge_reason);
         matcher.set(facets::FLAGS, &filters.flag);
         if !filters.ai_tool.is_empty() {
-            let bits = filters.ai_tool.iter().fold(0, |bits, tool| match tool {
-                OrNone::Value(tool) => bits | bit_of(*tool),
-                OrNone::None => bits,
-            });
+            let tools = filters.ai_tool.iter().filter_map(|tool| tool.value());
+            let bits = tools.fold(0, |bits, tool| bits | bit_of(tool));
             matcher.sets.push((facets::AI_TOOLS, bits, filters.ai_tool.contains(&OrNone::None)));
         }
         for (number, (_, score)) in (0..).zip(filters.scores()) {

@@ -117,8 +117,7 @@ mod tests {
     use std::sync::Arc;
 
     use assay_contracts::evaluation::{Confidence, Score};
-    use assay_contracts::evaluations::DAY_MILLIS;
-    use assay_contracts::time::Timestamp;
+    use assay_contracts::time::{DAY_MILLIS, Timestamp};
 
     use super::super::day::{Day, DayBuilder, PackedScores, Texts};
     use super::super::evaluation_facts::Scores;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use assay_contracts::evaluation::{ChargeReason, Score};
 use assay_contracts::evaluations::{
-    ChargeCounts, DAY_MILLIS, DistributionStep, Distributions, EvaluationFilters, MAX_POINTS, Period,
-    ReasonCount, SeriesPoint, Step, Summary, SummaryQuery,
+    ChargeCounts, DistributionStep, Distributions, EvaluationFilters, MAX_POINTS, Period, ReasonCount,
+    SeriesPoint, Step, Summary, SummaryQuery,
 };
-use assay_contracts::time::Timestamp;
+use assay_contracts::time::{DAY_MILLIS, Timestamp};
 
 use super::breakdown::Groups;
 use super::day::{Day, Row, day_of, start_of};

@@ -38,7 +38,7 @@ pub enum TextKind {
 /// The terms of a row, sorted.
 pub fn terms_of(facts: &EvaluationFacts) -> Vec<i32> {
     let (ticket, evaluation) = (&facts.ticket, &facts.evaluation);
-    let organization = ticket.organization_id;
+    let organization = facts.organization_id;
     let mut terms = Vec::with_capacity(32);
     let facets = evaluation.facets;
     // A failed evaluation has no involvement, and no sets.

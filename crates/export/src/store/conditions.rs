@@ -166,14 +166,7 @@ impl Builder {
     }
 
     fn ai_tools(&mut self, filters: &EvaluationFilters) {
-        let tools: Vec<_> = filters
-            .ai_tool
-            .iter()
-            .filter_map(|tool| match tool {
-                OrNone::Value(tool) => Some(*tool),
-                OrNone::None => None,
-            })
-            .collect();
+        let tools: Vec<_> = filters.ai_tool.iter().filter_map(|tool| tool.value()).collect();
         self.sets(facets::AI_TOOLS, &tools, filters.ai_tool.contains(&OrNone::None));
     }
 

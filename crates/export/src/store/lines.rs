@@ -35,38 +35,25 @@ impl From<diesel::result::Error> for SnapshotError {
     }
 }
 
-/// A statement with the texts of its placeholders.
-pub(super) struct LinesStatement {
-    pub(super) sql: String,
-    pub(super) bindings: Vec<String>,
-}
-
-/// The statement for the lines of a selection in the order of a file. It does not read facts when a period is the only filter.
-pub(super) fn select_lines(selection: &Selection, dialect: Dialect) -> LinesStatement {
+/// The statement for the lines of a selection in the order of a file, with the texts of its placeholders. It does not read facts when
+/// a period is the only filter.
+pub(super) fn select_lines(selection: &Selection, dialect: Dialect) -> (String, Vec<String>) {
     let line = match selection.kind {
         ExportKind::Axis => "axis_line",
         ExportKind::ResolutionAudit => "audit_line",
     };
     let (filters, organization) = (&selection.filters, selection.organization_id);
-    if filters.is_period_only() {
-        let Conditions { sql, bindings } = Conditions::of_period(organization, filters, LINES);
-        return LinesStatement {
-            sql: format!(
-                "SELECT lines.columns_version, lines.{line} AS line FROM evaluation_rows lines
-                  WHERE {sql} ORDER BY lines.conversation_started_at, lines.ticket_id"
-            ),
-            bindings,
-        };
-    }
-    let Conditions { sql, bindings } = Conditions::of(organization, filters, dialect);
-    LinesStatement {
-        sql: format!(
-            "SELECT lines.columns_version, lines.{line} AS line FROM evaluation_facts facts
-               JOIN evaluation_rows lines ON lines.ticket_id = facts.ticket_id
-              WHERE {sql} ORDER BY facts.started_at, facts.ticket_id"
-        ),
-        bindings,
-    }
+    let (Conditions { sql, bindings }, tables, order) = if filters.is_period_only() {
+        let order = "lines.conversation_started_at, lines.ticket_id";
+        (Conditions::of_period(organization, filters, LINES), "evaluation_rows lines", order)
+    } else {
+        let tables = "evaluation_facts facts JOIN evaluation_rows lines ON lines.ticket_id = facts.ticket_id";
+        (Conditions::of(organization, filters, dialect), tables, "facts.started_at, facts.ticket_id")
+    };
+    let statement = format!(
+        "SELECT lines.columns_version, lines.{line} AS line FROM {tables} WHERE {sql} ORDER BY {order}"
+    );
+    (statement, bindings)
 }
 
 /// A row of [`select_lines`].

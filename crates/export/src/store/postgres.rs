@@ -15,7 +15,7 @@ use diesel::sql_types::{Array, BigInt, Integer, Nullable, SmallInt, Text};
 use uuid::Uuid;
 
 use super::conditions::Dialect;
-use super::lines::{LinesStatement, SelectedLine, select_lines};
+use super::lines::{SelectedLine, select_lines};
 use super::{LineSink, Selection, SnapshotError};
 use crate::domain::evaluation_row::EvaluationRow;
 
@@ -171,10 +171,9 @@ pub(super) fn copy_lines(
 ) -> Result<u64, SnapshotError> {
     connection.build_transaction().repeatable_read().read_only().run(|connection| {
         connection.batch_execute(SNAPSHOT_SETTINGS)?;
-        let LinesStatement { sql, bindings } = select_lines(selection, DIALECT);
-        let cursor =
-            sql_query(format!("DECLARE export_lines NO SCROLL CURSOR FOR {sql}")).into_boxed::<Backend>();
-        bindings.into_iter().fold(cursor, |query, text| query.bind::<Text, _>(text)).execute(connection)?;
+        let (statement, bindings) = select_lines(selection, DIALECT);
+        let cursor = format!("DECLARE export_lines NO SCROLL CURSOR FOR {statement}");
+        bind_texts(cursor, bindings).execute(connection)?;
         while fetch(connection, selection.kind, &mut sink)? > 0 {}
         sink.finish()
     })

@@ -7,11 +7,10 @@ use assay_platform::db::{DatabaseError, StoredId, static_sql};
 use diesel::Connection as _;
 use diesel::connection::DefaultLoadingMode;
 use diesel::prelude::*;
-use diesel::sql_query;
 use diesel::sql_types::{BigInt, Integer, Nullable, SmallInt, Text};
 
 use super::conditions::Dialect;
-use super::lines::{LinesStatement, SelectedLine, select_lines};
+use super::lines::{SelectedLine, select_lines};
 use super::{LineSink, Selection, SnapshotError};
 use crate::domain::evaluation_row::EvaluationRow;
 
@@ -132,13 +131,8 @@ pub(super) fn copy_lines(
     selection: &Selection,
     mut sink: LineSink,
 ) -> Result<u64, SnapshotError> {
-    let LinesStatement { sql, bindings } = select_lines(selection, DIALECT);
-    let query = sql_query(sql).into_boxed::<Backend>();
-    let lines = bindings
-        .into_iter()
-        .fold(query, |query, text| query.bind::<Text, _>(text))
-        .load_iter::<SelectedLine, RowByRow>(connection)?;
-    for line in lines {
+    let (statement, bindings) = select_lines(selection, DIALECT);
+    for line in bind_texts(statement, bindings).load_iter::<SelectedLine, RowByRow>(connection)? {
         let SelectedLine { columns_version, line } = line?;
         sink.push(selection.kind, columns_version, &line)?;
     }

@@ -7,11 +7,11 @@ use assay_contracts::evaluation::{
     AiInvolvement, AiToolUse, AxisBand, Confidence, Evaluation, EvaluationStatus, Named, Score,
 };
 use assay_contracts::evaluations::{
-    DAY_MILLIS, EvaluationFilters, EvaluationItem, ItemScores, OrNone, ResultStatus, words_of,
+    EvaluationFilters, EvaluationItem, ItemScores, OrNone, ResultStatus, words_of,
 };
 use assay_contracts::event::{AgentFacts, ConversationEvaluated, EvaluationOutcome};
 use assay_contracts::ids::{AgentId, OrganizationId};
-use assay_contracts::time::Timestamp;
+use assay_contracts::time::{DAY_MILLIS, Timestamp};
 use assay_testkit::Rng;
 use uuid::Uuid;
 

@@ -1,6 +1,6 @@
 //! Reads the transcript of one ticket: `GET /v1/tickets/{id}/transcript`.
 
-use assay_contracts::evaluations::{ItemAgent, TicketTranscript};
+use assay_contracts::evaluations::TicketTranscript;
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::internal::{StoredTranscript, TicketReference};
 use assay_platform::db::DatabaseError;
@@ -53,7 +53,7 @@ fn into_public(transcript: StoredTranscript) -> TicketTranscript<Box<RawValue>> 
         started_at: ticket.started_at,
         ended_at: ticket.ended_at,
         imported_at: ticket.imported_at,
-        agents: ticket.agents.into_iter().map(ItemAgent::from).collect(),
+        agents: ticket.agents,
         messages: transcript.conversation.messages,
     }
 }

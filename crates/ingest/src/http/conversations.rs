@@ -74,5 +74,5 @@ fn author_problem(unresolved: UnresolvedAuthors) -> Problem {
 
 fn duplicate_import(ticket_id: TicketId) -> Problem {
     let detail = format!("this identity was imported as ticket {ticket_id}");
-    Problem::new(ProblemCode::DuplicateImport, detail).with_ticket(ticket_id)
+    Problem { ticket_id: Some(ticket_id), ..Problem::new(ProblemCode::DuplicateImport, detail) }
 }

@@ -147,7 +147,7 @@ impl Store {
 
     /// Removes a batch of expired idempotency records; returns the number removed.
     pub async fn prune_idempotency_records(&self, now: Timestamp) -> Result<usize, DatabaseError> {
-        on_database!(self, write, idempotency::prune(now))
+        on_database!(self, write, idempotency::Connection::prune_keys(now))
     }
 
     /// Number of batches that can be written concurrently, at most `wanted`.

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use crate::envelope::{DecodeError, EncodeError, IncomingEvent, OutgoingEvent, RepeatedEvent};
+use crate::envelope::{DecodeError, EncodeError, Envelope, OutgoingEvent};
 
 /// An event delivered to a consumer: at least once, in any order.
 #[derive(Debug, Clone)]
@@ -117,16 +117,11 @@ impl Delivery {
 
     /// The event again: to be parked (`is_returned: false`), or to be returned to the bus after it was parked (`true`).
     pub(crate) fn to_outgoing(&self, is_returned: bool) -> Result<OutgoingEvent, EncodeError> {
-        let repeated = RepeatedEvent {
-            id: self.id,
-            topic: &self.topic,
-            organization_id: self.organization_id,
-            occurred_at: self.occurred_at,
-            context: self.context.clone(),
-            is_returned,
-            data: &self.data,
-        };
-        repeated.encode()
+        let (context, event) = (self.context.clone(), (self.id, self.topic.as_str()));
+        let mut envelope = Envelope::new(context, event, self.occurred_at, self.organization_id, &*self.data);
+        envelope.assayreturned = is_returned;
+        // It was consumed: its topic needs a consumer.
+        envelope.encode(true)
     }
 
     /// Starts a consumer span if the event belongs to a trace; [`Self::context`] then refers to that span.
@@ -152,22 +147,21 @@ impl Delivery {
     /// # Errors
     /// When it is not a valid envelope; a redelivery will not help.
     pub fn parse(payload: &[u8], attempt: u32) -> Result<Self, DecodeError> {
-        let event = IncomingEvent::parse(payload)?;
-        let context = event
-            .request_id
-            .as_deref()
-            .map(|request_id| RequestContext::from_headers(Some(request_id), event.traceparent.as_deref()));
+        let envelope = Envelope::parse(payload)?;
+        let request_id = envelope.requestid.as_deref();
+        let context =
+            request_id.map(|id| RequestContext::from_headers(Some(id), envelope.traceparent.as_deref()));
         Ok(Self {
-            id: event.id,
-            topic: event.topic,
-            organization_id: event.organization_id,
-            occurred_at: event.occurred_at,
+            id: envelope.id,
+            occurred_at: envelope.occurred_at()?,
+            topic: envelope.topic,
+            organization_id: envelope.organizationid,
             attempt,
             is_last_attempt: false,
             cut_short: 0,
-            is_returned: event.is_returned,
+            is_returned: envelope.assayreturned,
             context,
-            data: event.data,
+            data: envelope.data,
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Batches that handlers are working on. Their age distinguishes a stuck consumer from an idle one.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use assay_platform::runtime::LockExt as _;
@@ -27,7 +27,7 @@ pub(super) struct InFlightGuard {
 
 impl InFlight {
     pub(super) fn begin(&self, queue: &'static str) -> InFlightGuard {
-        let mut state = lock(&self.state);
+        let mut state = self.state.locked();
         let key = (queue, state.next_id);
         state.next_id += 1;
         state.started.insert(key, Instant::now());
@@ -36,7 +36,7 @@ impl InFlight {
 
     /// The age of the oldest batch of `queue` in flight.
     pub(super) fn oldest_age(&self, queue: &'static str) -> Option<Duration> {
-        let state = lock(&self.state);
+        let state = self.state.locked();
         let mut of_queue = state.started.range((queue, 0)..=(queue, u64::MAX));
         of_queue.next().map(|(_, started)| started.elapsed())
     }
@@ -50,13 +50,8 @@ impl InFlightGuard {
 
 impl Drop for InFlightGuard {
     fn drop(&mut self) {
-        lock(&self.state).started.remove(&self.key);
+        self.state.locked().started.remove(&self.key);
     }
-}
-
-fn lock(state: &Mutex<InFlightState>) -> MutexGuard<'_, InFlightState> {
-    // Nothing panics while the lock is held.
-    state.locked()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use assay_platform::runtime::LockExt as _;
 use futures_util::StreamExt;
@@ -18,8 +18,7 @@ use super::in_flight::{InFlight, InFlightGuard};
 use super::{MAX_BATCH_BYTES, invoke};
 use crate::envelope::OutgoingEvent;
 
-type QueuesByName = HashMap<&'static str, Queue>;
-type Queues = Arc<Mutex<QueuesByName>>;
+type Queues = Arc<Mutex<HashMap<&'static str, Queue>>>;
 
 /// Queues in memory.
 pub(super) struct LocalBus {
@@ -66,7 +65,7 @@ impl LocalBus {
 
     /// One consumer of each queue of the topic. Fails when one of these queues has none.
     fn consumers_of(&self, topic: &str) -> Result<Vec<mpsc::Sender<PendingDelivery>>, PublishError> {
-        let mut queues = lock(&self.queues);
+        let mut queues = self.queues.locked();
         let subscribed = queues.values_mut().filter(|queue| queue.topics.contains(&topic));
         subscribed.map(|queue| queue.next_consumer().ok_or_else(consumer_stopped)).collect()
     }
@@ -118,7 +117,7 @@ impl LocalBus {
 
     fn register(&self, subscription: &Subscription, sender: mpsc::Sender<PendingDelivery>) -> Registration {
         let consumer_id = self.next_consumer_id.fetch_add(1, Ordering::Relaxed);
-        let mut queues = lock(&self.queues);
+        let mut queues = self.queues.locked();
         let queue = queues.entry(subscription.queue).or_insert_with(|| Queue {
             topics: subscription.topics.iter().map(|topic| topic.name).collect(),
             consumers: Vec::new(),
@@ -146,7 +145,7 @@ struct Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        let mut queues = lock(&self.queues);
+        let mut queues = self.queues.locked();
         let Some(queue) = queues.get_mut(self.queue) else { return };
         queue.consumers.retain(|(id, _)| *id != self.consumer_id);
     }
@@ -201,9 +200,4 @@ async fn handle_batch(
         let _ = sender.send(outcome);
     }
     deliveries.len()
-}
-
-fn lock(queues: &Mutex<QueuesByName>) -> MutexGuard<'_, QueuesByName> {
-    // Nothing panics while the lock is held.
-    queues.locked()
 }

@@ -23,40 +23,22 @@ const IDS_PER_STATEMENT: usize = 1_000;
 
 /// A connection to either database, so that the statements of a service can be written once for both.
 pub trait Connection {
-    #[doc(hidden)]
+    /// Records in the caller's transaction that `consumer` handles the events `ids`. Returns those that it had not handled
+    /// before: only these need work. Waits for a concurrent transaction with one of them.
+    ///
+    /// # Errors
+    /// When the database refuses; the caller's transaction must be rolled back.
     fn record_events(
         &mut self,
         consumer: &str,
         ids: &[EventId],
         now: Timestamp,
     ) -> Result<HashSet<EventId>, DatabaseError>;
-    #[doc(hidden)]
+
+    /// Deletes at most `limit` records of events handled before `before`; returns their number. A later redelivery of such an
+    /// event is handled again: `before` must lie beyond every retry.
+    ///
+    /// # Errors
+    /// When the database refuses.
     fn prune_events(&mut self, before: Timestamp, limit: u32) -> Result<usize, DatabaseError>;
-}
-
-/// Records in the caller's transaction that `consumer` handles the events `ids`. Returns those that it had not handled
-/// before: only these need work. Waits for a concurrent transaction with one of them.
-///
-/// # Errors
-/// When the database refuses; the caller's transaction must be rolled back.
-pub fn record(
-    connection: &mut impl Connection,
-    consumer: &str,
-    ids: &[EventId],
-    now: Timestamp,
-) -> Result<HashSet<EventId>, DatabaseError> {
-    connection.record_events(consumer, ids, now)
-}
-
-/// Deletes at most `limit` records of events handled before `before`; returns their number. A later redelivery of such an
-/// event is handled again: `before` must lie beyond every retry.
-///
-/// # Errors
-/// When the database refuses.
-pub fn prune(
-    connection: &mut impl Connection,
-    before: Timestamp,
-    limit: u32,
-) -> Result<usize, DatabaseError> {
-    connection.prune_events(before, limit)
 }

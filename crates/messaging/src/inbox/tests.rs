@@ -10,7 +10,7 @@ use assay_platform::runtime::{new_id, now};
 use assay_testkit::{on_both_databases, write_on};
 use futures_util::future::try_join;
 
-use crate::inbox;
+use crate::inbox::Connection as _;
 use crate::test_tables::Tables;
 
 on_both_databases! { Tables {
@@ -54,7 +54,7 @@ async fn events_beyond_one_statement_are_recorded(Tables(database, _): Tables) -
 async fn rolled_back_event_is_new_again(Tables(database, _): Tables) -> Result<()> {
     let id: EventId = new_id();
     let aborted: Result<(), DatabaseError> = write_on!(&database, |connection| {
-        inbox::record(connection, "scorer", &[id], now())?;
+        connection.record_events("scorer", &[id], now())?;
         Err(DatabaseError::Corrupt("roll back".to_owned()))
     });
     assert!(aborted.is_err());
@@ -102,9 +102,9 @@ async fn record_at(
     ids: Vec<EventId>,
     at: Timestamp,
 ) -> Result<HashSet<EventId>, DatabaseError> {
-    write_on!(database, |connection| inbox::record(connection, consumer, &ids, at))
+    write_on!(database, |connection| connection.record_events(consumer, &ids, at))
 }
 
 async fn prune(database: &Database, before: Timestamp, limit: u32) -> Result<usize, DatabaseError> {
-    write_on!(database, |connection| inbox::prune(connection, before, limit))
+    write_on!(database, |connection| connection.prune_events(before, limit))
 }

@@ -1,7 +1,7 @@
 //! Backlog limits of an outbox: while the bus is down the table grows, and the disk is finite.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use assay_contracts::ids::OrganizationId;
@@ -112,7 +112,7 @@ impl Backlog {
     /// [`BacklogFull`] when a limit is reached.
     pub fn check_organization(&self, organization: OrganizationId) -> Result<(), BacklogFull> {
         self.check()?;
-        if self.draining_organizations().contains(&organization) {
+        if self.snapshot.draining_organizations.locked().contains(&organization) {
             return Err(BacklogFull::TooManyOfOrganization { events: self.drained_share() });
         }
         Ok(())
@@ -178,7 +178,7 @@ impl Backlog {
     /// `large`: the organizations with at least [`Self::drained_share`] pending events, and how many each of them has.
     fn record_organizations(&self, large: &[(OrganizationId, u64)]) {
         let share = (self.limits.events / SHARES).max(1);
-        let mut draining = self.draining_organizations();
+        let mut draining = self.snapshot.draining_organizations.locked();
         let is_draining = |(organization, events): &&(OrganizationId, u64)| {
             *events >= share || draining.contains(organization)
         };
@@ -188,11 +188,6 @@ impl Backlog {
             tracing::warn!(%organization_id, "half of the outbox is of one organization: nothing more of it is accepted");
         }
         *draining = now_draining;
-    }
-
-    fn draining_organizations(&self) -> MutexGuard<'_, Vec<OrganizationId>> {
-        // Nothing panics while the lock is held.
-        self.snapshot.draining_organizations.locked()
     }
 
     fn record(&self, oldest: Option<Timestamp>, events: u64) {

@@ -7,31 +7,17 @@ use crate::envelope::OutgoingEvent;
 
 /// A connection to either database, so that the statements of a service can be written once for both.
 pub trait Connection {
-    #[doc(hidden)]
+    /// Writes events in the caller's transaction. After the commit the caller calls [`super::Outbox::dispatch`].
+    ///
+    /// # Errors
+    /// When the database refuses; the caller's transaction must be rolled back.
     fn enqueue_events(&mut self, events: &[OutgoingEvent], claim: FastPathClaim)
     -> Result<(), DatabaseError>;
 
-    #[doc(hidden)]
+    /// Writes events that return to the bus, with their `cut_short` counts. Skips an event that is still in the outbox, pending or
+    /// dead, from an earlier return. After the commit the caller calls `Outbox::wake_for_returned`.
+    ///
+    /// # Errors
+    /// When the database refuses; the caller's transaction must be rolled back.
     fn enqueue_returned_events(&mut self, events: &[OutgoingEvent]) -> Result<(), DatabaseError>;
-}
-
-/// Writes events in the caller's transaction. After the commit the caller calls [`super::Outbox::dispatch`].
-///
-/// # Errors
-/// When the database refuses; the caller's transaction must be rolled back.
-pub fn enqueue(
-    connection: &mut impl Connection,
-    events: &[OutgoingEvent],
-    claim: FastPathClaim,
-) -> Result<(), DatabaseError> {
-    connection.enqueue_events(events, claim)
-}
-
-/// Writes events that return to the bus, with their `cut_short` counts. Skips an event that is still in the outbox, pending or
-/// dead, from an earlier return. After the commit the caller calls [`super::Outbox::wake_for_returned`].
-pub(crate) fn enqueue_returned(
-    connection: &mut impl Connection,
-    events: &[OutgoingEvent],
-) -> Result<(), DatabaseError> {
-    connection.enqueue_returned_events(events)
 }

@@ -6,8 +6,8 @@
 //! process crashes) are polled from it: at once if they were written unclaimed, otherwise when their lease expires.
 
 use std::collections::VecDeque;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard};
 
 use assay_contracts::time::Timestamp;
 use assay_platform::runtime::LockExt as _;
@@ -74,12 +74,12 @@ impl FastPathQueue {
 
     /// Whether events of the next transaction may take the fast path.
     pub(super) fn accepts_events(&self) -> bool {
-        self.is_open.load(Ordering::Relaxed) && self.queued().bytes < MAX_QUEUED_BYTES
+        self.is_open.load(Ordering::Relaxed) && self.queued.locked().bytes < MAX_QUEUED_BYTES
     }
 
     /// Adds committed events.
     pub(super) fn push(&self, events: Vec<OutgoingEvent>, created_at: Timestamp, claimed_until: Timestamp) {
-        let mut queued = self.queued();
+        let mut queued = self.queued.locked();
         for event in events {
             queued.bytes += event.payload.len();
             queued.events.push_back(QueuedEvent { row: Claimed { event, created_at }, claimed_until });
@@ -92,7 +92,7 @@ impl FastPathQueue {
     pub(super) fn take(&self, now: Timestamp, limit: BatchLimit) -> Vec<Claimed> {
         let min_claimed_until = now.plus_millis(MIN_LEASE_LEFT_MILLIS);
         let (mut taken, mut taken_bytes) = (Vec::new(), 0);
-        let mut queued = self.queued();
+        let mut queued = self.queued.locked();
         while let Some(next) = queued.events.front()
             && limit.has_room(taken.len(), taken_bytes, next.row.event.payload.len())
             && let Some(QueuedEvent { row, claimed_until }) = queued.events.pop_front()
@@ -105,11 +105,6 @@ impl FastPathQueue {
             }
         }
         taken
-    }
-
-    fn queued(&self) -> MutexGuard<'_, Queued> {
-        // Nothing panics while the lock is held.
-        self.queued.locked()
     }
 }
 

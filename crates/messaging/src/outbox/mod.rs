@@ -24,8 +24,7 @@ use assay_platform::runtime::now;
 use tokio::sync::Notify;
 
 pub use self::backlog::{Backlog, BacklogFull, BacklogLimits};
-pub(crate) use self::enqueue::enqueue_returned;
-pub use self::enqueue::{Connection, enqueue};
+pub use self::enqueue::Connection;
 pub use self::fast_path::FastPathClaim;
 use self::fast_path::FastPathQueue;
 pub use self::relay::relay;

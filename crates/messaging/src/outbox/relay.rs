@@ -17,10 +17,11 @@ use tokio_util::sync::CancellationToken;
 use super::Outbox;
 use super::gauges::update_gauges;
 use super::poll_schedule::PollSchedule;
-use super::rows::{BatchLimit, Claimed, IsolatedClaim, LEASE_MILLIS, Postponed, PublishResults};
+use super::rows::{BatchLimit, Claimed, IsolatedClaim, Postponed, PublishResults};
 use crate::backoff::backoff;
 use crate::bus::{Bus, PublishError, cut_short};
 use crate::envelope::OutgoingEvent;
+use crate::lease::under_lease;
 use crate::metrics;
 
 /// Claims published concurrently. On the local bus a slow consumer blocks one of them.
@@ -182,7 +183,11 @@ async fn publish(
 ) -> Result<(), String> {
     let (events, created): (Vec<OutgoingEvent>, Vec<Timestamp>) =
         claimed.into_iter().map(|row| (row.event, row.created_at)).unzip();
-    let results = publish_under_lease(outbox, bus, &events).await;
+    let ids: Vec<EventId> = events.iter().map(|event| event.id).collect();
+    // On the local bus publishing takes as long as the consumers' work.
+    let renew = || outbox.renew(ids.clone(), now());
+    let warning = "lease of outbox rows was not renewed: they may be published twice";
+    let results = under_lease(bus.publish(&events), renew, warning).await;
     let mut outcomes = PublishResults::default();
     let mut outage = Ok(());
     let is_stopping = stop.is_cancelled();
@@ -206,28 +211,6 @@ fn during_shutdown(error: PublishError) -> PublishError {
     match error {
         PublishError::Unroutable { .. } => PublishError::Unavailable(error.to_string()),
         other => other,
-    }
-}
-
-/// Publishes, and renews the lease meanwhile: on the local bus publishing takes as long as the consumers' work.
-async fn publish_under_lease(
-    outbox: &Outbox,
-    bus: &Bus,
-    events: &[OutgoingEvent],
-) -> Vec<Result<(), PublishError>> {
-    let ids: Vec<EventId> = events.iter().map(|event| event.id).collect();
-    let renewal = Duration::from_millis(LEASE_MILLIS.unsigned_abs() / 3);
-    let publishing = bus.publish(events);
-    tokio::pin!(publishing);
-    loop {
-        tokio::select! {
-            results = &mut publishing => return results,
-            () = sleep(renewal) => {
-                if let Err(error) = outbox.renew(ids.clone(), now()).await {
-                    tracing::warn!(%error, "lease of outbox rows was not renewed: they may be published twice");
-                }
-            }
-        }
     }
 }
 

@@ -4,9 +4,7 @@ use assay_contracts::ids::{EventId, OrganizationId};
 use assay_contracts::time::Timestamp;
 
 use crate::envelope::OutgoingEvent;
-
-/// Lease of a claim, unless it is renewed. The rows of a crashed relay are blocked until it expires.
-pub(super) const LEASE_MILLIS: i64 = 10_000;
+pub(super) use crate::lease::LEASE_MILLIS;
 
 /// No attempt or lease is scheduled further ahead than this, unless a clock was set back since.
 pub(super) const MAX_SCHEDULE_MILLIS: i64 = 120_000;

@@ -13,9 +13,8 @@ use assay_testkit::{on_both_databases, write_on};
 use futures_util::future::try_join_all;
 
 use super::rows::{BatchLimit, LEASE_MILLIS, MAX_SCHEDULE_MILLIS, Postponed, PublishResults};
-use super::{FastPathClaim, Outbox};
+use super::{Connection as _, FastPathClaim, Outbox};
 use crate::envelope::OutgoingEvent;
-use crate::outbox;
 use crate::test_tables::Tables;
 
 on_both_databases! { Tables {
@@ -47,7 +46,7 @@ async fn claim_returns_enqueued_events(Tables(database, _): Tables) -> Result<()
 async fn rolled_back_events_are_not_claimed(Tables(database, _): Tables) -> Result<()> {
     let events = vec![event()];
     let aborted: Result<(), DatabaseError> = write_on!(&database, |connection| {
-        outbox::enqueue(connection, &events, FastPathClaim::NONE)?;
+        connection.enqueue_events(&events, FastPathClaim::NONE)?;
         Err(DatabaseError::Corrupt("roll back".to_owned()))
     });
     assert!(aborted.is_err());
@@ -268,7 +267,7 @@ fn postponed(event: &OutgoingEvent, next_attempt_at: Timestamp, counts_attempt: 
 }
 
 async fn enqueue(database: &Database, events: Vec<OutgoingEvent>) -> Result<(), DatabaseError> {
-    write_on!(database, |connection| outbox::enqueue(connection, &events, FastPathClaim::NONE))
+    write_on!(database, |connection| connection.enqueue_events(&events, FastPathClaim::NONE))
 }
 
 fn event() -> OutgoingEvent {

@@ -30,9 +30,8 @@ impl ChunkSize {
     /// Adapts the size to a chunk of `events` events that took `elapsed`. It doubles at most, because some events are much slower
     /// than others.
     pub(super) fn adapt(&self, events: usize, elapsed: Duration) {
-        let chunks = CHUNK_TIME.as_secs_f64() / elapsed.as_secs_f64().max(1e-6);
-        // Both factors are small: nothing is lost.
-        let fitting = (events as f64 * chunks) as usize;
+        // The cast is lossless for small numbers, and limits the infinity of a chunk that took no time.
+        let fitting = (events as f64 * CHUNK_TIME.div_duration_f64(elapsed)) as usize;
         let size = fitting.min(2 * self.get()).clamp(*self.bounds.start(), *self.bounds.end());
         self.current.store(size, Ordering::Relaxed);
     }

@@ -19,11 +19,10 @@ mod worker;
 
 use std::ops::RangeInclusive;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use assay_contracts::ids::OrganizationId;
 use assay_platform::db::Database;
-use assay_platform::runtime::LockExt as _;
 use tokio::sync::{Notify, Semaphore};
 use uuid::Uuid;
 
@@ -98,11 +97,6 @@ impl Shared {
             taken.forget();
         }
         InFlightPermit { shared: Arc::clone(self), chunk, permits }
-    }
-
-    fn last_turn(&self) -> MutexGuard<'_, OrganizationId> {
-        // Nothing panics while the lock is held.
-        self.last_turn.locked()
     }
 }
 

@@ -3,9 +3,7 @@
 use assay_contracts::ids::{EventId, OrganizationId};
 
 use crate::envelope::OutgoingEvent;
-
-/// Lease of a claim, unless it is renewed. The rows of a crashed process are blocked until it expires.
-pub(super) const LEASE_MILLIS: i64 = 10_000;
+pub(super) use crate::lease::LEASE_MILLIS;
 
 /// A lease that lasts longer from now on was written by a clock that was set back since: it counts as expired.
 pub(super) const MAX_LEASE_MILLIS: i64 = 120_000;

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::{CLAIMABLE, Connection, Id};
 use crate::envelope::OutgoingEvent;
-use crate::outbox;
+use crate::outbox::Connection as _;
 use crate::parking::rows::{Claim, Key, LEASE_MILLIS, MAX_LEASE_MILLIS, ParkedEvent, Settled};
 use crate::parking::turns::take_turns;
 
@@ -143,7 +143,7 @@ pub(in crate::parking) fn settle(
     diesel::update(rows_of!(settled.released))
         .set((parked::claimed_until.eq(0), parked::claims.eq(parked::claims - 1)))
         .execute(connection)?;
-    outbox::enqueue_returned(connection, &settled.returned)
+    connection.enqueue_returned_events(&settled.returned)
 }
 
 pub(in crate::parking) fn count(connection: &mut Connection, limit: usize) -> Result<u64, DatabaseError> {

@@ -11,7 +11,7 @@ use anyhow::Result;
 use assay_contracts::event::{ConversationAccepted, Event};
 use assay_contracts::ids::{EventId, OrganizationId};
 use assay_contracts::time::Timestamp;
-use assay_platform::runtime::{new_id, now};
+use assay_platform::runtime::{LockExt as _, new_id, now};
 use assay_testkit::on_both_databases;
 use async_trait::async_trait;
 use futures_util::future::try_join_all;
@@ -341,11 +341,11 @@ fn turns(claimed: &[ParkedEvent]) -> Vec<OrganizationId> {
 
 /// Claims as a worker does: beginning with the organization after the last turn.
 async fn claim(parking: &Parking, now: Timestamp, limit: usize) -> Result<Vec<ParkedEvent>> {
-    let last_turn = *parking.shared.last_turn();
+    let last_turn = *parking.shared.last_turn.locked();
     let organizations = parking.organizations(last_turn, limit).await?;
     let claim = parking.claim(organizations, now, limit).await?;
     if let Some(last_turn) = claim.last_turn {
-        *parking.shared.last_turn() = last_turn;
+        *parking.shared.last_turn.locked() = last_turn;
     }
     Ok(claim.events)
 }

@@ -4,18 +4,19 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use assay_platform::runtime::{now, timeout};
+use assay_platform::runtime::{LockExt as _, now, timeout};
 use assay_platform::telemetry::metrics::is_on;
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use futures_util::future::join_all;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::rows::{Key, LEASE_MILLIS, ParkedEvent, Settled};
+use super::rows::{Key, ParkedEvent, Settled};
 use super::{Parking, WORKERS};
 use crate::backoff::backoff;
 use crate::bus::{Bus, Delivery, Handler, Outcome, cut_short};
 use crate::envelope::OutgoingEvent;
+use crate::lease::under_lease;
 use crate::metrics;
 use crate::outbox::Outbox;
 
@@ -88,7 +89,7 @@ impl Parking {
     ) -> Result<bool, String> {
         let chunk = self.shared.chunk_size.get();
         for _ in 0..MAX_PAGES {
-            let last_turn = *self.shared.last_turn();
+            let last_turn = *self.shared.last_turn.locked();
             let organizations =
                 self.organizations(last_turn, chunk).await.map_err(|error| error.to_string())?;
             let Some(last_listed) = organizations.last().copied() else {
@@ -100,7 +101,7 @@ impl Parking {
             let Some(mut in_flight) = self.shared.try_acquire(chunk) else { return Ok(false) };
             let claim = self.claim(organizations, now(), chunk).await.map_err(|error| error.to_string())?;
             in_flight.keep(claim.events.len());
-            *self.shared.last_turn() = claim.last_turn.unwrap_or(last_listed);
+            *self.shared.last_turn.locked() = claim.last_turn.unwrap_or(last_listed);
             let may_hold_unclaimed = has_more_organizations || claim.events.len() >= chunk;
             self.shared.may_hold_unclaimed.store(may_hold_unclaimed, Ordering::Relaxed);
             if !claim.events.is_empty() {
@@ -185,18 +186,9 @@ impl Parking {
             return Vec::new();
         }
         let handling = work.bus.call_handler(work.queue, &*work.handler, deliveries, earlier_claims);
-        tokio::pin!(handling);
-        let renewal = Duration::from_millis(LEASE_MILLIS.unsigned_abs() / 3);
-        loop {
-            tokio::select! {
-                outcomes = &mut handling => return outcomes,
-                () = sleep(renewal) => {
-                    if let Err(error) = self.renew(keys.to_vec(), now()).await {
-                        tracing::warn!(%error, "lease of parked events was not renewed: they may be handled twice");
-                    }
-                }
-            }
-        }
+        let renew = || self.renew(keys.to_vec(), now());
+        let warning = "lease of parked events was not renewed: they may be handled twice";
+        under_lease(handling, renew, warning).await
     }
 
     async fn update_gauge(&self, stop: CancellationToken) {

@@ -1,7 +1,7 @@
 //! Support for the tests with an outbox: relays, and every combination of a database and a bus.
 
 use anyhow::Result;
-use assay_messaging::outbox::{self, FastPathClaim, Outbox, relay};
+use assay_messaging::outbox::{Connection as _, FastPathClaim, Outbox, relay};
 use assay_messaging::{Bus, MIGRATIONS, OutgoingEvent};
 use assay_platform::db::{Database, DatabaseError, Migrations};
 use assay_testkit::{ServiceDatabase, write_on};
@@ -63,5 +63,5 @@ pub async fn enqueue_with_claim(
     claim: FastPathClaim,
 ) -> Result<(), DatabaseError> {
     let events = events.to_vec();
-    write_on!(database, |connection| outbox::enqueue(connection, &events, claim))
+    write_on!(database, |connection| connection.enqueue_events(&events, claim))
 }

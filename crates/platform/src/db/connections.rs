@@ -1,7 +1,7 @@
 //! A connection pool: permits to use a connection, validation of idle connections, and detection of hung calls.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use diesel::connection::SimpleConnection;
@@ -90,7 +90,7 @@ impl Connections {
     }
 
     fn register_call(&self, permit: OwnedSemaphorePermit, limit: Option<Duration>) -> ConnectionPermit {
-        let mut state = lock(&self.state);
+        let mut state = self.state.locked();
         let call = state.next_call;
         state.next_call += 1;
         state.calls.insert(call, limit.map(|limit| Instant::now() + limit));
@@ -112,7 +112,7 @@ impl Connections {
     }
 
     fn check_out(&self, by: Instant) -> Result<PooledConnection<Manager>, DatabaseError> {
-        let failed_at = lock(&self.state).connect_failed_at;
+        let failed_at = self.state.locked().connect_failed_at;
         let mut timeout = by.saturating_duration_since(Instant::now());
         if failed_at.is_some_and(|failed_at| failed_at.elapsed() < OUTAGE_WINDOW) {
             timeout = timeout.min(OUTAGE_CONNECT_TIMEOUT);
@@ -120,7 +120,7 @@ impl Connections {
         let connected = self.pool.get_timeout(timeout.max(Duration::from_millis(1)));
         // A call that had no time left says nothing about the server.
         if connected.is_ok() || timeout >= OUTAGE_CONNECT_TIMEOUT {
-            lock(&self.state).connect_failed_at = connected.is_err().then(Instant::now);
+            self.state.locked().connect_failed_at = connected.is_err().then(Instant::now);
         }
         if connected.is_err() {
             self.metrics.count_unavailable();
@@ -129,7 +129,7 @@ impl Connections {
     }
 
     fn needs_validation(&self, connection: &PooledConnection<Manager>) -> bool {
-        let Some(failed_at) = lock(&self.state).validation_failed_at else { return false };
+        let Some(failed_at) = self.state.locked().validation_failed_at else { return false };
         let validated = PooledConnection::extensions(connection).get::<LastValidated>();
         validated.is_none_or(|validated| validated.0 <= failed_at)
     }
@@ -149,7 +149,7 @@ impl Connections {
             }
             Err(error) => {
                 tracing::debug!(%error, "database connection failed validation and is dropped");
-                lock(&self.state).validation_failed_at = Some(now);
+                self.state.locked().validation_failed_at = Some(now);
                 false
             }
         }
@@ -157,24 +157,20 @@ impl Connections {
 
     /// Number of calls in flight.
     pub(super) fn active_calls(&self) -> usize {
-        lock(&self.state).calls.len()
+        self.state.locked().calls.len()
     }
 
     /// Whether a call in flight is past its deadline.
     pub(super) fn has_overdue_calls(&self) -> bool {
         let now = Instant::now();
-        lock(&self.state).calls.values().any(|deadline| deadline.is_some_and(|deadline| deadline <= now))
+        self.state.locked().calls.values().any(|deadline| deadline.is_some_and(|deadline| deadline <= now))
     }
 }
 
 impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        lock(&self.state).calls.remove(&self.call);
+        self.state.locked().calls.remove(&self.call);
     }
-}
-
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.locked()
 }
 
 #[derive(Debug)]

@@ -101,29 +101,24 @@ pub(super) fn apply_sqlite(
     Ok(applied)
 }
 
-#[cfg(feature = "distributed")]
-pub(super) fn pending_postgres(
-    connection: &mut PgConnection,
+/// Names of the pending migrations of `sources`.
+pub(super) fn pending<'s, DB, C>(
+    connection: &mut C,
     schema: &'static str,
-    sets: &[Migrations],
-) -> Result<Vec<String>, DatabaseError> {
-    refuse_state_before_first_release::<Pg, _>(connection, schema, sets.iter().map(|set| &set.postgres))?;
-    sets.iter()
-        .map(|set| pending::<Pg, _>(connection, &set.postgres))
-        .collect::<Result<Vec<_>, _>>()
-        .map(|all| all.concat())
-}
-
-pub(super) fn pending_sqlite(
-    connection: &mut SqliteConnection,
-    schema: &'static str,
-    sets: &[Migrations],
-) -> Result<Vec<String>, DatabaseError> {
-    refuse_state_before_first_release::<Sqlite, _>(connection, schema, sets.iter().map(|set| &set.sqlite))?;
-    sets.iter()
-        .map(|set| pending::<Sqlite, _>(connection, &set.sqlite))
-        .collect::<Result<Vec<_>, _>>()
-        .map(|all| all.concat())
+    sources: impl Iterator<Item = &'s EmbeddedMigrations> + Clone,
+) -> Result<Vec<String>, DatabaseError>
+where
+    DB: diesel::backend::Backend,
+    C: MigrationHarness<DB>,
+    EmbeddedMigrations: MigrationSource<DB>,
+{
+    refuse_state_before_first_release::<DB, _>(connection, schema, sources.clone())?;
+    let mut names = Vec::new();
+    for source in sources {
+        let pending = connection.pending_migrations(Borrowed(source)).map_err(migration_error)?;
+        names.extend(pending.iter().map(|migration| migration.name().to_string()));
+    }
+    Ok(names)
 }
 
 /// Refuses a schema with a migration older than all known ones: it was made before 0.1.0, which replaced all migrations by later
@@ -162,16 +157,6 @@ where
     let name = migration.name().to_string();
     connection.run_migration(migration).map_err(|error| failed_migration(&name, &error))?;
     Ok(Some(name))
-}
-
-fn pending<DB, C>(connection: &mut C, source: &EmbeddedMigrations) -> Result<Vec<String>, DatabaseError>
-where
-    DB: diesel::backend::Backend,
-    C: MigrationHarness<DB>,
-    EmbeddedMigrations: MigrationSource<DB>,
-{
-    let pending = connection.pending_migrations(Borrowed(source)).map_err(migration_error)?;
-    Ok(pending.iter().map(|migration| migration.name().to_string()).collect())
 }
 
 /// Passes a borrowed source to the harness, which takes its source by value.

@@ -71,12 +71,16 @@ pub enum Database {
 
 /// Calls a function of the caller's module `postgres` or `sqlite`, with a connection to the field `database` of the store:
 /// `on_database!(self, write, removal::expire(cutoff))` is `postgres::removal::expire(connection, cutoff)` or
-/// `sqlite::removal::expire(connection, cutoff)`, in a transaction (`write`) or without one (`read`). `run / write` is
-/// `run` on PostgreSQL and `write` on SQLite. The arguments are moved to the thread of the connection and evaluated there.
+/// `sqlite::removal::expire(connection, cutoff)`, in a transaction (`write`) or without one (`read`, which is `run / read`).
+/// `run / write` is `run` on PostgreSQL and `write` on SQLite. The arguments are moved to the thread of the connection and
+/// evaluated there.
 #[macro_export]
 macro_rules! on_database {
-    ($store:ident, $access:ident, $($function:ident)::+ ($($argument:expr),* $(,)?) $(,)?) => {
-        $crate::on_database!($store, $access / $access, $($function)::+ ($($argument),*))
+    ($store:ident, read, $($function:ident)::+ ($($argument:expr),* $(,)?) $(,)?) => {
+        $crate::on_database!($store, run / read, $($function)::+ ($($argument),*))
+    };
+    ($store:ident, write, $($function:ident)::+ ($($argument:expr),* $(,)?) $(,)?) => {
+        $crate::on_database!($store, write / write, $($function)::+ ($($argument),*))
     };
     ($store:ident, $on_postgres:ident / $on_sqlite:ident, $($function:ident)::+ ($($argument:expr),* $(,)?) $(,)?) => {
         match &$store.database {

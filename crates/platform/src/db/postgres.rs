@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use assay_contracts::time::Timestamp;
 use diesel::connection::SimpleConnection;
-use diesel::pg::PgConnection;
+use diesel::pg::{Pg, PgConnection};
 use diesel::sql_types::BigInt;
 use diesel::{Connection, RunQueryDsl as _};
 use futures_util::future::BoxFuture;
@@ -100,20 +100,6 @@ impl Postgres {
         E: From<DatabaseError> + Send + 'static,
     {
         self.run_with_limit(Some(CALL_DEADLINE), work).await
-    }
-
-    /// Reads with a connection: [`Self::run`] under the name that [`Sqlite`](super::Sqlite) has for it, so that the same
-    /// statements serve both databases.
-    ///
-    /// # Errors
-    /// As [`Self::run`].
-    pub async fn read<T, E, F>(&self, work: F) -> Result<T, E>
-    where
-        F: FnOnce(&mut PgConnection) -> Result<T, E> + Send + 'static,
-        T: Send + 'static,
-        E: From<DatabaseError> + Send + 'static,
-    {
-        self.run(work).await
     }
 
     /// Runs `work` in a transaction, which is rolled back when `work` fails.
@@ -216,7 +202,7 @@ impl Postgres {
     }
 
     fn current(&self) -> Arc<Connections> {
-        self.pools().current.clone()
+        self.shared.pools.locked().current.clone()
     }
 
     /// Replaces the pool when one of its calls is overdue, unless replaced pools would then have more calls than the pool size.
@@ -224,7 +210,7 @@ impl Postgres {
         if !hung.has_overdue_calls() {
             return;
         }
-        let mut pools = self.pools();
+        let mut pools = self.shared.pools.locked();
         pools.abandoned.retain(|connections| connections.active_calls() > 0);
         let abandoned_calls: usize =
             pools.abandoned.iter().map(|connections| connections.active_calls()).sum();
@@ -243,10 +229,6 @@ impl Postgres {
         pools.abandoned.push(hung);
     }
 
-    fn pools(&self) -> std::sync::MutexGuard<'_, Pools> {
-        self.shared.pools.locked()
-    }
-
     pub(super) async fn ping(&self) -> Result<(), DatabaseError> {
         self.run(|connection| Ok(connection.batch_execute("SELECT 1")?)).await
     }
@@ -261,7 +243,8 @@ impl Postgres {
         sets: &'static [Migrations],
     ) -> Result<Vec<String>, DatabaseError> {
         let schema = self.shared.schema;
-        self.run(move |connection| migrations::pending_postgres(connection, schema, sets)).await
+        let sources = sets.iter().map(|set| &set.postgres);
+        self.run(move |connection| migrations::pending::<Pg, _>(connection, schema, sources)).await
     }
 }
 

@@ -106,7 +106,11 @@ impl Sqlite {
         sets: &'static [Migrations],
     ) -> Result<Vec<String>, DatabaseError> {
         let schema = self.name;
-        self.read(move |connection| migrations::pending_sqlite(connection, schema, sets)).await
+        let sources = sets.iter().map(|set| &set.sqlite);
+        let pending = move |connection: &mut SqliteConnection| {
+            migrations::pending::<diesel::sqlite::Sqlite, _>(connection, schema, sources)
+        };
+        self.read(pending).await
     }
 
     /// Runs `work` on a blocking thread while holding a permit of `semaphore`.

@@ -68,7 +68,7 @@ impl Listing {
             Source::Disk(walk) => {
                 let mut walked = std::mem::take(walk);
                 let step = move || walked.next(limit).map(|found| (walked, found));
-                let (rest, found) = blocking(step).await.map_err(interrupted)?.map_err(disk_failed)?;
+                let (rest, found) = blocking(step).await.map_err(disk_failed)?.map_err(disk_failed)?;
                 *walk = rest;
                 Ok(found)
             }
@@ -89,13 +89,13 @@ impl Listing {
 
 /// Removes the file of an unfinished upload.
 pub(super) async fn remove_unfinished(file: PathBuf) -> Result<(), ObjectError> {
-    let removed = blocking(move || std::fs::remove_file(file)).await.map_err(interrupted)?;
+    let removed = blocking(move || std::fs::remove_file(file)).await.map_err(disk_failed)?;
     unless_missing(removed).map(drop).map_err(disk_failed)
 }
 
 /// Removes the empty folders below `folder` that were last changed before `before`.
 pub(super) async fn remove_empty_folders(folder: PathBuf, before: Timestamp) -> Result<(), ObjectError> {
-    blocking(move || remove_empty_below(&folder, before)).await.map_err(interrupted)?.map_err(disk_failed)
+    blocking(move || remove_empty_below(&folder, before)).await.map_err(disk_failed)?.map_err(disk_failed)
 }
 
 fn remove_empty_below(folder: &Path, before: Timestamp) -> std::io::Result<()> {
@@ -133,11 +133,7 @@ fn from_store(object: ObjectMeta) -> ListedObject {
     ListedObject { key: object.location.to_string(), modified, unfinished: None }
 }
 
-fn disk_failed(error: std::io::Error) -> ObjectError {
-    ObjectError::Store(object_store::Error::Generic { store: "LocalFileSystem", source: Box::new(error) })
-}
-
-fn interrupted(error: crate::runtime::Interrupted) -> ObjectError {
+fn disk_failed(error: impl std::error::Error + Send + Sync + 'static) -> ObjectError {
     ObjectError::Store(object_store::Error::Generic { store: "LocalFileSystem", source: Box::new(error) })
 }
 

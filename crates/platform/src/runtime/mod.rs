@@ -21,7 +21,7 @@ pub(crate) use self::erased::{Erased, restore};
 pub use self::locked::LockExt;
 pub use self::periodic::periodically;
 pub use self::readiness::{CheckOutcome, Readiness, ReadinessReport};
-pub use self::runtime_handle::{AbortOnDrop, RuntimeHandle};
+pub use self::runtime_handle::RuntimeHandle;
 pub use self::tasks::{BoxError, Budgets, Phase, TaskFailure, TaskOutput, Tasks};
 
 /// The current time.

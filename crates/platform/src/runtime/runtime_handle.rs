@@ -29,9 +29,8 @@ impl RuntimeHandle {
     }
 
     /// Spawns `work` on this runtime. Dropping the result aborts it.
-    #[must_use]
     #[allow(clippy::disallowed_methods, reason = "the task has an owner and ends with it")]
-    pub fn spawn<F>(&self, work: F) -> AbortOnDrop
+    pub fn spawn<F>(&self, work: F) -> AbortOnDropHandle<()>
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -40,18 +39,7 @@ impl RuntimeHandle {
             Some(handle) => handle.spawn(work),
             None => tokio::task::spawn(work),
         };
-        AbortOnDrop(AbortOnDropHandle::new(task))
-    }
-}
-
-/// A task of [`RuntimeHandle::spawn`], aborted on drop.
-#[derive(Debug)]
-pub struct AbortOnDrop(AbortOnDropHandle<()>);
-
-impl AbortOnDrop {
-    /// Whether the task has ended.
-    pub fn is_finished(&self) -> bool {
-        self.0.is_finished()
+        AbortOnDropHandle::new(task)
     }
 }
 

@@ -13,6 +13,7 @@ use assay_contracts::problem::{Problem, ProblemCode};
 use assay_contracts::validation::FieldError;
 
 use super::error::WebError;
+use super::page::invalid_parameter;
 
 /// A resource with its routes. HEAD is answered like GET, without the content; any other method gets 405 with `Allow`.
 pub fn resource(
@@ -83,10 +84,7 @@ pub fn query_pairs(request: &HttpRequest, single: &[&str]) -> Result<BTreeMap<St
     for (name, value) in url::form_urlencoded::parse(request.query_string().as_bytes()) {
         let is_repeated = pairs.insert(name.clone().into_owned(), value.into_owned()).is_some();
         if is_repeated && single.contains(&name.as_ref()) {
-            let error =
-                FieldError { pointer: name.clone().into_owned(), detail: "must be given once".to_owned() };
-            let detail = format!("query parameter `{name}` must be given once");
-            return Err(Problem::new(ProblemCode::InvalidRequest, detail).with_errors(vec![error]).into());
+            return Err(invalid_parameter(&name, "must be given once"));
         }
     }
     Ok(pairs)

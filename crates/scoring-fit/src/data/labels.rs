@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use assay_contracts::evaluation::ResolutionStatus;
 use serde::Deserialize;
 
 use super::files::{DataError, lines, read};
-use crate::metrics::Class;
 
 /// A reviewer's labels of one conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -18,7 +18,7 @@ pub struct Label {
     /// 1–5.
     pub handoff_smoothness: Option<f64>,
     /// Whether the issue was solved.
-    pub resolution: Option<Class>,
+    pub resolution: Option<ResolutionStatus>,
 }
 
 /// Labels by ticket id.
@@ -29,13 +29,9 @@ pub struct Labels(pub BTreeMap<String, Label>);
 #[serde(deny_unknown_fields)]
 struct Line {
     ticket_id: String,
-    #[serde(default)]
     resolution_accuracy: Option<f64>,
-    #[serde(default)]
     interaction_effort: Option<f64>,
-    #[serde(default)]
     handoff_smoothness: Option<f64>,
-    #[serde(default)]
     resolution: Option<String>,
 }
 
@@ -86,9 +82,9 @@ fn parse_points(field: &str, value: Option<f64>) -> Result<Option<f64>, String> 
     }
 }
 
-fn parse_class(name: &str) -> Result<Class, String> {
-    let found = Class::ALL.into_iter().find(|class| class.name() == name);
-    found.ok_or_else(|| format!("resolution is `{name}`: it must be `resolved`, `partial` or `not_resolved`"))
+fn parse_class(name: &str) -> Result<ResolutionStatus, String> {
+    ResolutionStatus::from_name(name)
+        .ok_or_else(|| format!("resolution is `{name}`: it must be `resolved`, `partial` or `not_resolved`"))
 }
 
 #[cfg(test)]
@@ -100,7 +96,7 @@ mod tests {
         let (id, label) = parse(br#"{"ticket_id":"t","interaction_effort":2}"#).unwrap();
         assert_eq!((id.as_str(), label.interaction_effort), ("t", Some(2.0)));
         let (_, label) = parse(br#"{"ticket_id":"t","resolution":"partial"}"#).unwrap();
-        assert_eq!(label.resolution, Some(Class::Partial));
+        assert_eq!(label.resolution, Some(ResolutionStatus::Partial));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use self::report::Comparison;
 use self::ridge::Row;
 use crate::data::{Example, ReviewedConversations};
 use crate::metrics::Agreement;
-use crate::random::assign_folds;
+use crate::random::split;
 use crate::scored::{Dimension, ScoredExample, score};
 use crate::{FitError, FittedWeights};
 
@@ -78,7 +78,7 @@ pub fn fit_local(reviewed: &ReviewedConversations, worse: WorseWeights) -> Resul
     }
     let text = to_json(&fit(&scorer, &examples, &adapted))?;
     // The engine must accept the weights.
-    Scorer::fitted(&text)?;
+    scorer.with_weights(&text)?;
     Ok(FittedWeights { text, report, changes: comparison.changes })
 }
 
@@ -128,16 +128,10 @@ fn cross_fit(
     examples: &[FitExample<'_>],
     adapted: &[Dimension],
 ) -> Result<Vec<ScoredExample>, FitError> {
-    let assigned = assign_folds(examples.len(), FOLDS, FOLD_SEED);
     let mut scored = Vec::new();
-    for fold in 0..FOLDS {
-        let select = |in_fold: bool| -> Vec<FitExample<'_>> {
-            let selected =
-                examples.iter().zip(&assigned).filter(|(_, assigned)| (**assigned == fold) == in_fold);
-            selected.map(|(example, _)| *example).collect()
-        };
-        let fitted = Scorer::fitted(&to_json(&fit(scorer, &select(false), adapted))?)?;
-        scored.extend(score(&fitted, select(true).into_iter().map(|fit_example| fit_example.example)));
+    for (others, fold) in split(examples, FOLDS, FOLD_SEED) {
+        let fitted = scorer.clone().with_weights(&to_json(&fit(scorer, &others, adapted))?)?;
+        scored.extend(score(&fitted, fold.into_iter().map(|fit_example| fit_example.example)));
     }
     Ok(scored)
 }

@@ -4,7 +4,7 @@ use super::Change;
 use crate::data::ReviewedConversations;
 use crate::evaluate::{resolution_report, without_score_text};
 use crate::metrics::Agreement;
-use crate::scored::{Dimension, ScoredExample, agreement_with_targets};
+use crate::scored::{Dimension, ScoredExample, agreement};
 use crate::table_text::TextTable;
 
 /// Agreement of the shipped and of the adapted weights.
@@ -15,8 +15,8 @@ pub(super) struct Comparison {
 impl Comparison {
     pub(super) fn of(before: &[ScoredExample], after: &[ScoredExample]) -> Self {
         let changes = Dimension::ALL.into_iter().filter_map(|dimension| {
-            let shipped = agreement_with_targets(before, dimension)?;
-            Some(Change { dimension, shipped, adapted: agreement_with_targets(after, dimension)? })
+            let shipped = agreement(before, dimension, Dimension::target)?;
+            Some(Change { dimension, shipped, adapted: agreement(after, dimension, Dimension::target)? })
         });
         Self { changes: changes.collect() }
     }

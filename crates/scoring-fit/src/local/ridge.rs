@@ -5,7 +5,7 @@
 
 use assay_scoring::{INPUTS, LinearModel};
 
-use crate::random::assign_folds;
+use crate::random::split;
 
 /// Candidate penalties; with the first one only the intercept moves.
 const PENALTIES: [f64; 8] = [100_000.0, 3_000.0, 1_000.0, 300.0, 100.0, 30.0, 10.0, 3.0];
@@ -57,15 +57,10 @@ fn best_penalty(rows: &[Row], index: usize) -> f64 {
 }
 
 fn cross_validation_error(rows: &[Row], index: usize, penalty: f64, seed: u64) -> f64 {
-    let assigned = assign_folds(rows.len(), FOLDS, seed);
     let mut error = 0.0;
-    for fold in 0..FOLDS {
-        let select = |in_fold: bool| -> Vec<Row> {
-            let selected = rows.iter().zip(&assigned).filter(|(_, assigned)| (**assigned == fold) == in_fold);
-            selected.map(|(row, _)| *row).collect()
-        };
-        let model = solve(&select(false), index, penalty);
-        error += select(true).iter().map(|row| square(row.target - model.apply(&row.inputs))).sum::<f64>();
+    for (others, fold) in split(rows, FOLDS, seed) {
+        let model = solve(&others, index, penalty);
+        error += fold.iter().map(|row| square(row.target - model.apply(&row.inputs))).sum::<f64>();
     }
     error
 }

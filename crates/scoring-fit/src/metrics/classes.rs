@@ -2,46 +2,12 @@
 
 use assay_contracts::evaluation::ResolutionStatus;
 
-/// Resolution of an issue, in ascending order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Class {
-    /// Not solved.
-    NotResolved,
-    /// Solved in part, or unknown.
-    Partial,
-    /// Solved.
-    Resolved,
-}
-
-impl Class {
-    /// All classes, ascending.
-    pub const ALL: [Self; 3] = [Self::NotResolved, Self::Partial, Self::Resolved];
-
-    /// From the status of an evaluation.
-    pub const fn of_status(status: ResolutionStatus) -> Self {
-        match status {
-            ResolutionStatus::NotResolved => Self::NotResolved,
-            ResolutionStatus::Partial => Self::Partial,
-            ResolutionStatus::Resolved => Self::Resolved,
-        }
-    }
-
-    /// Name in labels and evaluations.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::NotResolved => "not_resolved",
-            Self::Partial => "partial",
-            Self::Resolved => "resolved",
-        }
-    }
-
-    const fn index(self) -> usize {
-        self as usize
-    }
-}
+/// The resolutions of an issue, ascending; `Partial` also if unknown.
+pub(crate) const CLASSES: [ResolutionStatus; 3] =
+    [ResolutionStatus::NotResolved, ResolutionStatus::Partial, ResolutionStatus::Resolved];
 
 /// Confusion matrix.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Confusion {
     /// Conversations by labelled class, then by predicted class, both ascending.
     pub cells: [[f64; 3]; 3],
@@ -49,20 +15,11 @@ pub struct Confusion {
 
 impl Confusion {
     /// Counts pairs of labelled and predicted class.
-    pub fn of(pairs: impl IntoIterator<Item = (Class, Class)>) -> Self {
-        let mut confusion = Self::default();
-        for (labelled, predicted) in pairs {
-            confusion.add(labelled, predicted);
-        }
-        confusion
-    }
-
-    fn add(&mut self, labelled: Class, predicted: Class) {
-        if let Some(cell) =
-            self.cells.get_mut(labelled.index()).and_then(|row| row.get_mut(predicted.index()))
-        {
-            *cell += 1.0;
-        }
+    pub fn of(pairs: &[(ResolutionStatus, ResolutionStatus)]) -> Self {
+        let count = |pair: (ResolutionStatus, ResolutionStatus)| {
+            pairs.iter().filter(|other| **other == pair).count() as f64
+        };
+        Self { cells: CLASSES.map(|labelled| CLASSES.map(|predicted| count((labelled, predicted)))) }
     }
 
     /// Share of conversations whose predicted class is the labelled one.
@@ -94,7 +51,7 @@ mod tests {
 
     #[test]
     fn accuracies_match_hand_computation() {
-        use Class::{NotResolved, Partial, Resolved};
+        use ResolutionStatus::{NotResolved, Partial, Resolved};
         let pairs = [
             (Resolved, Resolved),
             (Resolved, Resolved),
@@ -103,7 +60,7 @@ mod tests {
             (NotResolved, Resolved),
             (NotResolved, NotResolved),
         ];
-        let confusion = Confusion::of(pairs);
+        let confusion = Confusion::of(&pairs);
         assert!((confusion.accuracy() - 4.0 / 6.0).abs() < 1e-12);
         assert!((confusion.macro_accuracy() - (0.75 + 0.5) / 2.0).abs() < 1e-12);
         assert_eq!(confusion.cells, [[1.0, 0.0, 1.0], [0.0, 0.0, 0.0], [0.0, 1.0, 3.0]]);

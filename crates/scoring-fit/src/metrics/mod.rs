@@ -7,5 +7,6 @@ mod ranks;
 
 pub use self::agreement::{Agreement, weighted_kappa};
 pub(crate) use self::bootstrap::confidence_interval;
-pub use self::classes::{Class, Confusion};
+pub(crate) use self::classes::CLASSES;
+pub use self::classes::Confusion;
 pub use self::ranks::spearman;

@@ -181,6 +181,6 @@ impl EvaluationStore {
     /// Removes a batch of expired inbox entries; returns the count.
     pub async fn prune_inbox(&self, now: Timestamp) -> Result<usize, DatabaseError> {
         let before = now.plus_millis(-inbox::RETENTION_MILLIS);
-        on_database!(self, write, inbox::prune(before, inbox::PRUNE_BATCH))
+        on_database!(self, write, inbox::Connection::prune_events(before, inbox::PRUNE_BATCH))
     }
 }

@@ -1,95 +1,84 @@
 //! Acts: what a message does, the labels of the corpus (`corpus/PROTOCOL.md`).
 
-/// What a message does. A message may do several things.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Act {
+/// Declares [`Act`]: the acts with their codes, in the order of the model's outputs.
+macro_rules! acts {
+    ($($(#[$documentation:meta])* $act:ident = $code:literal,)+) => {
+        /// What a message does. A message may do several things.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum Act {
+            $($(#[$documentation])* $act,)+
+        }
+
+        impl Act {
+            /// Every act, in the order of the model's outputs.
+            pub(crate) const ALL: [Self; 24] = [$(Self::$act,)+];
+
+            /// Code of the signal under which evaluations report it.
+            pub(crate) const fn code(self) -> &'static str {
+                match self {
+                    $(Self::$act => $code,)+
+                }
+            }
+        }
+    };
+}
+
+acts! {
     // The customer …
     /// … asks, or states an issue or a wish.
-    Ask,
+    Ask = "CUSTOMER_ASKED",
     /// … gives information.
-    Tell,
+    Tell = "CUSTOMER_EXPLAINED",
     /// … says or shows that the issue is solved.
-    Confirm,
+    Confirm = "CUSTOMER_CONFIRMED",
     /// … accepts an answer without saying that it solved the issue.
-    Accept,
+    Accept = "CUSTOMER_ACCEPTED",
     /// … thanks.
-    Thank,
+    Thank = "CUSTOMER_THANKED",
     /// … is not convinced.
-    Doubt,
+    Doubt = "CUSTOMER_DOUBTED",
     /// … rejects an answer.
-    Reject,
+    Reject = "CUSTOMER_REJECTED",
     /// … says the same again.
-    Repeat,
+    Repeat = "CUSTOMER_REPEATED",
     /// … asks for a person.
-    AskPerson,
+    AskPerson = "HUMAN_REQUESTED",
     /// … gives up.
-    GiveUp,
+    GiveUp = "CUSTOMER_GAVE_UP",
     /// … comes back after the issue seemed solved.
-    Return,
+    Return = "REOPENED",
     /// … writes off topic.
-    OffTopic,
+    OffTopic = "OFF_TOPIC",
     /// … is ironic.
-    Irony,
+    Irony = "CUSTOMER_SARCASTIC",
     // The agent or a human teammate …
     /// … answers fittingly.
-    Answer,
+    Answer = "AGENT_ANSWERED",
     /// … answers beside the point, wrongly, or the same again.
-    MissPoint,
+    MissPoint = "AGENT_MISSED_THE_POINT",
     /// … asks for something.
-    AskBack,
+    AskBack = "AGENT_ASKED_BACK",
     /// … carries something out.
-    CarryOut,
+    CarryOut = "ACTION_COMPLETED",
     /// … claims falsely that something was done.
-    ClaimFalsely,
+    ClaimFalsely = "ACTION_CLAIMED",
     /// … promises something.
-    Promise,
+    Promise = "AGENT_PROMISED",
     /// … refuses rightly, with a reason.
-    Decline,
+    Decline = "AGENT_DECLINED",
     /// … refuses without help.
-    Refuse,
+    Refuse = "AGENT_REFUSED",
     /// … hands the conversation over to a person or team.
-    HandOver,
+    HandOver = "AGENT_HANDED_OVER",
     /// … apologises.
-    Apologise,
+    Apologise = "AGENT_APOLOGISED",
     /// … greets, says goodbye, asks whether there is anything else.
-    Close,
+    Close = "AGENT_CLOSED",
 }
 
 impl Act {
-    /// Every act, in the order of the model's outputs.
-    pub(crate) const ALL: [Self; 24] = [
-        Self::Ask,
-        Self::Tell,
-        Self::Confirm,
-        Self::Accept,
-        Self::Thank,
-        Self::Doubt,
-        Self::Reject,
-        Self::Repeat,
-        Self::AskPerson,
-        Self::GiveUp,
-        Self::Return,
-        Self::OffTopic,
-        Self::Irony,
-        Self::Answer,
-        Self::MissPoint,
-        Self::AskBack,
-        Self::CarryOut,
-        Self::ClaimFalsely,
-        Self::Promise,
-        Self::Decline,
-        Self::Refuse,
-        Self::HandOver,
-        Self::Apologise,
-        Self::Close,
-    ];
-
-    /// Acts of an unhappy customer.
-    pub(crate) const COMPLAINTS: [Self; 6] =
-        [Self::Reject, Self::Repeat, Self::AskPerson, Self::GiveUp, Self::Return, Self::Irony];
-
     /// Acts that show the customer's stance on the answers.
-    pub(crate) const STANCES: [Self; 10] = [
+    pub(crate) const STANCES: &'static [Self] = &[
         Self::Confirm,
         Self::Accept,
         Self::Thank,
@@ -101,40 +90,13 @@ impl Act {
         Self::Return,
         Self::Irony,
     ];
+
+    /// Acts of an unhappy customer: the stances from [`Self::Reject`] on.
+    pub(crate) const COMPLAINTS: &'static [Self] = Self::STANCES.split_at(4).1;
 
     /// Whether it is an act of the customer; all others are of an AI agent or a human.
     pub(crate) const fn is_by_customer(self) -> bool {
         (self as usize) < Self::Answer as usize
-    }
-
-    /// Code of the signal under which evaluations report it.
-    pub(crate) const fn code(self) -> &'static str {
-        match self {
-            Self::Ask => "CUSTOMER_ASKED",
-            Self::Tell => "CUSTOMER_EXPLAINED",
-            Self::Confirm => "CUSTOMER_CONFIRMED",
-            Self::Accept => "CUSTOMER_ACCEPTED",
-            Self::Thank => "CUSTOMER_THANKED",
-            Self::Doubt => "CUSTOMER_DOUBTED",
-            Self::Reject => "CUSTOMER_REJECTED",
-            Self::Repeat => "CUSTOMER_REPEATED",
-            Self::AskPerson => "HUMAN_REQUESTED",
-            Self::GiveUp => "CUSTOMER_GAVE_UP",
-            Self::Return => "REOPENED",
-            Self::OffTopic => "OFF_TOPIC",
-            Self::Irony => "CUSTOMER_SARCASTIC",
-            Self::Answer => "AGENT_ANSWERED",
-            Self::MissPoint => "AGENT_MISSED_THE_POINT",
-            Self::AskBack => "AGENT_ASKED_BACK",
-            Self::CarryOut => "ACTION_COMPLETED",
-            Self::ClaimFalsely => "ACTION_CLAIMED",
-            Self::Promise => "AGENT_PROMISED",
-            Self::Decline => "AGENT_DECLINED",
-            Self::Refuse => "AGENT_REFUSED",
-            Self::HandOver => "AGENT_HANDED_OVER",
-            Self::Apologise => "AGENT_APOLOGISED",
-            Self::Close => "AGENT_CLOSED",
-        }
     }
 }
 

@@ -62,7 +62,7 @@ fn final_states(acts: &[MessageActs], customer: &[usize], answers: &[usize]) -> 
     let (mut content, mut courteous, mut unhappy, mut helped) = (0.0f64, 0.0f64, 0.0f64, 0.0f64);
     for at in customer.iter().copied() {
         let confirms = probability(at, Act::Confirm);
-        let complains = Act::COMPLAINTS.into_iter().map(|act| probability(at, act)).fold(0.0, f64::max);
+        let complains = Act::COMPLAINTS.iter().map(|act| probability(at, *act)).fold(0.0, f64::max);
         content = confirms.max(content * (1.0 - complains));
         let courtesy = probability(at, Act::Thank).max(probability(at, Act::Accept));
         courteous = courtesy.max(courteous * (1.0 - complains));

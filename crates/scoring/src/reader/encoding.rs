@@ -90,7 +90,7 @@ impl MessageReader {
         }
         let mut encoded = self.encode(transcript, &split_texts, workspace).into_iter();
         let is_read = |paragraph: EncodedMessage| {
-            let strongest = paragraph.acts.strongest(&Act::STANCES);
+            let strongest = paragraph.acts.strongest(Act::STANCES);
             paragraph.acts.has(Act::Ask)
                 || strongest.is_none_or(|(_, stance)| stance > MAX_STANCE_OF_SIGNATURE)
         };

@@ -174,7 +174,8 @@ impl Reader {
     /// Loads the heads and the linear model.
     pub(crate) fn new(model: Model) -> Result<Self, ReaderError> {
         let unreadable = |error: serde_json::Error| ReaderError::Metadata(error.to_string());
-        let metadata: Metadata = serde_json::from_value(model.metadata().clone()).map_err(unreadable)?;
+        let metadata: Metadata =
+            serde_json::from_value(model.header().metadata.clone()).map_err(unreadable)?;
         if metadata.features != FEATURES_VERSION {
             return Err(ReaderError::Features { found: metadata.features, expected: FEATURES_VERSION });
         }

@@ -149,7 +149,7 @@ impl ScoreRules<'_, '_> {
     }
 
     fn customer_constraint(&self, item: usize, acts: &MessageActs) -> Constraint {
-        let complaint = acts.strongest(&Act::COMPLAINTS).map_or(0.0, |(_, probability)| probability);
+        let complaint = acts.strongest(Act::COMPLAINTS).map_or(0.0, |(_, probability)| probability);
         let confirms = acts.probability(Act::Confirm);
         let repeats = self.transcript.repeats_words(item, REPETITION_OVERLAP) && confirms < LIKELY;
         if repeats || self.transcript.repeats_first_request(item) {

@@ -10,29 +10,21 @@ const MAX_BYTES_IN_FULL: usize = 112 * 1024;
 /// Maximum bytes that are dropped to end an excerpt at a word boundary.
 const MAX_TRIMMED_WORD: usize = 64;
 
-/// A text, or its start and its end with a line break between them.
-#[derive(Debug)]
-pub(super) struct Excerpt<'a> {
-    pub text: Cow<'a, str>,
-}
-
 /// Byte budget of each message of a conversation whose messages have these lengths in bytes.
 pub(super) fn byte_budget(lengths: impl Iterator<Item = usize>) -> usize {
     let (count, total) = lengths.fold((0, 0), |(count, total), length| (count + 1, total + length));
     if total <= MAX_BYTES_IN_FULL { usize::MAX } else { MAX_BYTES_IN_FULL / count }
 }
 
-impl<'a> Excerpt<'a> {
-    /// At most `max_bytes` bytes of `text`: three quarters from its start, the rest from its end.
-    pub(super) fn of(text: &'a str, max_bytes: usize) -> Self {
-        if text.len() <= max_bytes {
-            return Self { text: Cow::Borrowed(text) };
-        }
-        let head = text.get(..text.floor_char_boundary(max_bytes / 4 * 3)).unwrap_or("");
-        let tail = text.get(text.ceil_char_boundary(text.len() - max_bytes / 4)..).unwrap_or("");
-        let parts = [without_last_word(head), without_first_word(tail)];
-        Self { text: Cow::Owned(parts.join("\n")) }
+/// At most `max_bytes` bytes of `text`: three quarters from its start, the rest from its end, with a line break between them.
+pub(super) fn excerpt(text: &str, max_bytes: usize) -> Cow<'_, str> {
+    if text.len() <= max_bytes {
+        return Cow::Borrowed(text);
     }
+    let head = text.get(..text.floor_char_boundary(max_bytes / 4 * 3)).unwrap_or("");
+    let tail = text.get(text.ceil_char_boundary(text.len() - max_bytes / 4)..).unwrap_or("");
+    let parts = [without_last_word(head), without_first_word(tail)];
+    Cow::Owned(parts.join("\n"))
 }
 
 /// The text up to its last blank, if that loses little of it.
@@ -59,18 +51,18 @@ mod tests {
     #[test]
     fn excerpt_keeps_start_and_end() {
         let text = format!("début {} fin", "é".repeat(1_000));
-        let excerpt = Excerpt::of(&text, 40);
-        assert!(excerpt.text.starts_with("début é") && excerpt.text.ends_with(" fin"));
-        assert!(excerpt.text.len() <= 41);
+        let excerpt = excerpt(&text, 40);
+        assert!(excerpt.starts_with("début é") && excerpt.ends_with(" fin"));
+        assert!(excerpt.len() <= 41);
     }
 
     #[test]
     fn excerpt_cuts_no_word() {
         let text = "order 123456 ".repeat(100);
         for max_bytes in 60..90 {
-            let excerpt = Excerpt::of(&text, max_bytes);
+            let excerpt = excerpt(&text, max_bytes);
             assert!(
-                excerpt.text.split_whitespace().all(|word| word == "order" || word == "123456"),
+                excerpt.split_whitespace().all(|word| word == "order" || word == "123456"),
                 "{max_bytes}"
             );
         }

@@ -14,7 +14,7 @@ pub(crate) use self::own_text::quotes_and_signatures;
 pub(crate) use self::similarity::shares_any;
 pub(crate) use self::words::nfc;
 
-use self::excerpt::{Excerpt, byte_budget};
+use self::excerpt::{byte_budget, excerpt};
 use self::similarity::overlap;
 use self::words::Words;
 use crate::injection::InjectionDetector;
@@ -86,7 +86,7 @@ pub(crate) struct Item<'a> {
 impl<'a> Item<'a> {
     /// Parses at most `max_bytes` bytes of the message.
     pub(crate) fn read(message: &'a Message, max_bytes: usize, is_injected: bool) -> Self {
-        let excerpt = Excerpt::of(&message.content, max_bytes).text;
+        let excerpt = excerpt(&message.content, max_bytes);
         let role = Role::of(message);
         // An item of several people is a whole thread: what looks quoted in it was written there.
         let excluded = if role == Role::Mixed { Vec::new() } else { quotes_and_signatures(&excerpt) };

@@ -1,6 +1,7 @@
 //! Human expectations of evaluations, as ranges, and their violations.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use assay_contracts::evaluation::{
     AiInvolvement, ChargeAssessment, Evaluation, Flag, HandoffState, ResolutionStatus, ResolvedBy,
@@ -27,13 +28,16 @@ pub struct Expected {
     resolved_by: Option<Vec<ResolvedBy>>,
     charge: Option<Vec<ChargeAssessment>>,
     handoff_state: Option<Vec<HandoffState>>,
-    ai_involvement: Option<Vec<AiInvolvement>>,
+    /// Whether a human took over.
+    escalated: Option<bool>,
+    ai_involvement: Option<AiInvolvement>,
     RA_min: Option<f64>,
     RA_max: Option<f64>,
     IE_min: Option<f64>,
     IE_max: Option<f64>,
     HS_min: Option<f64>,
     HS_max: Option<f64>,
+    HS_eq: Option<f64>,
     confidence_max: Option<f64>,
     flags: Option<Vec<Flag>>,
 }
@@ -48,15 +52,18 @@ impl Expected {
         let confidence = dimensions.map(|dimensions| dimensions.resolution_accuracy.confidence.value());
         let highest_confidence = confidence.unwrap_or(0.0).max(evaluation.resolution.confidence.value());
         let missing_flags = self.flags.iter().flatten().filter(|flag| !evaluation.flags.contains(flag));
+        let handoff = evaluation.handoff.state;
         let mut violations: Vec<String> = [
-            one_of("status", evaluation.resolution.status, self.resolution.as_ref()),
-            one_of("by", evaluation.resolution.resolved_by, self.resolved_by.as_ref()),
-            one_of("charge", evaluation.charge.assessment, self.charge.as_ref()),
-            one_of("handoff", evaluation.handoff.state, self.handoff_state.as_ref()),
-            one_of("involvement", evaluation.ai_involvement, self.ai_involvement.as_ref()),
+            one_of("status", evaluation.resolution.status, self.resolution.as_deref()),
+            one_of("by", evaluation.resolution.resolved_by, self.resolved_by.as_deref()),
+            one_of("charge", evaluation.charge.assessment, self.charge.as_deref()),
+            one_of("handoff", handoff, self.handoff_state.as_deref()),
+            one_of("escalated", handoff == HandoffState::Completed, only(&self.escalated)),
+            one_of("involvement", evaluation.ai_involvement, only(&self.ai_involvement)),
             within("RA", accuracy, self.RA_min, self.RA_max),
             within("IE", effort, self.IE_min, self.IE_max),
             within("HS", smoothness, self.HS_min, self.HS_max),
+            within("HS", smoothness, self.HS_eq, self.HS_eq),
             within("confidence", Some(highest_confidence), None, self.confidence_max),
         ]
         .into_iter()
@@ -67,7 +74,11 @@ impl Expected {
     }
 }
 
-fn one_of<T: PartialEq + std::fmt::Debug>(name: &str, value: T, allowed: Option<&Vec<T>>) -> Option<String> {
+fn only<T>(allowed: &Option<T>) -> Option<&[T]> {
+    allowed.as_ref().map(std::slice::from_ref)
+}
+
+fn one_of<T: PartialEq + std::fmt::Debug>(name: &str, value: T, allowed: Option<&[T]>) -> Option<String> {
     let allowed = allowed.filter(|allowed| !allowed.contains(&value))?;
     Some(format!("{name} {value:?}, not one of {allowed:?}"))
 }
@@ -99,12 +110,25 @@ pub struct Outcome {
     pub violations: Vec<Violation>,
 }
 
-/// Evaluates every conversation of one golden file against the expectations of another.
+impl Outcome {
+    /// The list is exact: what passes must be taken off it.
+    pub fn assert_fails_as_listed(&self, listed: &[&str]) {
+        let failed: Vec<&str> =
+            self.violations.iter().map(|violation| violation.ticket_id.as_str()).collect();
+        let new: Vec<_> =
+            self.violations.iter().filter(|found| !listed.contains(&found.ticket_id.as_str())).collect();
+        let passing: Vec<_> = listed.iter().filter(|listed| !failed.contains(listed)).collect();
+        assert!(new.is_empty(), "these fail: {new:#?}");
+        assert!(passing.is_empty(), "these pass or do not exist, take them off the list: {passing:#?}");
+    }
+}
+
+/// Evaluates every conversation of one file against the expectations of another.
 ///
 /// Both must name the same tickets, each of them once.
-pub fn check(scorer: &Scorer, conversations: &str, expectations: &str) -> Outcome {
-    let conversations = super::read(&super::golden(conversations));
-    let text = std::fs::read_to_string(super::golden(expectations)).unwrap();
+pub fn check(scorer: &Scorer, conversations: &Path, expectations: &Path) -> Outcome {
+    let conversations = super::read(conversations);
+    let text = std::fs::read_to_string(expectations).unwrap();
     let expectations: Vec<Expectation> =
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let evaluations: BTreeMap<&str, Evaluation> = conversations

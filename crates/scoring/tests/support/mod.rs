@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "every test binary uses a part")]
 #![allow(
     clippy::unwrap_used,
+    clippy::panic,
     clippy::print_stderr,
     reason = "a test fails by panicking and says why it is skipped"
 )]
@@ -13,7 +14,7 @@ pub mod variants;
 use std::path::{Path, PathBuf};
 
 use assay_contracts::conversation::{Author, Conversation, Message, MessageKind};
-use assay_contracts::evaluation::Evaluation;
+use assay_contracts::evaluation::{Evaluation, HandoffState, ResolutionStatus};
 use assay_scoring::Scorer;
 
 /// One scorer for all cases of a test binary.
@@ -31,14 +32,16 @@ pub enum Speaker {
     Note,
 }
 
-/// A conversation of these texts, each with the type of its author, a minute apart.
+/// A conversation from `(author type, text)`, a minute apart; a `note` is an internal comment of a teammate.
 pub fn conversation(texts: &[(&str, &str)]) -> Conversation {
     let messages: Vec<serde_json::Value> = texts
         .iter()
         .enumerate()
         .map(|(index, (author, content))| {
+            let (author, kind) =
+                if *author == "note" { ("teammate", "comment") } else { (*author, "message") };
             serde_json::json!({"author": {"type": author, "external_id": "x"}, "content": content,
-                "external_id": index.to_string(), "timestamp": index * 60_000, "kind": "message"})
+                "external_id": index.to_string(), "timestamp": index * 60_000, "kind": kind})
         })
         .collect();
     serde_json::from_value(serde_json::json!({"ticket_id": "t", "source": "custom", "messages": messages}))
@@ -104,4 +107,19 @@ pub fn scores(scorer: &Scorer, conversation: &Conversation) -> Option<(f64, f64)
 /// Handoff smoothness; `None` where AXIS does not apply.
 pub fn handoff_smoothness(evaluation: &Evaluation) -> Option<f64> {
     Some(evaluation.axis.as_ref()?.dimensions.handoff_smoothness.score.value())
+}
+
+/// Whether an evaluation fits the ending of a conversation: that of the third column of `last_words.tsv`, `content` or
+/// `unhappy`.
+pub fn fits_ending(evaluation: &Evaluation, ending: &str) -> bool {
+    let status = evaluation.resolution.status;
+    match ending {
+        "rejected" | "gave_up" | "repeated" | "unhappy" => status == ResolutionStatus::NotResolved,
+        "confirmed" | "closed" | "accepted" | "thanked" | "content" => {
+            status != ResolutionStatus::NotResolved
+        }
+        "asked_for_human" => evaluation.handoff.state == HandoffState::RequestedNotCompleted,
+        "open" => !evaluation.resolution.customer_confirmed,
+        other => panic!("unknown ending {other}"),
+    }
 }

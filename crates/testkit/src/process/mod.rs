@@ -7,7 +7,7 @@ mod spec;
 
 use std::{
     process::{Child, ExitStatus},
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc},
+    sync::{Arc, Condvar, Mutex, PoisonError, mpsc},
     thread,
     time::{Duration, Instant},
 };
@@ -47,12 +47,6 @@ pub struct Exit {
 struct Shared {
     exit: Mutex<Option<ExitStatus>>,
     exited: Condvar,
-}
-
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Option<ExitStatus>> {
-        self.exit.locked()
-    }
 }
 
 impl Process {
@@ -103,12 +97,12 @@ impl Process {
     /// How the process ended; `None` while it runs.
     #[must_use]
     pub fn exit_status(&self) -> Option<ExitStatus> {
-        *self.shared.lock()
+        *self.shared.exit.locked()
     }
 
     /// Sends a signal, unless the process has ended.
     pub fn signal(&self, signal: Signal) {
-        let exit = self.shared.lock();
+        let exit = self.shared.exit.locked();
         if exit.is_some() {
             return;
         }
@@ -122,7 +116,7 @@ impl Process {
     #[must_use]
     pub fn wait(&self, limit: Duration) -> Option<ExitStatus> {
         let deadline = Instant::now() + limit;
-        let mut exit = self.shared.lock();
+        let mut exit = self.shared.exit.locked();
         while exit.is_none() {
             let left = deadline.checked_duration_since(Instant::now())?;
             exit = self.shared.exited.wait_timeout(exit, left).unwrap_or_else(PoisonError::into_inner).0;
@@ -156,7 +150,7 @@ pub(crate) fn as_pid(pid: u32) -> Pid {
 fn watch(mut child: Child, shared: &Shared) -> Option<ExitStatus> {
     let pid = as_pid(child.id());
     while waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT) == Err(Errno::EINTR) {}
-    let mut exit = shared.lock();
+    let mut exit = shared.exit.locked();
     match child.wait() {
         Ok(status) => *exit = Some(status),
         Err(error) => tracing::error!(pid = child.id(), %error, "cannot wait for a child process"),

@@ -1,7 +1,7 @@
 //! The retry schedule, by default the one that Standard Webhooks 1.0 suggests ("Deliverability and reliability"), and
 //! the decision after each attempt.
 
-use assay_contracts::time::Timestamp;
+use assay_contracts::time::{DAY_MILLIS, Timestamp};
 
 use super::attempt::Attempt;
 
@@ -15,7 +15,6 @@ const MAX_PAUSE_SECONDS: i64 = 365 * 24 * 60 * 60;
 pub const MIN_GIVEN_UP_TO_DISABLE: u32 = 5;
 
 const GONE: u16 = 410;
-const DAY_MILLIS: i64 = 24 * 60 * 60 * 1_000;
 
 /// `webhooks.retry_schedule_seconds` cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

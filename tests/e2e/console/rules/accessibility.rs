@@ -65,9 +65,7 @@ async fn on_all_pages(visit: &mut Visit) -> Result<Vec<String>> {
         open_with_axe(visit, &page.address).await?;
         visit
             .browser
-            .evaluate::<serde_json::Value>(
-                "document.querySelectorAll('details:not(.menu)').forEach((it) => it.open = true)",
-            )
+            .run("document.querySelectorAll('details:not(.menu)').forEach((it) => it.open = true)")
             .await?;
         for (width, dark, options) in VIEWERS {
             visit.browser.emulate(&Viewer { width, dark, ..Viewer::default() }).await?;
@@ -76,8 +74,7 @@ async fn on_all_pages(visit: &mut Visit) -> Result<Vec<String>> {
         }
     }
     // The browser reports every response with a 4xx status as an error.
-    let page_errors = visit.browser.take_page_errors().await?;
-    ensure!(page_errors.iter().all(|text| text.contains("status of 4")), "{page_errors:?}");
+    visit.browser.expect_only_page_errors("status of 4").await?;
     Ok(violations)
 }
 
@@ -106,8 +103,7 @@ async fn on_opened_parts(visit: &mut Visit) -> Result<Vec<String>> {
 /// Opens a page, and loads axe into it.
 async fn open_with_axe(visit: &mut Visit, address: &str) -> Result<()> {
     visit.browser.open(address).await?;
-    visit.browser.evaluate::<serde_json::Value>(&format!("{AXE};null")).await?;
-    Ok(())
+    visit.browser.run(&format!("{AXE};null")).await
 }
 
 /// The serious violations on the page as it is now, with the name of the place.
@@ -131,7 +127,7 @@ async fn expect_violations_are_found(visit: &mut Visit) -> Result<()> {
     open_with_axe(visit, "/console/help").await?;
     let browser = &mut visit.browser;
     browser
-        .evaluate::<serde_json::Value>(
+        .run(
             "document.querySelector('main').append(document.createElement('input')); document.querySelector('#help-link').textContent = ''",
         )
         .await?;

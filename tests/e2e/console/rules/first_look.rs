@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::console::visit::Visit;
-use crate::harness::until;
+use crate::console::visit::{Visit, until_count};
 
 /// Limits for a new user.
 const MAX_CLICKS: usize = 4;
@@ -69,9 +68,5 @@ async fn import(visit: &Visit, command: &str) -> Result<()> {
     let output = visit.default_organization.client(&words[1..]).current_dir(project).output().await?;
     ensure!(output.status.success(), "{command}: {output:?}");
     let api = visit.default_organization.api()?;
-    until("the examples in the list", async || {
-        let page = api.get("/v1/evaluations?limit=1").await?.expect(200)?;
-        Ok((page["total"]["count"] == 12).then_some(()))
-    })
-    .await
+    until_count(&api, ("limit", "1"), 12).await
 }

@@ -64,9 +64,7 @@ async fn check_page(visit: &mut Visit, page: &str) -> Result<()> {
     }
     let address = visit.browser.address().await?;
     ensure!(address.starts_with("/console"), "it led to {address}");
-    let page_errors = visit.browser.take_page_errors().await?;
-    ensure!(page_errors.iter().all(|text| text.contains("status of 4")), "{page_errors:?}");
-    Ok(())
+    visit.browser.expect_only_page_errors("status of 4").await
 }
 
 /// Texts are shown as sent, and bidirectional or invisible characters by their names.

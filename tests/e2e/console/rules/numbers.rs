@@ -5,7 +5,6 @@ use std::io::Write;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::console::visit::Visit;
 use crate::harness::Cases;
@@ -160,7 +159,7 @@ async fn numbers(visit: &mut Visit, overview: &str) -> Result<Vec<Number>> {
 async fn click(visit: &mut Visit, selector: &str) -> Result<()> {
     let browser = &mut visit.browser;
     browser.open("/console").await?;
-    browser.evaluate::<Value>("document.querySelectorAll('details').forEach((it) => it.open = true)").await?;
+    browser.run("document.querySelectorAll('details').forEach((it) => it.open = true)").await?;
     let number: Vec<Number> = browser.all(selector, NUMBERS).await?;
     let number = number.into_iter().next().context("no such number")?;
     browser.follow(selector).await?;

@@ -10,7 +10,7 @@ const FOCUSED: &str = "document.activeElement?.id ?? ''";
 pub async fn run(visit: &mut Visit) -> Result<()> {
     let browser = &mut visit.browser;
     browser.open("/console/conversations?charge=disputed&charge=review&charge=supported").await?;
-    browser.evaluate::<serde_json::Value>("window.isTheSamePage = true").await?;
+    browser.run("window.isTheSamePage = true").await?;
     // The element on which Enter is pressed, a part of the status afterwards, and the id of the element with the focus.
     let steps = [
         ("#sort-axis", "rows 1 to 25, by AXIS, ascending", Some("sort-axis")),
@@ -37,25 +37,23 @@ async fn failure_is_seen(visit: &mut Visit) -> Result<()> {
     let browser = &mut visit.browser;
     let is_seen = "document.querySelector('#status').getBoundingClientRect().height > 10";
     ensure!(!browser.evaluate::<bool>(is_seen).await?, "a status is in sight although nothing failed");
-    browser.evaluate::<serde_json::Value>("void (window.send = XMLHttpRequest.prototype.send)").await?;
+    browser.run("void (window.send = XMLHttpRequest.prototype.send)").await?;
     let fail = "void (XMLHttpRequest.prototype.send = function () { \
                 setTimeout(() => this.dispatchEvent(new ProgressEvent('error'))); })";
-    browser.evaluate::<serde_json::Value>(fail).await?;
+    browser.run(fail).await?;
     browser.click("#sort-axis").await?;
     browser
         .wait_for(&format!(
             "document.querySelector('#status').textContent.startsWith('Assay cannot be reached') && {is_seen}"
         ))
         .await?;
-    browser.evaluate::<serde_json::Value>("void (XMLHttpRequest.prototype.send = window.send)").await?;
+    browser.run("void (XMLHttpRequest.prototype.send = window.send)").await?;
     browser.click("#sort-axis").await?;
     expect_status(visit, "by AXIS").await?;
     let browser = &mut visit.browser;
     ensure!(!browser.evaluate::<bool>(is_seen).await?, "the failure is still in sight");
     // htmx reports what failed.
-    let page_errors = browser.take_page_errors().await?;
-    ensure!(page_errors.iter().all(|text| text.contains("htmx:")), "{page_errors:?}");
-    Ok(())
+    browser.expect_only_page_errors("htmx:").await
 }
 
 /// The menu of columns closes, and its button has the focus.
@@ -63,7 +61,7 @@ async fn columns(visit: &mut Visit) -> Result<()> {
     let browser = &mut visit.browser;
     browser.click("#columns-button").await?;
     browser.click("#columns [value=language]").await?;
-    browser.evaluate::<serde_json::Value>("document.querySelector('#status').textContent = ''").await?;
+    browser.run("document.querySelector('#status').textContent = ''").await?;
     browser.click("#columns-apply").await?;
     expect_status(visit, "rows 1 to 25").await?;
     let browser = &mut visit.browser;
@@ -78,7 +76,7 @@ async fn update(visit: &mut Visit, selector: &str, status: &str, focused: Option
     let selector_text = serde_json::to_string(selector)?;
     let address_before = browser.address().await?;
     browser
-        .evaluate::<serde_json::Value>(&format!(
+        .run(&format!(
             "document.querySelector('#status').textContent = ''; document.querySelector({selector_text}).focus()"
         ))
         .await?;
@@ -117,7 +115,7 @@ async fn expect_status(visit: &mut Visit, part: &str) -> Result<()> {
 /// A search keeps what was typed and the focus in its field.
 async fn search(visit: &mut Visit) -> Result<()> {
     let browser = &mut visit.browser;
-    browser.evaluate::<serde_json::Value>("document.querySelector('#status').textContent = ''").await?;
+    browser.run("document.querySelector('#status').textContent = ''").await?;
     browser.click("#search").await?;
     browser.type_text("order").await?;
     browser.press("Enter").await?;

@@ -19,7 +19,7 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
     browser.open("/console").await?;
     ensure!(browser.take_page_errors().await?.is_empty(), "the page itself violates the policy");
     for (violation, directive) in VIOLATIONS {
-        browser.evaluate::<serde_json::Value>(violation).await?;
+        browser.run(violation).await?;
         let page_errors = browser.page_errors_until(directive).await?;
         ensure!(page_errors.iter().any(|text| text.contains(directive)), "{directive}: {page_errors:?}");
     }

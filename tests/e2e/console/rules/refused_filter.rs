@@ -50,9 +50,7 @@ async fn other_forms(visit: &mut Visit) -> Result<()> {
 
 /// The browser reports pages with status 400 as failed loads; nothing else may be reported.
 async fn only_refusals(browser: &mut Browser) -> Result<()> {
-    let page_errors = browser.take_page_errors().await?;
-    ensure!(page_errors.iter().all(|text| text.contains("status of 400")), "{page_errors:?}");
-    Ok(())
+    browser.expect_only_page_errors("status of 400").await
 }
 
 /// The period of the overview: invalid days stay in their fields, even those that a date field cannot hold.

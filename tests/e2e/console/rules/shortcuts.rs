@@ -142,7 +142,7 @@ async fn type_into(visit: &mut Visit, page: &str, field: &str, holds_text: bool)
         // A click would change the value, or open a list.
         let selector = serde_json::to_string(field)?;
         let focus = format!("document.querySelector({selector}).focus()");
-        browser.evaluate::<serde_json::Value>(&focus).await?;
+        browser.run(&focus).await?;
         browser.type_text(TYPED).await?;
     }
     expect_no_key_fired(visit, page, field).await
@@ -158,9 +158,7 @@ async fn sign_in_field(visit: &mut Visit) -> Result<()> {
     let value: Vec<String> = browser.all("#key", "it.value").await?;
     ensure!(value == [TYPED], "{value:?}");
     expect_no_key_fired(visit, PAGE, "#key").await?;
-    let page_errors = visit.browser.take_page_errors().await?;
-    ensure!(page_errors.iter().all(|text| text.contains("status of 403")), "{page_errors:?}");
-    Ok(())
+    visit.browser.expect_only_page_errors("status of 403").await
 }
 
 async fn expect_no_key_fired(visit: &mut Visit, page: &str, field: &str) -> Result<()> {

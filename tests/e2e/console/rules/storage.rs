@@ -1,7 +1,6 @@
 //! The browser's storage keeps nothing of a transcript: htmx's cache of pages, which is on by default, is off.
 
 use anyhow::{Context, Result, ensure};
-use serde_json::Value;
 
 use crate::console::visit::Visit;
 
@@ -44,7 +43,7 @@ async fn expect_nothing_stored(visit: &mut Visit) -> Result<()> {
 /// Filters the list by a partial update.
 async fn filter(visit: &mut Visit) -> Result<()> {
     let browser = &mut visit.browser;
-    browser.evaluate::<Value>("window.isTheSamePage = true").await?;
+    browser.run("window.isTheSamePage = true").await?;
     browser.click("#filters-button").await?;
     browser.click("#filter-form [name=charge][value=disputed]").await?;
     browser.click("#apply").await?;
@@ -57,7 +56,7 @@ async fn filter(visit: &mut Visit) -> Result<()> {
 /// With htmx's cache on, the same walk finds a stored page.
 async fn expect_stored_pages_are_found(visit: &mut Visit) -> Result<()> {
     visit.browser.open("/console/conversations").await?;
-    visit.browser.evaluate::<Value>("htmx.config.historyCacheSize = 1").await?;
+    visit.browser.run("htmx.config.historyCacheSize = 1").await?;
     filter(visit).await?;
     let stored: Vec<String> = visit.browser.evaluate(STORED).await?;
     ensure!(stored.iter().any(|text| text.starts_with("htmx-history-cache: ")), "only found {stored:?}");

@@ -36,7 +36,7 @@ pub async fn by_keyboard(visit: &mut Visit) -> Result<()> {
         .await?;
     ensure!(is_shown, "no quote, or its focus cannot be seen");
 
-    visit.browser.evaluate::<serde_json::Value>("document.activeElement.blur()").await?;
+    visit.browser.run("document.activeElement.blur()").await?;
     go(visit, "#back").await?;
     go(visit, "#export").await?;
     tab_to(visit, "#new button[type=submit]").await?;
@@ -220,5 +220,5 @@ async fn register_agent(visit: &mut Visit) -> Result<()> {
     }
     let ids: Vec<String> = browser.all("tbody td:nth-child(2)", "it.textContent").await?;
     ensure!(ids.iter().filter(|id| *id == "night-bot").count() == 1, "{ids:?}");
-    Ok(())
+    browser.expect_only_page_errors("status of 400").await
 }

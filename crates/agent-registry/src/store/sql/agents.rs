@@ -4,8 +4,9 @@ use assay_contracts::agent::{Agent, AgentType};
 use assay_contracts::event::AgentFacts;
 use assay_contracts::ids::{AgentId, OrganizationId};
 use assay_contracts::time::Timestamp;
-use assay_messaging::outbox;
-use assay_platform::db::{DatabaseError, StoredId, idempotency};
+use assay_messaging::outbox::{Connection as _, FastPathClaim};
+use assay_platform::db::idempotency::Connection as _;
+use assay_platform::db::{DatabaseError, StoredId};
 use diesel::prelude::*;
 
 use super::Connection;
@@ -17,7 +18,7 @@ use crate::store::{AgentToStore, MAX_LISTED_AGENTS, StoreAgentOutcome};
 pub fn create(connection: &mut Connection, new: &AgentToStore) -> Result<StoreAgentOutcome, DatabaseError> {
     let record = new.record.as_slice();
     let now = new.agent.created_at;
-    if let Some(earlier) = idempotency::store(connection, record, now)?.into_iter().flatten().next() {
+    if let Some(earlier) = connection.store_keys(record, now)?.into_iter().flatten().next() {
         return Ok(StoreAgentOutcome::IdempotencyKeyReused(earlier));
     }
     let hash = ExternalIdHash::of(&new.agent.external_id);
@@ -36,10 +37,10 @@ pub fn create(connection: &mut Connection, new: &AgentToStore) -> Result<StoreAg
     if inserted == 0 {
         // A refused request does not use up its key.
         let keys: Vec<_> = record.iter().map(|record| (record.organization_id, &record.key)).collect();
-        idempotency::delete(connection, &keys)?;
+        connection.delete_keys(&keys)?;
         return Ok(StoreAgentOutcome::Duplicate);
     }
-    outbox::enqueue(connection, std::slice::from_ref(&new.event), outbox::FastPathClaim::NONE)?;
+    connection.enqueue_events(std::slice::from_ref(&new.event), FastPathClaim::NONE)?;
     Ok(StoreAgentOutcome::Created)
 }
 

@@ -5,13 +5,14 @@ use assay_contracts::export::Export;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::StreamExt;
-use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
+use indicatif::{ProgressBar, ProgressFinish};
 use reqwest::header::{CONTENT_RANGE, ETAG, HeaderMap, HeaderValue, IF_RANGE, RANGE};
 use reqwest::{Client, Response, StatusCode};
 
 use super::sink::{Sink, WrittenFile};
 use super::wait::read;
 use crate::api::{Api, Problem, backoff, client_without_key, is_temporary};
+use crate::terminal::style;
 
 /// Maximum number of consecutive attempts without progress.
 const ATTEMPTS: u16 = 8;
@@ -187,12 +188,8 @@ fn address_of(export: &Export) -> Result<String> {
 
 /// Shown at a terminal only.
 fn progress_bar() -> ProgressBar {
-    let style = ProgressStyle::with_template(
-        "{bar:30} {percent:>3}% of {binary_total_bytes}, {binary_bytes_per_sec} ETA {eta}",
-    );
-    let bar = ProgressBar::new(0).with_finish(ProgressFinish::AndClear);
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar
+    let style = style("{bar:30} {percent:>3}% of {binary_total_bytes}, {binary_bytes_per_sec} ETA {eta}");
+    ProgressBar::new(0).with_finish(ProgressFinish::AndClear).with_style(style)
 }
 
 #[cfg(test)]

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use assay_contracts::export::{Export, ExportStatus};
-use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
+use indicatif::{ProgressBar, ProgressFinish};
 use tokio::time::{Instant, sleep_until};
 
 use super::EXPORTS;
 use crate::api::{Api, Call};
+use crate::terminal::style;
 
 /// Poll intervals: the first and the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
@@ -47,9 +48,9 @@ pub async fn read(api: &Api, id: &str) -> Result<Export> {
 
 /// Shown at a terminal only.
 fn progress_line() -> ProgressBar {
-    let style = ProgressStyle::with_template("{spinner} {msg}, {elapsed}");
-    let line = ProgressBar::new_spinner().with_finish(ProgressFinish::AndClear);
-    line.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    let line = ProgressBar::new_spinner()
+        .with_finish(ProgressFinish::AndClear)
+        .with_style(style("{spinner} {msg}, {elapsed}"));
     line.enable_steady_tick(Duration::from_millis(120));
     line
 }

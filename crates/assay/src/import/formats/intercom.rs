@@ -23,22 +23,16 @@ const SOURCE: &str = "intercom";
 #[derive(Deserialize)]
 struct Conversation {
     id: Id,
-    #[serde(default)]
     title: Option<String>,
     created_at: i64,
-    #[serde(default)]
     source: Option<Source>,
-    #[serde(default)]
     conversation_parts: Option<Parts>,
 }
 
 #[derive(Deserialize)]
 struct Source {
-    #[serde(default)]
     id: Option<Id>,
-    #[serde(default)]
     subject: Option<String>,
-    #[serde(default)]
     body: Option<String>,
     author: Person,
     #[serde(default)]
@@ -51,7 +45,6 @@ struct Source {
 struct Parts {
     #[serde(default)]
     conversation_parts: Vec<Part>,
-    #[serde(default)]
     total_count: Option<usize>,
 }
 
@@ -59,12 +52,9 @@ struct Parts {
 struct Part {
     id: Id,
     part_type: String,
-    #[serde(default)]
     body: Option<String>,
     created_at: i64,
-    #[serde(default)]
     author: Option<Person>,
-    #[serde(default)]
     assigned_to: Option<Assignee>,
     #[serde(default)]
     attachments: Vec<Attachment>,
@@ -76,25 +66,20 @@ struct Part {
 struct Person {
     #[serde(rename = "type")]
     kind: String,
-    #[serde(default)]
     id: Option<Id>,
-    #[serde(default)]
     name: Option<String>,
-    #[serde(default)]
     from_ai_agent: Option<bool>,
-    #[serde(default)]
     is_ai_answer: Option<bool>,
 }
 
 #[derive(Deserialize)]
 struct Assignee {
-    #[serde(rename = "type", default)]
+    #[serde(rename = "type")]
     kind: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct Attachment {
-    #[serde(default)]
     name: Option<String>,
 }
 

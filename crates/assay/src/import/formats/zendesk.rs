@@ -29,51 +29,36 @@ const SYSTEM_AUTHOR: &str = "-1";
 #[derive(Deserialize)]
 struct Ticket {
     id: Id,
-    #[serde(default)]
     subject: Option<String>,
-    #[serde(default)]
     requester_id: Option<Id>,
     /// Some exports embed users in the ticket.
-    #[serde(default)]
     requester: Option<User>,
-    #[serde(default)]
     submitter: Option<User>,
-    #[serde(default)]
     assignee: Option<User>,
-    #[serde(default)]
     comments: Option<Vec<Comment>>,
 }
 
 #[derive(Deserialize)]
 struct Comment {
     id: Id,
-    #[serde(default)]
     author_id: Option<Id>,
     created_at: String,
-    #[serde(default)]
     public: Option<bool>,
-    #[serde(default)]
     plain_body: Option<String>,
-    #[serde(default)]
     body: Option<String>,
-    #[serde(default)]
     html_body: Option<String>,
-    #[serde(default)]
     attachments: Option<Vec<Attachment>>,
 }
 
 #[derive(Deserialize)]
 struct Attachment {
-    #[serde(default)]
     file_name: Option<String>,
 }
 
 #[derive(Deserialize, Clone)]
 struct User {
     id: Id,
-    #[serde(default)]
     name: Option<String>,
-    #[serde(default)]
     role: Option<String>,
 }
 

@@ -1,68 +1,41 @@
 //! Columns of `axis` files: the three scores with their reasons, and the observations behind them. `axis_band` is the band of
 //! `axis_score` if a handoff took place, otherwise of `axis_excluding_handoff`; at best `mixed` if the issue is not resolved.
 
-use super::columns::{COUNTS, Column, ORIGIN, column};
+use super::columns::{COUNTS, Column, ORIGIN, column, of_axis, of_evaluation};
+use super::event_fields::axis_evidence;
 
 /// The columns after those of the ticket, in order.
 pub(super) static AXIS: [&[Column]; 4] = [&SCORES, &COUNTS, &OBSERVATIONS, &ORIGIN];
 
 static SCORES: [Column; 11] = [
-    column("axis_score", |fields, line| line.score(fields.axis().map(|axis| axis.score))),
-    column("axis_band", |fields, line| line.optional(fields.axis().map(|axis| axis.band.as_str()))),
-    column("axis_excluding_handoff", |fields, line| {
-        line.score(fields.axis().map(|axis| axis.excluding_handoff))
+    of_axis("axis_score", |axis, line| line.value(axis.score)),
+    of_axis("axis_band", |axis, line| line.value(axis.band.as_str())),
+    of_axis("axis_excluding_handoff", |axis, line| line.value(axis.excluding_handoff)),
+    of_axis("resolution_accuracy", |axis, line| line.value(axis.dimensions.resolution_accuracy.score)),
+    of_axis("resolution_accuracy_reason", |axis, line| {
+        line.text(&axis.dimensions.resolution_accuracy.reason)
     }),
-    column("resolution_accuracy", |fields, line| {
-        line.score(fields.dimensions().map(|dimensions| dimensions.resolution_accuracy.score));
-    }),
-    column("resolution_accuracy_reason", |fields, line| {
-        line.optional_text(
-            fields.dimensions().map(|dimensions| dimensions.resolution_accuracy.reason.as_str()),
-        );
-    }),
-    column("interaction_effort", |fields, line| {
-        line.score(fields.dimensions().map(|dimensions| dimensions.interaction_effort.score));
-    }),
-    column("interaction_effort_reason", |fields, line| {
-        line.optional_text(
-            fields.dimensions().map(|dimensions| dimensions.interaction_effort.reason.as_str()),
-        );
-    }),
-    column("handoff_smoothness", |fields, line| {
-        line.score(fields.dimensions().map(|dimensions| dimensions.handoff_smoothness.score));
-    }),
-    column("handoff_smoothness_reason", |fields, line| {
-        line.optional_text(
-            fields.dimensions().map(|dimensions| dimensions.handoff_smoothness.reason.as_str()),
-        );
-    }),
-    column("handoff_state", |fields, line| {
-        line.optional(fields.evaluation.map(|evaluation| evaluation.handoff.state.as_str()));
-    }),
-    column("confidence", |fields, line| line.confidence(fields.lowest_confidence())),
+    of_axis("interaction_effort", |axis, line| line.value(axis.dimensions.interaction_effort.score)),
+    of_axis("interaction_effort_reason", |axis, line| line.text(&axis.dimensions.interaction_effort.reason)),
+    of_axis("handoff_smoothness", |axis, line| line.value(axis.dimensions.handoff_smoothness.score)),
+    of_axis("handoff_smoothness_reason", |axis, line| line.text(&axis.dimensions.handoff_smoothness.reason)),
+    of_evaluation("handoff_state", |evaluation, line| line.value(evaluation.handoff.state.as_str())),
+    column("confidence", |fields, line| line.optional(fields.lowest_confidence())),
 ];
 
 static OBSERVATIONS: [Column; 8] = [
-    column("customer_sentiment_start", |fields, line| {
-        line.optional(fields.evaluation.map(|evaluation| evaluation.sentiment.start.as_str()));
+    of_evaluation("customer_sentiment_start", |evaluation, line| {
+        line.value(evaluation.sentiment.start.as_str())
     }),
-    column("customer_sentiment_end", |fields, line| {
-        line.optional(fields.evaluation.map(|evaluation| evaluation.sentiment.end.as_str()));
+    of_evaluation("customer_sentiment_end", |evaluation, line| line.value(evaluation.sentiment.end.as_str())),
+    of_evaluation("repeated_information_count", |evaluation, line| {
+        line.value(evaluation.effort.repeated_information)
     }),
-    column("repeated_information_count", |fields, line| {
-        line.optional(fields.evaluation.map(|evaluation| evaluation.effort.repeated_information));
+    of_evaluation("duration_seconds", |evaluation, line| line.value(evaluation.timeline.duration_seconds)),
+    of_evaluation("first_response_seconds", |evaluation, line| {
+        line.optional(evaluation.timeline.first_response_seconds)
     }),
-    column("duration_seconds", |fields, line| {
-        line.optional(fields.evaluation.map(|evaluation| evaluation.timeline.duration_seconds));
-    }),
-    column("first_response_seconds", |fields, line| {
-        line.optional(fields.evaluation.and_then(|evaluation| evaluation.timeline.first_response_seconds));
-    }),
-    column("language", |fields, line| {
-        line.optional_text(fields.evaluation.map(|evaluation| evaluation.language.as_str()));
-    }),
-    column("flags", |fields, line| {
-        line.list(fields.evaluation.map(|evaluation| evaluation.flags.clone()));
-    }),
-    column("evidence_message_ids", |fields, line| line.list(fields.axis_evidence())),
+    of_evaluation("language", |evaluation, line| line.text(&evaluation.language)),
+    of_evaluation("flags", |evaluation, line| line.list(&evaluation.flags)),
+    of_evaluation("evidence_message_ids", |evaluation, line| line.list(&axis_evidence(evaluation))),
 ];

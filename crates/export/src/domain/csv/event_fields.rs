@@ -1,6 +1,6 @@
 //! Typed access to the fields of an event, for CSV columns and for the facts of lists.
 
-use assay_contracts::evaluation::{Axis, Confidence, Dimensions, Evaluation, HandoffRequester};
+use assay_contracts::evaluation::{Axis, Confidence, Dimensions, Evaluation};
 use assay_contracts::event::{ConversationEvaluated, EvaluationOutcome, TicketFacts};
 
 /// The event of one evaluation, successful or failed.
@@ -48,47 +48,38 @@ impl<'e> EventFields<'e> {
         ];
         all.into_iter().min()
     }
-
-    /// Distinct labels of the AI tools, in order of first appearance.
-    pub fn ai_tools(&self) -> Option<Vec<&'static str>> {
-        let tools = self.evaluation?.ai_tools.iter();
-        Some(distinct(tools.filter_map(|used| used.ai_tool.map(|tool| tool.as_str()))))
-    }
-
-    pub fn customer_requested_human(&self) -> Option<bool> {
-        Some(self.evaluation?.handoff.requested_by == Some(HandoffRequester::Customer))
-    }
-
-    /// Distinct ids of the messages cited by the signals of AXIS: dimension by dimension, in each the strongest signal first.
-    pub fn axis_evidence(&self) -> Option<Vec<&'e str>> {
-        let evaluation = self.evaluation?;
-        let signals = self.dimensions().into_iter().flat_map(|dimensions| {
-            [
-                &dimensions.resolution_accuracy.signals,
-                &dimensions.interaction_effort.signals,
-                &dimensions.handoff_smoothness.signals,
-            ]
-            .into_iter()
-            .flatten()
-        });
-        Some(messages_of(evaluation, signals.flat_map(|signal| &signal.evidence)))
-    }
-
-    /// Distinct ids of the messages cited by the resolution verdict.
-    pub fn resolution_evidence(&self) -> Option<Vec<&'e str>> {
-        let evaluation = self.evaluation?;
-        Some(messages_of(evaluation, &evaluation.resolution.evidence))
-    }
-
-    /// The first quote cited by the resolution verdict.
-    pub fn resolution_quote(&self) -> Option<&'e str> {
-        let evaluation = self.evaluation?;
-        let first = *evaluation.resolution.evidence.first()?;
-        evaluation.evidence.get(first).map(|evidence| evidence.quote.as_str())
-    }
 }
 
-fn messages_of<'e>(evaluation: &'e Evaluation, indices: impl IntoIterator<Item = &'e usize>) -> Vec<&'e str> {
+/// Distinct labels of the AI tools, in order of first appearance.
+pub(super) fn ai_tools(evaluation: &Evaluation) -> Vec<&'static str> {
+    distinct(evaluation.ai_tools.iter().filter_map(|used| used.ai_tool.map(|tool| tool.as_str())))
+}
+
+/// Distinct ids of the messages cited by the signals of AXIS: dimension by dimension, in each the strongest signal first.
+pub(super) fn axis_evidence(evaluation: &Evaluation) -> Vec<&str> {
+    let signals = evaluation.axis.iter().flat_map(|Axis { dimensions, .. }| {
+        [
+            &dimensions.resolution_accuracy.signals,
+            &dimensions.interaction_effort.signals,
+            &dimensions.handoff_smoothness.signals,
+        ]
+        .into_iter()
+        .flatten()
+    });
+    messages_of(evaluation, signals.flat_map(|signal| &signal.evidence))
+}
+
+/// The first quote cited by the resolution verdict.
+pub(super) fn resolution_quote(evaluation: &Evaluation) -> Option<&str> {
+    let first = *evaluation.resolution.evidence.first()?;
+    evaluation.evidence.get(first).map(|evidence| evidence.quote.as_str())
+}
+
+/// Distinct ids of the messages of these items of evidence.
+pub(super) fn messages_of<'e>(
+    evaluation: &'e Evaluation,
+    indices: impl IntoIterator<Item = &'e usize>,
+) -> Vec<&'e str> {
     let found = indices.into_iter().filter_map(|index| evaluation.evidence.get(*index));
     distinct(found.map(|evidence| evidence.message_external_id.as_str()))
 }

@@ -2,8 +2,6 @@
 
 use std::fmt::{Display, Write};
 
-use assay_contracts::evaluation::{Confidence, Score};
-use assay_contracts::time::Timestamp;
 use serde::Serialize;
 
 /// Characters that start a formula in a spreadsheet, including the full-width forms that it normalises.
@@ -65,13 +63,11 @@ impl Line {
         self.optional(value.filter(|value| value.is_finite()));
     }
 
-    /// A JSON array; `None` is an empty cell, an empty list is `[]`.
-    pub fn list<T: Serialize>(&mut self, items: Option<Vec<T>>) {
+    /// A JSON array.
+    pub fn list<T: Serialize>(&mut self, items: &[T]) {
         self.begin_cell();
         // Serializing strings and names is infallible.
-        if let Some(json) = items.and_then(|items| serde_json::to_string(&items).ok()) {
-            self.push_quoted("", &json);
-        }
+        self.push_quoted("", &serde_json::to_string(items).unwrap_or_default());
     }
 
     /// The line, without its terminator.
@@ -79,7 +75,8 @@ impl Line {
         self.text
     }
 
-    fn begin_cell(&mut self) {
+    /// By itself an empty cell.
+    pub fn begin_cell(&mut self) {
         if self.has_cells {
             self.text.push(',');
         }
@@ -101,29 +98,6 @@ impl Line {
             self.text.push_str(part);
         }
         self.text.push('"');
-    }
-}
-
-/// Shorthands for the tables of columns.
-impl Line {
-    /// ISO 8601, UTC, milliseconds.
-    pub fn moment(&mut self, moment: Timestamp) {
-        self.value(moment);
-    }
-
-    /// [`Self::moment`], or an empty cell.
-    pub fn optional_moment(&mut self, moment: Option<Timestamp>) {
-        self.optional(moment);
-    }
-
-    /// One decimal, or an empty cell.
-    pub fn score(&mut self, score: Option<Score>) {
-        self.optional(score);
-    }
-
-    /// Two decimals, or an empty cell.
-    pub fn confidence(&mut self, confidence: Option<Confidence>) {
-        self.optional(confidence);
     }
 }
 
@@ -173,15 +147,15 @@ mod tests {
             line.optional_text(None);
             line.optional::<i64>(None);
             line.optional_fraction(Some(f64::NAN));
-            line.list::<&str>(None);
-            line.list::<&str>(Some(Vec::new()));
+            line.begin_cell();
+            line.list::<&str>(&[]);
         });
         assert_eq!(written, ",,,,[]");
     }
 
     #[test]
     fn list_is_a_json_array_in_one_cell() {
-        assert_eq!(line(|line| line.list(Some(vec!["a", "b,\"c\""]))), r#""[""a"",""b,\""c\""""]""#);
+        assert_eq!(line(|line| line.list(&["a", "b,\"c\""])), r#""[""a"",""b,\""c\""""]""#);
     }
 
     #[test]

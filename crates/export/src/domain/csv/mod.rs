@@ -19,7 +19,7 @@ use self::line::Line;
 /// Line terminator (RFC 4180, section 2, rule 1).
 pub const LINE_END: &str = "\r\n";
 
-/// Version of the columns that [`render`] writes. To add columns: append them, append the new total to
+/// Version of the columns that [`render_both`] writes. To add columns: append them, append the new total to
 /// the histories below, and raise this by one.
 pub const COLUMNS_VERSION: i16 = 1;
 
@@ -45,34 +45,27 @@ pub fn header(kind: ExportKind) -> String {
 
 /// The line of an evaluation, without its terminator.
 pub fn render(kind: ExportKind, event: &ConversationEvaluated) -> String {
-    let (ticket, specific) = parts(kind);
-    let fields = EventFields::of(event);
-    append_cells(specific, &fields, append_cells([ticket], &fields, Line::with_capacity(LINE_BYTES))).finish()
+    let [axis, audit] = render_both(event);
+    match kind {
+        ExportKind::Axis => axis,
+        ExportKind::ResolutionAudit => audit,
+    }
 }
 
 /// The lines of an evaluation in both kinds of file, `axis` and `resolution_audit`, without terminators. The
 /// common leading columns are rendered once.
 pub fn render_both(event: &ConversationEvaluated) -> [String; 2] {
     let fields = EventFields::of(event);
-    let common = append_cells([&columns::TICKET[..]], &fields, Line::with_capacity(LINE_BYTES));
-    [ExportKind::Axis, ExportKind::ResolutionAudit]
-        .map(|kind| append_cells(parts(kind).1, &fields, common.clone()).finish())
+    let append = |mut line: Line, parts: &[&[Column]]| {
+        parts.iter().copied().flatten().for_each(|column| column.write(&fields, &mut line));
+        line
+    };
+    let common = append(Line::with_capacity(LINE_BYTES), &[&columns::TICKET[..]]);
+    [&axis::AXIS, &audit::AUDIT].map(|specific| append(common.clone(), specific).finish())
 }
 
 /// Initial capacity; most lines are shorter.
 const LINE_BYTES: usize = 960;
-
-/// Appends the cells of these columns.
-fn append_cells(
-    parts: impl IntoIterator<Item = &'static [Column]>,
-    fields: &EventFields<'_>,
-    mut line: Line,
-) -> Line {
-    for column in parts.into_iter().flatten() {
-        (column.write)(fields, &mut line);
-    }
-    line
-}
 
 /// The end of a line with columns of `version`: empty cells for missing columns, and the terminator.
 ///
@@ -95,17 +88,11 @@ fn missing_cells(history: &[usize], columns: usize, version: i16) -> Result<usiz
 }
 
 fn columns(kind: ExportKind) -> impl Iterator<Item = &'static Column> {
-    let (ticket, specific) = parts(kind);
-    std::iter::once(ticket).chain(specific).flatten()
-}
-
-/// The common leading columns, and those of this kind of file.
-fn parts(kind: ExportKind) -> (&'static [Column], [&'static [Column]; 4]) {
     let specific = match kind {
-        ExportKind::Axis => axis::AXIS,
-        ExportKind::ResolutionAudit => audit::AUDIT,
+        ExportKind::Axis => &axis::AXIS,
+        ExportKind::ResolutionAudit => &audit::AUDIT,
     };
-    (&columns::TICKET, specific)
+    columns::TICKET.iter().chain(specific.iter().copied().flatten())
 }
 
 #[cfg(test)]

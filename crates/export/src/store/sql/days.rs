@@ -11,11 +11,11 @@ use assay_platform::db::{DatabaseError, StoredId};
 use assay_platform::runtime::new_id;
 use diesel::prelude::*;
 use diesel::sql_query;
-use diesel::sql_types::{BigInt, Binary, Text};
+use diesel::sql_types::{BigInt, Binary};
 use uuid::Uuid;
 
 use super::facts_records::{DAY_COLUMNS, DayRecord, parse_agents};
-use super::{Connection, DIALECT, Id, RowByRow, lock_until_commit, read_snapshot};
+use super::{Connection, DIALECT, Id, RowByRow, bind_texts, lock_until_commit, read_snapshot};
 use crate::domain::day::{Day, DayBuilder, PackedScores, Texts, day_of, start_of};
 use crate::store::conditions::Conditions;
 use crate::store::{DayCache, FoundDays, StaleDay};
@@ -265,12 +265,10 @@ fn collect_rows(
     statement: String,
     bindings: Vec<String>,
 ) -> Result<BTreeMap<i64, Arc<Day>>, DatabaseError> {
-    let query = sql_query(statement).into_boxed::<super::Backend>();
-    let query = bindings.into_iter().fold(query, |query, text| query.bind::<Text, _>(text));
     let mut builders: BTreeMap<i64, DayBuilder> = BTreeMap::new();
     let mut texts_cache = TextsCache::default();
     // Up to millions of rows, so they are read one by one.
-    for record in query.load_iter::<DayRecord, RowByRow>(connection)? {
+    for record in bind_texts(statement, bindings).load_iter::<DayRecord, RowByRow>(connection)? {
         let record = record?;
         let started_at = Timestamp::saturating_from_millis(record.started_at);
         let (facets, scores) = (record.facets(), PackedScores::of(record.scores().as_ref()));

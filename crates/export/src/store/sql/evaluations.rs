@@ -6,10 +6,10 @@ use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_platform::db::DatabaseError;
 use diesel::prelude::*;
 use diesel::sql_query;
-use diesel::sql_types::{BigInt, Bool, Text};
+use diesel::sql_types::{BigInt, Bool};
 
 use super::facts_records::{DAY_COLUMNS, FactsRecord, ROW_COLUMNS};
-use super::{Backend, Connection, DIALECT};
+use super::{Connection, DIALECT, bind_texts};
 use crate::domain::evaluation_facts::EvaluationFacts;
 use crate::domain::facets;
 use crate::domain::ranking::Rank;
@@ -57,9 +57,8 @@ pub fn list(
             )
         }
     };
-    let query = sql_query(statement).into_boxed::<Backend>();
-    let query = bindings.into_iter().fold(query, |query, text| query.bind::<Text, _>(text));
-    query.load::<FactsRecord>(connection)?.into_iter().map(EvaluationFacts::try_from).collect()
+    let found: Vec<FactsRecord> = bind_texts(statement, bindings).load(connection)?;
+    found.into_iter().map(EvaluationFacts::try_from).collect()
 }
 
 fn select(table: &str, conditions: &str, order: &str, limit: u32) -> String {
@@ -74,13 +73,10 @@ pub fn count(
     limit: u64,
 ) -> Result<u64, DatabaseError> {
     let Conditions { sql, bindings } = conditions(selection);
-    let query = sql_query(format!(
+    let statement = format!(
         "SELECT count(*) AS count FROM (SELECT 1 FROM evaluation_facts facts WHERE {sql} LIMIT {limit}) counted"
-    ))
-    .into_boxed::<Backend>();
-    into_count(
-        bindings.into_iter().fold(query, |query, text| query.bind::<Text, _>(text)).get_result(connection),
-    )
+    );
+    into_count(bind_texts(statement, bindings).get_result(connection))
 }
 
 pub fn count_since(
@@ -113,10 +109,8 @@ pub fn find(
     let Some(found) = found else { return Ok(None) };
     let Conditions { sql, bindings } =
         Conditions::of(organization, filters, DIALECT).and(&format!("facts.ticket_id = '{ticket}'"));
-    let query = sql_query(format!("SELECT 1 = 1 AS selected FROM evaluation_facts facts WHERE {sql}"));
-    let query =
-        bindings.into_iter().fold(query.into_boxed::<Backend>(), |query, text| query.bind::<Text, _>(text));
-    let selected: Option<Selected> = query.get_result(connection).optional()?;
+    let statement = format!("SELECT 1 = 1 AS selected FROM evaluation_facts facts WHERE {sql}");
+    let selected: Option<Selected> = bind_texts(statement, bindings).get_result(connection).optional()?;
     Ok(Some((found.try_into()?, selected.is_some_and(|found| found.selected))))
 }
 

@@ -70,9 +70,9 @@ pub(super) fn replace<'r>(
     if facts.is_empty() {
         return Ok(());
     }
-    let ids: Vec<TicketId> = facts.iter().map(|facts| facts.ticket.ticket_id).collect();
+    let ids: Vec<TicketId> = facts.iter().map(|facts| facts.ticket.id).collect();
     let mut changed_days = delete(connection, None, &ids)?;
-    let new_day = |facts: &&EvaluationFacts| (facts.ticket.organization_id, day_of(facts.ticket.started_at));
+    let new_day = |facts: &&EvaluationFacts| (facts.organization_id, day_of(facts.ticket.started_at));
     changed_days.extend(facts.iter().map(new_day));
     let values = facts.into_iter().map(FactsValues::of).collect::<Result<Vec<_>, _>>()?;
     insert_facts(connection, &values)?;
@@ -140,11 +140,11 @@ impl FactsValues {
     fn of(facts: &EvaluationFacts) -> Result<Self, DatabaseError> {
         let (ticket, evaluation) = (&facts.ticket, &facts.evaluation);
         let agents = serde_json::to_string(&ticket.agents)
-            .map_err(|error| DatabaseError::Corrupt(format!("agents of {}: {error}", ticket.ticket_id)))?;
+            .map_err(|error| DatabaseError::Corrupt(format!("agents of {}: {error}", ticket.id)))?;
         let score = |score: assay_contracts::evaluation::Score| i16::from(score.tenths());
         Ok(Self {
-            ticket_id: StoredId::of(ticket.ticket_id),
-            organization_id: StoredId::of(ticket.organization_id),
+            ticket_id: StoredId::of(ticket.id),
+            organization_id: StoredId::of(facts.organization_id),
             started_at: ticket.started_at.as_millis(),
             ended_at: ticket.ended_at.as_millis(),
             imported_at: ticket.imported_at.as_millis(),

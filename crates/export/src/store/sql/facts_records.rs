@@ -1,6 +1,7 @@
 //! Reads rows of `evaluation_facts`.
 
-use assay_contracts::evaluations::ItemAgent;
+use assay_contracts::evaluations::ItemTicket;
+use assay_contracts::event::AgentFacts;
 use assay_contracts::json::JsonFault;
 use assay_contracts::time::Timestamp;
 use assay_platform::db::{DatabaseError, StoredId};
@@ -8,7 +9,7 @@ use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Integer, Nullable, SmallInt, Text};
 
 use super::Id;
-use crate::domain::evaluation_facts::{EvaluationColumns, EvaluationFacts, Scores, TicketColumns};
+use crate::domain::evaluation_facts::{EvaluationColumns, EvaluationFacts, Scores};
 use crate::domain::facets::Facets;
 
 /// The columns that the columns of a day have, too.
@@ -91,7 +92,7 @@ impl DayRecord {
     }
 }
 
-pub(super) fn parse_agents(json: &str) -> Result<Vec<ItemAgent>, DatabaseError> {
+pub(super) fn parse_agents(json: &str) -> Result<Vec<AgentFacts>, DatabaseError> {
     serde_json::from_str(json).map_err(|error| {
         DatabaseError::Corrupt(format!("agents of an evaluation: {}", JsonFault::of(&error)))
     })
@@ -106,9 +107,9 @@ impl TryFrom<FactsRecord> for EvaluationFacts {
         let agents = parse_agents(&shared.agents)?;
         let (facets, scores) = (shared.facets(), shared.scores());
         Ok(Self {
-            ticket: TicketColumns {
-                organization_id: record.organization_id.0.into(),
-                ticket_id: record.ticket_id.0.into(),
+            organization_id: record.organization_id.0.into(),
+            ticket: ItemTicket {
+                id: record.ticket_id.0.into(),
                 started_at: moment(shared.started_at),
                 ended_at: moment(record.ended_at),
                 imported_at: moment(record.imported_at),

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use assay_contracts::ids::{ExportId, OrganizationId};
 use assay_contracts::time::Timestamp;
-use assay_messaging::outbox::{self, FastPathClaim};
-use assay_platform::db::{DatabaseError, StoredId, idempotency};
+use assay_messaging::outbox::{Connection as _, FastPathClaim};
+use assay_platform::db::idempotency::Connection as _;
+use assay_platform::db::{DatabaseError, StoredId};
 use assay_platform::web::cursor::Position;
 use diesel::dsl::sql;
 use diesel::prelude::*;
@@ -23,7 +24,7 @@ pub(in crate::store) fn create(
 ) -> Result<Created, NotCreated> {
     // First: a second request with the same key waits here until this one is committed.
     if let Some(record) = &creation.record {
-        let earlier = idempotency::store(connection, std::slice::from_ref(record), creation.job.created_at)?;
+        let earlier = connection.store_keys(std::slice::from_ref(record), creation.job.created_at)?;
         if let Some(earlier) = earlier.into_iter().flatten().next() {
             return Ok(Created::KeyReused(earlier));
         }
@@ -40,7 +41,7 @@ pub(in crate::store) fn create(
         return Err(NotCreated::TooManyOpen);
     }
     insert(connection, creation)?;
-    outbox::enqueue(connection, std::slice::from_ref(&creation.event), FastPathClaim::NONE)?;
+    connection.enqueue_events(std::slice::from_ref(&creation.event), FastPathClaim::NONE)?;
     Ok(Created::New)
 }
 

@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use assay_contracts::time::Timestamp;
-use assay_messaging::outbox::{self, FastPathClaim};
+use assay_messaging::outbox::{Connection as _, FastPathClaim};
 use assay_platform::db::{DatabaseError, StoredId, static_sql};
 use diesel::dsl::sql;
 use diesel::prelude::*;
@@ -109,7 +109,7 @@ pub fn complete(
         .execute(connection)?;
     if changed == 1 {
         let event = notifications.completed_event(claim, file, now)?;
-        outbox::enqueue(connection, event.as_slice(), FastPathClaim::NONE)?;
+        connection.enqueue_events(event.as_slice(), FastPathClaim::NONE)?;
         return Ok(true);
     }
     // The commit may have succeeded although its response was lost. That is not a lost lease: the file must not be removed.
@@ -140,7 +140,7 @@ pub fn fail(
         .execute(connection)?;
     if changed == 1 {
         let event = notifications.failed_event(claim, message, now)?;
-        outbox::enqueue(connection, event.as_slice(), FastPathClaim::NONE)?;
+        connection.enqueue_events(event.as_slice(), FastPathClaim::NONE)?;
     }
     Ok(changed == 1)
 }
@@ -194,7 +194,7 @@ pub fn fail_exhausted(
         .get_results(connection)?;
     let count = failed.len();
     let events = notifications.failed_events(failed, message, now)?;
-    outbox::enqueue(connection, &events, FastPathClaim::NONE)?;
+    connection.enqueue_events(&events, FastPathClaim::NONE)?;
     Ok(count)
 }
 

@@ -9,9 +9,10 @@ use super::schema::exports;
 use crate::domain::job::{Job, JobState, StoredFile};
 use crate::domain::lease::{Claim, LeaseOwner};
 
+/// What an export is of.
 #[derive(Debug, Queryable, Selectable)]
 #[diesel(table_name = exports)]
-pub(super) struct JobRecord {
+pub(super) struct ExportRecord {
     id: StoredId,
     organization_id: StoredId,
     kind: String,
@@ -19,6 +20,35 @@ pub(super) struct JobRecord {
     filter_to: Option<i64>,
     #[diesel(column_name = filters)]
     further_filters: Option<String>,
+}
+
+impl ExportRecord {
+    fn corrupt(&self, what: &str) -> DatabaseError {
+        DatabaseError::Corrupt(format!("export {}: {what}", self.id.0))
+    }
+
+    fn kind(&self) -> Result<ExportKind, DatabaseError> {
+        ExportKind::from_name(&self.kind).ok_or_else(|| self.corrupt("unknown kind"))
+    }
+
+    /// An error for stored filters that this release does not know.
+    fn filters(&self) -> Result<ExportFilters, DatabaseError> {
+        let pairs =
+            url::form_urlencoded::parse(self.further_filters.as_deref().unwrap_or_default().as_bytes());
+        let further = ExportFilters::parse(pairs).map_err(|_| self.corrupt("unknown filters"))?;
+        Ok(ExportFilters {
+            from: self.filter_from.map(Timestamp::saturating_from_millis),
+            to: self.filter_to.map(Timestamp::saturating_from_millis),
+            ..further
+        })
+    }
+}
+
+#[derive(Debug, Queryable, Selectable)]
+#[diesel(table_name = exports)]
+pub(super) struct JobRecord {
+    #[diesel(embed)]
+    export: ExportRecord,
     status: String,
     created_at: i64,
     updated_at: i64,
@@ -34,7 +64,8 @@ impl TryFrom<JobRecord> for Job {
     type Error = DatabaseError;
 
     fn try_from(record: JobRecord) -> Result<Self, DatabaseError> {
-        let corrupt = |what: &str| DatabaseError::Corrupt(format!("export {}: {what}", record.id.0));
+        let export = &record.export;
+        let corrupt = |what: &str| export.corrupt(what);
         let status = ExportStatus::from_name(&record.status).ok_or_else(|| corrupt("unknown status"))?;
         let state = match status {
             ExportStatus::Pending => JobState::Pending,
@@ -48,11 +79,10 @@ impl TryFrom<JobRecord> for Job {
             }
         };
         Ok(Self {
-            id: record.id.0.into(),
-            organization_id: record.organization_id.0.into(),
-            kind: ExportKind::from_name(&record.kind).ok_or_else(|| corrupt("unknown kind"))?,
-            filters: filters(record.filter_from, record.filter_to, record.further_filters.as_deref())
-                .ok_or_else(|| corrupt("unknown filters"))?,
+            id: export.id.0.into(),
+            organization_id: export.organization_id.0.into(),
+            kind: export.kind()?,
+            filters: export.filters()?,
             created_at: Timestamp::saturating_from_millis(record.created_at),
             updated_at: Timestamp::saturating_from_millis(record.updated_at),
             state,
@@ -75,30 +105,24 @@ impl JobRecord {
 #[derive(Debug, Queryable, Selectable)]
 #[diesel(table_name = exports)]
 pub(super) struct ClaimRecord {
-    id: StoredId,
-    organization_id: StoredId,
-    kind: String,
-    filter_from: Option<i64>,
-    filter_to: Option<i64>,
-    #[diesel(column_name = filters)]
-    further_filters: Option<String>,
+    #[diesel(embed)]
+    export: ExportRecord,
     attempts: i32,
     released_claims: i32,
 }
 
 impl ClaimRecord {
     pub(super) fn into_claim(self, owner: LeaseOwner) -> Result<Claim, DatabaseError> {
-        let corrupt = |what: &str| DatabaseError::Corrupt(format!("export {}: {what}", self.id.0));
+        let export = &self.export;
         Ok(Claim {
-            id: self.id.0.into(),
-            organization_id: self.organization_id.0.into(),
-            kind: ExportKind::from_name(&self.kind).ok_or_else(|| corrupt("unknown kind"))?,
-            filters: filters(self.filter_from, self.filter_to, self.further_filters.as_deref())
-                .ok_or_else(|| corrupt("unknown filters"))?,
+            id: export.id.0.into(),
+            organization_id: export.organization_id.0.into(),
+            kind: export.kind()?,
+            filters: export.filters()?,
             owner,
-            attempt: u32::try_from(self.attempts).map_err(|_| corrupt("attempts below 0"))?,
+            attempt: u32::try_from(self.attempts).map_err(|_| export.corrupt("attempts below 0"))?,
             counted_attempt: u32::try_from(self.attempts - self.released_claims)
-                .map_err(|_| corrupt("more released claims than attempts"))?,
+                .map_err(|_| export.corrupt("more released claims than attempts"))?,
         })
     }
 }
@@ -111,15 +135,4 @@ pub(super) fn saturating_i64(value: u64) -> i64 {
 pub(super) fn further_filters(filters: &ExportFilters) -> Option<String> {
     let query = ExportFilters { from: None, to: None, ..filters.clone() }.to_query();
     (!query.is_empty()).then_some(query)
-}
-
-/// `None` for stored filters that this release does not know.
-fn filters(from: Option<i64>, to: Option<i64>, further: Option<&str>) -> Option<ExportFilters> {
-    let pairs = url::form_urlencoded::parse(further.unwrap_or_default().as_bytes());
-    let filters = ExportFilters::parse(pairs).ok()?;
-    Some(ExportFilters {
-        from: from.map(Timestamp::saturating_from_millis),
-        to: to.map(Timestamp::saturating_from_millis),
-        ..filters
-    })
 }

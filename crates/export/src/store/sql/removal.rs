@@ -3,7 +3,7 @@
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::retention::RetentionPeriod;
 use assay_contracts::time::Timestamp;
-use assay_messaging::inbox;
+use assay_messaging::inbox::Connection as _;
 use assay_platform::db::{DatabaseError, StoredId};
 use diesel::prelude::*;
 use diesel::sql_query;
@@ -39,7 +39,7 @@ pub fn delete_rows(
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
     let ids: Vec<_> = rows.iter().map(|row| row.event_id).collect();
-    let new = inbox::record(connection, DELETIONS_CONSUMER, &ids, now)?;
+    let new = connection.record_events(DELETIONS_CONSUMER, &ids, now)?;
     rows.retain(|row| new.contains(&row.event_id));
     // The same lock order in all transactions avoids deadlocks.
     rows.sort_by_key(|row| row.ticket_id);

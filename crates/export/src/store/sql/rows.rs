@@ -5,8 +5,9 @@ use std::sync::LazyLock;
 
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::time::Timestamp;
-use assay_messaging::inbox;
-use assay_platform::db::{DatabaseError, idempotency};
+use assay_messaging::inbox::{self, Connection as _};
+use assay_platform::db::DatabaseError;
+use assay_platform::db::idempotency::Connection as _;
 
 use super::{Connection, ROW_VALUES, facts, sequences, upsert_rows};
 use crate::domain::evaluation_row::{EvaluationRow, newest_of_each_ticket};
@@ -38,7 +39,7 @@ pub fn record(
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
     let ids: Vec<_> = rows.iter().map(|row| row.event_id).collect();
-    let new = inbox::record(connection, CONSUMER, &ids, now)?;
+    let new = connection.record_events(CONSUMER, &ids, now)?;
     let new_rows: Vec<_> = rows.iter().filter(|row| new.contains(&row.event_id)).collect();
     // An export waits for the sequence number of every event, also where a newer evaluation of the ticket is stored. Organizations are in
     // sorted order, because `sequences::record` locks rows: the same order in all transactions avoids deadlocks.
@@ -57,6 +58,6 @@ pub fn record(
 
 /// Removes old rows of the inbox and recorded responses. Returns their number.
 pub fn prune(connection: &mut Connection, now: Timestamp) -> Result<usize, DatabaseError> {
-    let pruned = inbox::prune(connection, now.plus_millis(-inbox::RETENTION_MILLIS), inbox::PRUNE_BATCH)?;
-    Ok(pruned + idempotency::prune(connection, now)?)
+    let pruned = connection.prune_events(now.plus_millis(-inbox::RETENTION_MILLIS), inbox::PRUNE_BATCH)?;
+    Ok(pruned + connection.prune_keys(now)?)
 }

@@ -114,9 +114,9 @@ impl ReadModel {
         let before = self.selection(filters, sort, position, true);
         let previous = self.page(before.clone(), 1).await?;
         let id = |row: Option<&EvaluationItem>| row.map(|row| row.ticket.id);
-        assert_eq!(next.first().map(|facts| facts.ticket.ticket_id), id(list.get(at + 1)), "{case}");
+        assert_eq!(next.first().map(|facts| facts.ticket.id), id(list.get(at + 1)), "{case}");
         let expected = at.checked_sub(1).and_then(|at| list.get(at));
-        assert_eq!(previous.first().map(|facts| facts.ticket.ticket_id), id(expected), "{case}");
+        assert_eq!(previous.first().map(|facts| facts.ticket.id), id(expected), "{case}");
         assert_eq!(self.evaluations.count(before, 1_000_000).await?, at as u64, "{case}");
         let found = self.evaluations.find(self.organization_id, list[at].ticket.id, filters.clone()).await?;
         assert!(found.is_some_and(|(_, selected)| selected), "{case}");

@@ -94,9 +94,9 @@ impl ReadModel {
         }
         let facts = EvaluationFacts::of(event);
         let new = (facts.evaluation.evaluated_at, facts.evaluation.evaluation_id);
-        let known = self.rows.get(&facts.ticket.ticket_id);
+        let known = self.rows.get(&facts.ticket.id);
         if known.is_none_or(|known| (known.evaluation.evaluated_at, known.evaluation.id) < new) {
-            self.rows.insert(facts.ticket.ticket_id, facts.into_item());
+            self.rows.insert(facts.ticket.id, facts.into_item());
         }
     }
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
-use assay_messaging::outbox::{self, FastPathClaim};
-use assay_platform::db::idempotency::{self, KeyReuse, Record};
+use assay_messaging::outbox::{Connection as _, FastPathClaim};
+use assay_platform::db::idempotency::{Connection as _, KeyReuse, Record};
 use assay_platform::db::{DatabaseError, StoredId};
 use diesel::prelude::*;
 use uuid::Uuid;
@@ -67,7 +67,7 @@ fn claim_keys(
     let with_key = imports.iter().filter_map(|import| Some((import.ticket_id, import.record.clone()?)));
     let (tickets, records): (Vec<TicketId>, Vec<Record>) = with_key.unzip();
     let now = imports.iter().map(|import| import.accepted_at).max().unwrap_or(Timestamp::MIN);
-    let uses = tickets.into_iter().zip(idempotency::store(tx, &records, now)?);
+    let uses = tickets.into_iter().zip(tx.store_keys(&records, now)?);
     Ok(uses.filter_map(|(ticket, reused)| Some((ticket, reused?))).collect())
 }
 
@@ -75,7 +75,7 @@ fn claim_keys(
 fn release_keys(tx: &mut Connection, duplicates: &[&Import]) -> Result<(), DatabaseError> {
     let records = duplicates.iter().filter_map(|import| import.record.as_ref());
     let keys: Vec<_> = records.map(|record| (record.organization_id, &record.key)).collect();
-    idempotency::delete(tx, &keys)
+    tx.delete_keys(&keys)
 }
 
 /// The first tickets of the identities of duplicates.
@@ -112,5 +112,5 @@ fn write_accepted(
     let names = latest_names(accepted.iter().flat_map(|import| import.participants.iter().cloned()));
     upsert_names(tx, &names)?;
     let events: Vec<_> = accepted.iter().map(|import| import.event.clone()).collect();
-    outbox::enqueue(tx, &events, claim)
+    tx.enqueue_events(&events, claim)
 }

@@ -3,7 +3,7 @@
 use assay_contracts::event::TicketFacts;
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
-use assay_messaging::outbox::{self, FastPathClaim};
+use assay_messaging::outbox::{Connection as _, FastPathClaim};
 use assay_platform::db::{DatabaseError, StoredId};
 use diesel::prelude::*;
 
@@ -25,7 +25,7 @@ pub fn delete_ticket(tx: &mut Connection, deletion: &TicketDeletion) -> Result<b
             deletions::deleted_at.eq(deletion.deleted_at.as_millis()),
         ))
         .execute(tx)?;
-    outbox::enqueue(tx, std::slice::from_ref(&deletion.event), FastPathClaim::NONE)?;
+    tx.enqueue_events(std::slice::from_ref(&deletion.event), FastPathClaim::NONE)?;
     Ok(true)
 }
 
@@ -94,7 +94,7 @@ pub fn expire(tx: &mut Connection, cutoff: RetentionCutoff, limit: usize) -> Res
             .execute(tx)?;
     }
     let events = cutoff.events(removed).map_err(|error| DatabaseError::Corrupt(error.to_string()))?;
-    outbox::enqueue(tx, &events, FastPathClaim::NONE)?;
+    tx.enqueue_events(&events, FastPathClaim::NONE)?;
     Ok(count)
 }
 

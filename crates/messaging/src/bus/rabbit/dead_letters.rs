@@ -10,8 +10,8 @@ use lapin::types::{AMQPValue, FieldTable, ShortString};
 use lapin::{BasicProperties, Channel, Connection, ErrorKind};
 use tokio::time::{sleep, timeout};
 
+use super::RabbitBus;
 use super::batch::{UnpackedEvent, unpack};
-use super::broker::Broker;
 use super::connection;
 use super::connection::REPLY_SUCCESS;
 use super::message::{self, Failure, Message, Original};
@@ -25,16 +25,16 @@ const HISTORY_HEADER: &str = "x-death";
 const REQUEUE_DEADLINE: Duration = Duration::from_secs(10);
 const REQUEUE_POLL: Duration = Duration::from_millis(20);
 
-impl Broker {
+impl RabbitBus {
     /// Calls `decide` for each event in the dead-letter queue of `queue`, oldest first, `limit` at most. Kept ones stay unacknowledged, so
     /// that the broker requeues them when the connection ends, even if this process dies.
-    pub(super) async fn review_dead_letters(
+    pub(in crate::bus) async fn review_dead_letters(
         &self,
         queue: &str,
         limit: u64,
         decide: &mut (dyn FnMut(&DeadLetter) -> DeadLetterDecision + Send),
     ) -> Result<DeadLetterReview, DeadLetterError> {
-        let connection = self.connector.connect("assay dead letters").await;
+        let connection = self.broker.connector.connect("assay dead letters").await;
         let connection = connection.map_err(DeadLetterError::Unavailable)?;
         let reviewed = self.review_on(&connection, queue, limit, decide).await;
         if let Ok((_, remaining)) = &reviewed {
@@ -48,7 +48,8 @@ impl Broker {
     async fn wait_until_requeued(&self, connection: &Connection, queue: &str, messages: u64) {
         let requeued = async {
             let channel = connection.create_channel().await.map_err(unavailable)?;
-            while count_messages(&channel, self.names.dead_letter_queue(queue), queue).await? < messages {
+            let dead_letters = self.broker.names.dead_letter_queue(queue);
+            while count_messages(&channel, dead_letters.clone(), queue).await? < messages {
                 sleep(REQUEUE_POLL).await;
             }
             Ok::<_, DeadLetterError>(())
@@ -68,7 +69,7 @@ impl Broker {
         decide: &mut (dyn FnMut(&DeadLetter) -> DeadLetterDecision + Send),
     ) -> Result<(DeadLetterReview, u64), DeadLetterError> {
         let channel = connection.create_channel().await.map_err(unavailable)?;
-        let dead_letters = self.names.dead_letter_queue(queue);
+        let dead_letters = self.broker.names.dead_letter_queue(queue);
         count_messages(&channel, dead_letters.clone(), queue).await?;
         let mut fetched = fetch(&channel, &dead_letters).await?;
         // The initial count, so that events that fail again or are split during the review are not reviewed twice.
@@ -107,7 +108,7 @@ impl Broker {
         events: &[ReviewedEvent],
         decisions: &[DeadLetterDecision],
     ) -> Result<u64, DeadLetterError> {
-        let dead_letters = self.names.dead_letter_queue(queue);
+        let dead_letters = self.broker.names.dead_letter_queue(queue);
         let mut messages = Vec::new();
         let mut kept = 0;
         for (event, decision) in events.iter().zip(decisions) {
@@ -117,12 +118,12 @@ impl Broker {
                     kept += 1;
                 }
                 DeadLetterDecision::Retry => {
-                    messages.push(Message::of_original(&event.original, self.names.queue(queue)));
+                    messages.push(Message::of_original(&event.original, self.broker.names.queue(queue)));
                 }
                 DeadLetterDecision::Drop => {}
             }
         }
-        let sent = self.publisher.send(&messages).await;
+        let sent = self.broker.publisher.send(&messages).await;
         sent.into_iter().collect::<Result<(), _>>().map_err(|error| match error {
             SendError::Unavailable(reason) | SendError::Refused(reason) => {
                 DeadLetterError::Unavailable(reason)

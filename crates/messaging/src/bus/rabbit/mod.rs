@@ -27,7 +27,6 @@ use tokio_util::sync::CancellationToken;
 use self::broker::{Broker, CountGuard};
 use self::consumer::Consumer;
 use self::publisher::SendError;
-use super::dead_letters::{DeadLetter, DeadLetterDecision, DeadLetterError, DeadLetterReview};
 use super::delivery::{Handler, Subscription};
 use super::errors::{BusError, PublishError};
 use super::in_flight::InFlight;
@@ -80,15 +79,6 @@ impl RabbitBus {
             return Err(format!("{connected} of {running} consumers are connected"));
         }
         self.broker.publisher.ping().await
-    }
-
-    pub(super) async fn review_dead_letters(
-        &self,
-        queue: &str,
-        limit: u64,
-        decide: &mut (dyn FnMut(&DeadLetter) -> DeadLetterDecision + Send),
-    ) -> Result<DeadLetterReview, DeadLetterError> {
-        self.broker.review_dead_letters(queue, limit, decide).await
     }
 }
 

@@ -4,13 +4,14 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use assay_platform::runtime::{AbortOnDrop, LockExt as _, RuntimeHandle};
+use assay_platform::runtime::{LockExt as _, RuntimeHandle};
 use futures_util::future::join_all;
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
 use lapin::protocol::{AMQPErrorKind, AMQPSoftError};
 use lapin::{Channel, Confirmation, Connection, ErrorKind};
 use tokio::sync::Notify;
 use tokio::time::timeout;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::connection::Connector;
 use super::message::Message;
@@ -31,7 +32,7 @@ pub(super) struct Publisher {
     /// Runs background attempts to connect, which must not end with the request that started them.
     runtime: RuntimeHandle,
     /// The last attempt to connect in the background.
-    background: Mutex<Option<AbortOnDrop>>,
+    background: Mutex<Option<AbortOnDropHandle<()>>>,
 }
 
 /// The shared connection, if any.
@@ -138,9 +139,8 @@ impl Publisher {
     }
 
     fn connect_in_background(&self) {
-        // Nothing panics while the lock is held.
         let mut background = self.background.locked();
-        if background.as_ref().is_none_or(AbortOnDrop::is_finished) {
+        if background.as_ref().is_none_or(AbortOnDropHandle::is_finished) {
             let link = Arc::clone(&self.link);
             *background = Some(self.runtime.spawn(async move {
                 // An error is kept in `connect_error`.
@@ -152,7 +152,7 @@ impl Publisher {
     /// A channel for one batch at a time: lapin attaches a returned message to the next confirm of the channel, which
     /// can be attributed only within one batch.
     async fn channel(&self, connection: &Connection) -> lapin::Result<Channel> {
-        let idle = self.link.lock().idle_channels.pop();
+        let idle = self.link.state.locked().idle_channels.pop();
         if let Some(channel) = idle.filter(|channel| channel.status().connected()) {
             return Ok(channel);
         }
@@ -176,7 +176,7 @@ impl Link {
         }
         let connected = self.connector.connect("assay publisher").await.map(Arc::new);
         {
-            let mut state = self.lock();
+            let mut state = self.state.locked();
             state.idle_channels.clear();
             state.connection = connected.as_ref().ok().cloned();
             state.connect_error = connected.as_ref().err().cloned();
@@ -190,7 +190,7 @@ impl Link {
 
     /// The open connection, or an error while it is blocked; `None` when it must be opened first.
     fn current(&self) -> Option<Result<Arc<Connection>, String>> {
-        let state = self.lock();
+        let state = self.state.locked();
         let connection = state.connection.as_ref().filter(|connection| connection.status().connected())?;
         if connection.status().blocked() {
             return Some(Err("broker is short of memory or disk and takes no messages".to_owned()));
@@ -199,13 +199,13 @@ impl Link {
     }
 
     fn connect_error(&self) -> String {
-        let error = self.lock().connect_error.clone();
+        let error = self.state.locked().connect_error.clone();
         error.unwrap_or_else(|| "the publisher is not connected to the broker yet".to_owned())
     }
 
     /// Drops a connection that does not answer, so that the next caller opens another.
     fn discard(&self, connection: &Arc<Connection>) {
-        let mut state = self.lock();
+        let mut state = self.state.locked();
         if state.connection.as_ref().is_some_and(|current| Arc::ptr_eq(current, connection)) {
             state.connection = None;
             state.idle_channels.clear();
@@ -213,12 +213,7 @@ impl Link {
     }
 
     fn release(&self, channel: Channel) {
-        self.lock().idle_channels.push(channel);
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, LinkState> {
-        // Nothing panics while the lock is held.
-        self.state.locked()
+        self.state.locked().idle_channels.push(channel);
     }
 }
 

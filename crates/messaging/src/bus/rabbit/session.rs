@@ -1,7 +1,7 @@
 //! One connection of a consumer, from the declaration of its queues to the first error.
 
 use std::future::Future;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use assay_platform::runtime::LockExt as _;
@@ -49,7 +49,7 @@ impl Session {
 
     /// Starts a consumer. Unacknowledged messages of an earlier consumer of this session do not count towards `prefetch`.
     pub(super) async fn consume(&self, prefetch: u16) -> Result<lapin::Consumer, String> {
-        self.lock_unacked().begin_consumer();
+        self.unacked.locked().begin_consumer();
         let started = with_deadline(async {
             self.channel.basic_qos(prefetch, BasicQosOptions::default()).await?;
             let options = BasicConsumeOptions::default();
@@ -80,7 +80,7 @@ impl Session {
 
     /// Tracks a message of `bytes` that holds `events` events until it is acknowledged.
     pub(super) fn track(&self, tag: u64, events: usize, bytes: usize, source: Source) {
-        self.lock_unacked().add(tag, events, bytes, source);
+        self.unacked.locked().add(tag, events, bytes, source);
     }
 
     /// Counts one settled event for each tag, and acknowledges the messages that have no pending event.
@@ -88,7 +88,7 @@ impl Session {
     /// Must not run concurrently with itself: an ack with `multiple` could cover a tag that the other call has yet to ack,
     /// and the broker closes the channel on a second ack.
     pub(super) async fn ack(&self, tags: &[u64]) -> Result<(), String> {
-        let acknowledgements = self.lock_unacked().settle(tags);
+        let acknowledgements = self.unacked.locked().settle(tags);
         for (tag, multiple) in acknowledgements {
             let acknowledged = self.channel.basic_ack(tag, BasicAckOptions { multiple }).await;
             acknowledged.map_err(|error| format!("delivery was not acknowledged: {error}"))?;
@@ -102,12 +102,12 @@ impl Session {
         let requeued = self.channel.basic_nack(tag, options).await;
         requeued.map_err(|error| format!("delivery was not requeued: {error}"))?;
         // Only now: while the message is tracked, no ack with `multiple` covers it.
-        self.lock_unacked().remove(tag);
+        self.unacked.locked().remove(tag);
         Ok(())
     }
 
     pub(super) fn unacked_counts(&self) -> UnackedCounts {
-        self.lock_unacked().counts()
+        self.unacked.locked().counts()
     }
 
     pub(super) fn is_alive(&self) -> bool {
@@ -125,11 +125,6 @@ impl Session {
     /// Closes the connection: the broker requeues unacknowledged messages.
     pub(super) async fn close(&self) {
         connection::close(&self.connection).await;
-    }
-
-    fn lock_unacked(&self) -> MutexGuard<'_, UnackedMessages> {
-        // Nothing panics while the lock is held.
-        self.unacked.locked()
     }
 }
 

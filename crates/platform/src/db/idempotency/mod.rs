@@ -3,8 +3,8 @@
 //!
 //! The response is recorded in the same transaction as the effect, and *before* it: the primary key makes a concurrent
 //! request with the same key wait until the first one has committed or rolled back. So exactly one of any number of equal
-//! requests has an effect. Only successes are kept; a service that refuses the effect deletes the record with [`delete`]
-//! in the same transaction, or rolls back.
+//! requests has an effect. Only successes are kept; a service that refuses the effect deletes the record with
+//! [`Connection::delete_keys`] in the same transaction, or rolls back.
 //!
 //! The table lives in the service's own schema: list [`MIGRATIONS`] among the service's migrations.
 
@@ -27,7 +27,7 @@ pub const HEADER: &str = "Idempotency-Key";
 /// How long a response is replayed, in milliseconds: 24 hours.
 pub const RETENTION_MILLIS: i64 = 24 * 60 * 60 * 1_000;
 
-/// Most records that one call of [`prune`] removes, so that it holds locks only briefly.
+/// Most records that one call of [`Connection::prune_keys`] removes, so that it holds locks only briefly.
 pub const PRUNE_BATCH: usize = 5_000;
 
 /// The table `idempotency_keys`, for both databases.
@@ -71,7 +71,10 @@ pub enum KeyReuse {
 
 /// A connection to either database, so that the statements of a service can be written once for both.
 pub trait Connection {
-    #[doc(hidden)]
+    /// Looks up an earlier use of a key.
+    ///
+    /// # Errors
+    /// When the database refuses.
     fn find_key(
         &mut self,
         organization_id: OrganizationId,
@@ -79,64 +82,31 @@ pub trait Connection {
         fingerprint: &Fingerprint,
         now: Timestamp,
     ) -> Result<Option<KeyReuse>, DatabaseError>;
-    #[doc(hidden)]
+
+    /// Claims the keys of `records`, which must all be different (by organization and key), and stores their responses.
+    /// Returns for each record, in the same order: `None` when it is now stored, else the earlier use of its key.
+    /// Waits for concurrent transactions that claim the same keys. Keys are claimed in sorted order, so such transactions
+    /// cannot deadlock as long as each calls this once.
+    ///
+    /// # Errors
+    /// When the database refuses.
     fn store_keys(
         &mut self,
         records: &[Record],
         now: Timestamp,
     ) -> Result<Vec<Option<KeyReuse>>, DatabaseError>;
-    #[doc(hidden)]
+
+    /// Deletes records stored in this transaction, for requests whose effect was refused.
+    ///
+    /// # Errors
+    /// When the database refuses.
     fn delete_keys(&mut self, keys: &[(OrganizationId, &IdempotencyKey)]) -> Result<(), DatabaseError>;
-    #[doc(hidden)]
+
+    /// Deletes up to [`PRUNE_BATCH`] expired records, oldest first; returns their number.
+    ///
+    /// # Errors
+    /// When the database refuses.
     fn prune_keys(&mut self, now: Timestamp) -> Result<usize, DatabaseError>;
-}
-
-/// Looks up an earlier use of a key.
-///
-/// # Errors
-/// When the database refuses.
-pub fn find(
-    connection: &mut impl Connection,
-    organization_id: OrganizationId,
-    key: &IdempotencyKey,
-    fingerprint: &Fingerprint,
-    now: Timestamp,
-) -> Result<Option<KeyReuse>, DatabaseError> {
-    connection.find_key(organization_id, key, fingerprint, now)
-}
-
-/// Claims the keys of `records`, which must all be different (by organization and key), and stores their responses.
-/// Returns for each record, in the same order: `None` when it is now stored, else the earlier use of its key.
-/// Waits for concurrent transactions that claim the same keys. Keys are claimed in sorted order, so such transactions
-/// cannot deadlock as long as each calls this once.
-///
-/// # Errors
-/// When the database refuses.
-pub fn store(
-    connection: &mut impl Connection,
-    records: &[Record],
-    now: Timestamp,
-) -> Result<Vec<Option<KeyReuse>>, DatabaseError> {
-    connection.store_keys(records, now)
-}
-
-/// Deletes records stored in this transaction, for requests whose effect was refused.
-///
-/// # Errors
-/// When the database refuses.
-pub fn delete(
-    connection: &mut impl Connection,
-    keys: &[(OrganizationId, &IdempotencyKey)],
-) -> Result<(), DatabaseError> {
-    connection.delete_keys(keys)
-}
-
-/// Deletes up to [`PRUNE_BATCH`] expired records, oldest first; returns their number.
-///
-/// # Errors
-/// When the database refuses.
-pub fn prune(connection: &mut impl Connection, now: Timestamp) -> Result<usize, DatabaseError> {
-    connection.prune_keys(now)
 }
 
 /// 422: the key was used with another body.

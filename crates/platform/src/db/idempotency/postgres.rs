@@ -82,7 +82,7 @@ impl super::Connection for PgConnection {
                 outcomes.push(None);
                 continue;
             }
-            let reuse = super::find(self, record.organization_id, &record.key, &record.fingerprint, now)?;
+            let reuse = self.find_key(record.organization_id, &record.key, &record.fingerprint, now)?;
             // Should always be found: the insert has locked the row, and both statements have the same cutoff.
             let reuse = reuse.ok_or_else(|| {
                 DatabaseError::Unavailable("an idempotency record expired just now".to_owned())

@@ -7,8 +7,8 @@ use diesel::sql_types::{BigInt, Binary, Nullable, SmallInt, Text};
 use diesel::sqlite::SqliteConnection;
 
 use super::{
-    DatabaseError, Fingerprint, IdempotencyKey, KeyReuse, PRUNE_BATCH, Record, StoredRow, expiry_cutoff,
-    stored_status,
+    Connection as _, DatabaseError, Fingerprint, IdempotencyKey, KeyReuse, PRUNE_BATCH, Record, StoredRow,
+    expiry_cutoff, stored_status,
 };
 use crate::db::static_sql;
 
@@ -75,7 +75,7 @@ fn store_one(
     record: &Record,
     now: Timestamp,
 ) -> Result<Option<KeyReuse>, DatabaseError> {
-    let reuse = super::find(connection, record.organization_id, &record.key, &record.fingerprint, now)?;
+    let reuse = connection.find_key(record.organization_id, &record.key, &record.fingerprint, now)?;
     if reuse.is_some() {
         return Ok(reuse);
     }

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, HashSet};
 use assay_contracts::event::ConversationEvaluated;
 use assay_contracts::ids::{EventId, OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
-use assay_messaging::outbox::{self, FastPathClaim};
-use assay_messaging::{OutgoingEvent, inbox};
+use assay_messaging::OutgoingEvent;
+use assay_messaging::inbox::Connection as _;
+use assay_messaging::outbox::{Connection as _, FastPathClaim};
 use assay_platform::db::{DatabaseError, StoredId};
 use assay_platform::runtime::{new_id, now};
 use diesel::prelude::*;
@@ -25,7 +26,7 @@ pub fn record(
     claim: FastPathClaim,
 ) -> Result<Vec<OutgoingEvent>, DatabaseError> {
     let ids: Vec<_> = batch.iter().map(|evaluation| evaluation.source_event_id).collect();
-    let fresh = inbox::record(connection, CONSUMER, &ids, now())?;
+    let fresh = connection.record_events(CONSUMER, &ids, now())?;
     let candidates = new_evaluations(batch, &fresh);
     let times = insert(connection, &candidates)?;
     let recorded =
@@ -74,7 +75,7 @@ fn publish<'e>(
         events.extend(assign_sequences(evaluations, total)?);
     }
     events.extend(announced);
-    outbox::enqueue(connection, &events, claim)?;
+    connection.enqueue_events(&events, claim)?;
     Ok(events)
 }
 

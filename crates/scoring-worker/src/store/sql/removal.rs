@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use assay_contracts::ids::{EventId, OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
-use assay_messaging::{inbox, outbox};
+use assay_messaging::inbox::Connection as _;
+use assay_messaging::outbox::{Connection as _, FastPathClaim};
 use assay_platform::db::{DatabaseError, StoredId, static_sql};
 use assay_platform::runtime::now;
 use diesel::prelude::*;
@@ -28,7 +29,7 @@ const WRITE_TOMBSTONE: &str = "
 
 pub fn delete(connection: &mut Connection, deletions: Vec<DeletedEvaluation>) -> Result<(), DatabaseError> {
     let ids: Vec<_> = deletions.iter().map(|deletion| deletion.event_id).collect();
-    let fresh = inbox::record(connection, CONSUMER, &ids, now())?;
+    let fresh = connection.record_events(CONSUMER, &ids, now())?;
     let mut events = Vec::new();
     for deletion in new_deletions(deletions, fresh) {
         static_sql(WRITE_TOMBSTONE)
@@ -40,7 +41,7 @@ pub fn delete(connection: &mut Connection, deletions: Vec<DeletedEvaluation>) ->
         events.push(deletion.deleted_event);
         events.extend(deletion.retracted_event);
     }
-    outbox::enqueue(connection, &events, outbox::FastPathClaim::NONE)
+    connection.enqueue_events(&events, FastPathClaim::NONE)
 }
 
 /// The deletions of events that were not handled before, one for each event. Sorted by ticket, so that concurrent

@@ -3,7 +3,8 @@
 use assay_contracts::ids::{OrganizationId, WebhookId};
 use assay_contracts::time::Timestamp;
 use assay_contracts::webhook::{DisabledReason, WebhookChange};
-use assay_platform::db::{DatabaseError, StoredId, idempotency};
+use assay_platform::db::idempotency::Connection as _;
+use assay_platform::db::{DatabaseError, StoredId};
 use assay_platform::web::cursor::Position;
 use diesel::dsl::auto_type;
 use diesel::prelude::*;
@@ -19,7 +20,7 @@ pub fn create(connection: &mut Connection, creation: &Creation) -> Result<Create
     let endpoint = &creation.endpoint;
     // Must come first: the key makes an equal request wait until this one is committed.
     if let Some(record) = &creation.record {
-        let key_uses = idempotency::store(connection, std::slice::from_ref(record), endpoint.created_at)?;
+        let key_uses = connection.store_keys(std::slice::from_ref(record), endpoint.created_at)?;
         if let Some(earlier) = key_uses.into_iter().flatten().next() {
             return Ok(CreateOutcome::IdempotencyKeyReused(earlier));
         }
@@ -34,7 +35,7 @@ pub fn create(connection: &mut Connection, creation: &Creation) -> Result<Create
         // A refused request does not use up its key.
         let keys: Vec<_> =
             creation.record.iter().map(|record| (record.organization_id, &record.key)).collect();
-        idempotency::delete(connection, &keys)?;
+        connection.delete_keys(&keys)?;
         return Ok(CreateOutcome::LimitReached);
     }
     insert(connection, endpoint)?;

@@ -2,8 +2,9 @@
 
 use assay_contracts::retention::TOMBSTONE_RETENTION_MILLIS;
 use assay_contracts::time::Timestamp;
-use assay_messaging::inbox::{self, PRUNE_BATCH, RETENTION_MILLIS};
-use assay_platform::db::{DatabaseError, StoredId, idempotency};
+use assay_messaging::inbox::{Connection as _, PRUNE_BATCH, RETENTION_MILLIS};
+use assay_platform::db::idempotency::Connection as _;
+use assay_platform::db::{DatabaseError, StoredId};
 use diesel::dsl::{exists, not};
 use diesel::prelude::*;
 
@@ -22,8 +23,8 @@ pub fn prune(connection: &mut Connection, cutoff: Timestamp, now: Timestamp) -> 
     count += remove_deleted_endpoints(connection)?;
     count += remove_expired_secrets(connection, now)?;
     count += erase_retracted(connection, now)?;
-    count += inbox::prune(connection, now.plus_millis(-RETENTION_MILLIS), PRUNE_BATCH)?;
-    count += idempotency::prune(connection, now)?;
+    count += connection.prune_events(now.plus_millis(-RETENTION_MILLIS), PRUNE_BATCH)?;
+    count += connection.prune_keys(now)?;
     Ok(count)
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use assay_contracts::ids::{OrganizationId, TicketId, WebhookDeliveryId, WebhookId};
 use assay_contracts::time::Timestamp;
 use assay_contracts::webhook::{WebhookAttempt, WebhookDelivery, WebhookEvent};
-use assay_messaging::inbox;
+use assay_messaging::inbox::Connection as _;
 use assay_platform::db::{DatabaseError, StoredId};
 use assay_platform::runtime::new_id;
 use assay_platform::web::cursor::Position;
@@ -48,7 +48,7 @@ pub fn enqueue(
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
     let ids: Vec<_> = received.iter().map(ReceivedEvent::event_id).collect();
-    let mut new_events = inbox::record(connection, CONSUMER, &ids, now)?;
+    let mut new_events = connection.record_events(CONSUMER, &ids, now)?;
     let mut notifications = Vec::new();
     for event in received {
         // A batch may hold an event twice.
