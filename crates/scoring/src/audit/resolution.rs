@@ -51,7 +51,7 @@ impl Verdict {
         handoff: &HandoffFindings,
         calibration: &Calibration,
     ) -> Self {
-        let (status, resolved_by, certainty) = most_probable(transcript, reading, handoff, calibration);
+        let (status, resolved_by, certainty) = most_probable(transcript, reading, calibration);
         let finder = BasisFinder { transcript, reading, course, handoff };
         let (basis, item) = finder.find(status, resolved_by);
         let human_work_in_notes = may_hide_human_work(transcript, resolved_by);
@@ -84,16 +84,13 @@ impl Verdict {
 }
 
 /// The most probable combination of status, solver and resulting charge, and the calibrated probability of the status.
-/// Excluded are combinations that facts rule out, and `resolved` where the customer complains last or waits for a human
-/// who was requested or promised.
+/// Excluded are combinations that facts rule out, and `resolved` where the customer complains last.
 fn most_probable(
     transcript: &Transcript<'_>,
     reading: &Reading,
-    handoff: &HandoffFindings,
     calibration: &Calibration,
 ) -> (Status, ResolvedBy, f64) {
-    let cannot_be_resolved = handoff.handoff.state == HandoffState::RequestedNotCompleted
-        || ends_with_clear_complaint(transcript, reading);
+    let cannot_be_resolved = ends_with_clear_complaint(transcript, reading);
     let status_log_probabilities = log_softmax(&reading.status.map(|logit| logit / calibration.temperature));
     let (solver_log_probabilities, charge_log_probabilities) =
         (log_softmax(&reading.solver), log_softmax(&reading.charge));
