@@ -8,7 +8,8 @@ use std::sync::LazyLock;
 
 use assay_contracts::conversation::Conversation;
 use assay_contracts::evaluation::Evaluation;
-use assay_contracts::event::{AgentFacts, ConversationEvaluated, EvaluationOutcome, TicketFacts};
+use assay_contracts::agent::AgentFacts;
+use assay_contracts::event::{ConversationEvaluated, EvaluationOutcome, TicketFacts};
 use assay_contracts::export::ExportKind;
 use assay_contracts::time::Timestamp;
 use assay_export::domain::csv::{header, render};

@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::evaluation::named_enum;
 use crate::ids::AgentId;
 use crate::json::{ObjectReader, ValidationErrors, parse_tree};
+use crate::named_enum::named_enum;
 use crate::time::Timestamp;
-use crate::validation::BodyError;
+use crate::validation::{BodyError, shortened};
 
 /// A registered AI agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -38,6 +38,45 @@ named_enum!(
         Custom = "custom",
     }
 );
+
+/// A registered AI agent of a row, as it was named at the time of the import.
+// The wire form in events and lists; its documentation is that of the public API.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ItemAgent)]
+pub struct AgentFacts {
+    /// Service agent id: the value of the filter `agent`.
+    #[schema(value_type = String)]
+    pub id: AgentId,
+    /// The caller's id of the agent.
+    pub external_id: String,
+    /// Display name.
+    pub name: String,
+}
+
+/// Maximum bytes of the names and external ids of a ticket's agents in events, lists, summaries and files. With more, each text is
+/// shortened to [`SHORT_AGENT_CHARS`]: a conversation can name fifty agents whose names and ids have a thousand characters each.
+const MAX_AGENTS_BYTES: usize = 16 * 1024;
+const SHORT_AGENT_CHARS: usize = 64;
+
+impl AgentFacts {
+    /// The agents of a ticket as events have them: shortened if they are larger than 16 KiB together.
+    #[must_use]
+    pub fn bounded(agents: Vec<Self>) -> Vec<Self> {
+        let bytes: usize = agents.iter().map(|agent| agent.external_id.len() + agent.name.len()).sum();
+        if bytes <= MAX_AGENTS_BYTES {
+            return agents;
+        }
+        let short = |text: String| shortened(&text, SHORT_AGENT_CHARS);
+        let agents = agents.into_iter();
+        agents
+            .map(|Self { id, external_id, name }| Self {
+                id,
+                external_id: short(external_id),
+                name: short(name),
+            })
+            .collect()
+    }
+}
 
 /// A checked body of `POST /v1/agents`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,4 +122,27 @@ pub struct NewAgentRequest {
     /// Only `custom` is supported.
     #[schema(rename = "type", default = "custom")]
     agent_type: Option<AgentType>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_are_shortened_only_when_they_are_large() {
+        let agent = |length: usize| AgentFacts {
+            id: uuid::Uuid::nil().into(),
+            external_id: "é".repeat(length),
+            name: "名".repeat(length),
+        };
+        let ordinary = vec![agent(60); 50];
+        assert_eq!(AgentFacts::bounded(ordinary.clone()), ordinary);
+        let long = vec![agent(1_024); 3];
+        assert_eq!(AgentFacts::bounded(long.clone()), long, "15 KiB");
+        let bounded = AgentFacts::bounded(vec![agent(1_024); 50]);
+        let shortened = (format!("{}…", "é".repeat(64)), format!("{}…", "名".repeat(64)));
+        assert!(
+            bounded.iter().all(|agent| (&agent.external_id, &agent.name) == (&shortened.0, &shortened.1))
+        );
+    }
 }

@@ -5,13 +5,12 @@
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
+use crate::agent::AgentFacts;
 use crate::evaluation::Evaluation;
 use crate::export::ExportKind;
-use crate::ids::{AgentId, EvaluationId, ExportId, OrganizationId, TicketId};
+use crate::ids::{EvaluationId, ExportId, OrganizationId, TicketId};
 use crate::time::Timestamp;
-use crate::validation::shortened;
 
 /// A kind of event: its routing key on the bus. A topic that needs a consumer has exactly one queue: the broker can report
 /// that an event has no queue, but not that one of two queues is missing (ADR 10).
@@ -108,45 +107,6 @@ pub struct TicketFacts {
     pub imported_at: Timestamp,
     /// The registered AI agents that took part, in order of first appearance.
     pub agents: Vec<AgentFacts>,
-}
-
-/// A registered AI agent of a row, as it was named at the time of the import.
-// The wire form in events and lists; its documentation is that of the public API.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[schema(as = ItemAgent)]
-pub struct AgentFacts {
-    /// Service agent id: the value of the filter `agent`.
-    #[schema(value_type = String)]
-    pub id: AgentId,
-    /// The caller's id of the agent.
-    pub external_id: String,
-    /// Display name.
-    pub name: String,
-}
-
-/// Maximum bytes of the names and external ids of a ticket's agents in events, lists, summaries and files. With more, each text is
-/// shortened to [`SHORT_AGENT_CHARS`]: a conversation can name fifty agents whose names and ids have a thousand characters each.
-const MAX_AGENTS_BYTES: usize = 16 * 1024;
-const SHORT_AGENT_CHARS: usize = 64;
-
-impl AgentFacts {
-    /// The agents of a ticket as events have them: shortened if they are larger than 16 KiB together.
-    #[must_use]
-    pub fn bounded(agents: Vec<Self>) -> Vec<Self> {
-        let bytes: usize = agents.iter().map(|agent| agent.external_id.len() + agent.name.len()).sum();
-        if bytes <= MAX_AGENTS_BYTES {
-            return agents;
-        }
-        let short = |text: String| shortened(&text, SHORT_AGENT_CHARS);
-        let agents = agents.into_iter();
-        agents
-            .map(|Self { id, external_id, name }| Self {
-                id,
-                external_id: short(external_id),
-                name: short(name),
-            })
-            .collect()
-    }
 }
 
 /// The result of an evaluation.
@@ -272,24 +232,6 @@ mod tests {
     use super::*;
 
     type RawOutcome = EvaluationOutcome<Box<RawValue>>;
-
-    #[test]
-    fn agents_are_shortened_only_when_they_are_large() {
-        let agent = |length: usize| AgentFacts {
-            id: uuid::Uuid::nil().into(),
-            external_id: "é".repeat(length),
-            name: "名".repeat(length),
-        };
-        let ordinary = vec![agent(60); 50];
-        assert_eq!(AgentFacts::bounded(ordinary.clone()), ordinary);
-        let long = vec![agent(1_024); 3];
-        assert_eq!(AgentFacts::bounded(long.clone()), long, "15 KiB");
-        let bounded = AgentFacts::bounded(vec![agent(1_024); 50]);
-        let shortened = (format!("{}…", "é".repeat(64)), format!("{}…", "名".repeat(64)));
-        assert!(
-            bounded.iter().all(|agent| (&agent.external_id, &agent.name) == (&shortened.0, &shortened.1))
-        );
-    }
 
     #[test]
     fn raw_evaluation_keeps_its_bytes() {

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::evaluation::named_enum;
 use crate::evaluations::read_filters;
 use crate::ids::ExportId;
 use crate::json::{ObjectReader, ValidationErrors, parse_whole_tree};
+use crate::named_enum::named_enum;
 use crate::time::Timestamp;
 use crate::validation::BodyError;
 

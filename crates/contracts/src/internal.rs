@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::agent::AgentFacts;
 use crate::conversation::Conversation;
-use crate::event::{AgentFacts, TicketFacts};
+use crate::event::TicketFacts;
 use crate::ids::{ApiKeyId, OrganizationId, TicketId};
 use crate::retention::RetentionPeriod;
 use crate::tenant::Scopes;

@@ -15,6 +15,7 @@ pub mod export;
 pub mod ids;
 pub mod internal;
 pub mod json;
+pub mod named_enum;
 pub mod notification;
 pub mod page;
 pub mod problem;

@@ -7,8 +7,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::evaluation::named_enum;
 use crate::ids::OrganizationId;
+use crate::named_enum::named_enum;
 
 named_enum!(
     /// What an API key may do.

@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use assay_contracts::event::{AgentCreated, AgentFacts, Event as _};
+use assay_contracts::agent::AgentFacts;
+use assay_contracts::event::{AgentCreated, Event as _};
 use assay_messaging::{Bus, BusSettings, Delivery, Handler, Outcome, OutgoingEvent, Subscription};
 use assay_platform::runtime::{new_id, now};
 use assay_testkit::{PrivateRabbit, RabbitOptions};

@@ -1,6 +1,6 @@
 //! Finds the agents referenced by a conversation.
 
-use assay_contracts::event::AgentFacts;
+use assay_contracts::agent::AgentFacts;
 use assay_contracts::ids::{AgentId, OrganizationId};
 use assay_contracts::internal::FindAgents;
 use assay_platform::db::DatabaseError;

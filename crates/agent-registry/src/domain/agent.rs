@@ -1,7 +1,7 @@
 //! Agents: specification, section "AI agent".
 
+use assay_contracts::agent::AgentFacts;
 use assay_contracts::agent::{Agent, NewAgent};
-use assay_contracts::event::AgentFacts;
 use assay_contracts::ids::AgentId;
 use assay_contracts::time::Timestamp;
 use sha2::{Digest, Sha256};

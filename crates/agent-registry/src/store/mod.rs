@@ -7,8 +7,8 @@ mod sqlite;
 mod tests;
 
 use assay_contracts::agent::Agent;
+use assay_contracts::agent::AgentFacts;
 use assay_contracts::console::SessionEntry;
-use assay_contracts::event::AgentFacts;
 use assay_contracts::ids::{AgentId, ApiKeyId, OrganizationId, SessionId};
 use assay_contracts::tenant::Scopes;
 use assay_contracts::time::Timestamp;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::evaluation::named_enum;
+use crate::named_enum::named_enum;
 
 named_enum!(
     /// Label of the AI tool or provider of a message. A closed list, exact case.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::evaluation::named_enum;
+use crate::named_enum::named_enum;
 
 /// Who wrote an item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -18,7 +18,7 @@ pub use self::author::{Author, AuthorType};
 pub use self::identity::{IdentityHash, Namespace};
 pub use self::schema::{ImportAuthor, ImportMessage, ImportRequest};
 
-use crate::evaluation::named_enum;
+use crate::named_enum::named_enum;
 use crate::time::Timestamp;
 
 /// Maximum number of messages of an import.

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::named_enum::named_enum;
 use super::score::Confidence;
+use crate::named_enum::named_enum;
 use crate::time::Timestamp;
 
 /// Whether the customer's issue was solved, and by whom.

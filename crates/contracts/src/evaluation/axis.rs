@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::audit::ResolutionStatus;
-use super::named_enum::named_enum;
 use super::score::{Confidence, Score};
+use crate::named_enum::named_enum;
 
 /// The three dimensions and the score made of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]

@@ -6,7 +6,6 @@
 
 mod audit;
 mod axis;
-mod named_enum;
 mod score;
 mod scorer;
 mod ticket_evaluation;
@@ -19,13 +18,13 @@ pub use self::audit::{
     ResolutionBasis, ResolutionStatus, ResolvedBy, Sentiment, SentimentLevel,
 };
 pub use self::axis::{Axis, AxisBand, Dimension, Dimensions, HandoffDimension, Signal};
-pub use self::named_enum::Named;
-pub(crate) use self::named_enum::named_enum;
 pub use self::score::{Confidence, Score};
 pub use self::scorer::{FallbackReason, JudgeUse, Scorer, ScorerKind};
 pub use self::ticket_evaluation::{TicketEvaluation, UnscoredStatus};
 
 use crate::conversation::AiTool;
+pub use crate::named_enum::Named;
+use crate::named_enum::named_enum;
 use crate::time::Timestamp;
 
 /// Version of this schema; raised with every change that is not an addition.

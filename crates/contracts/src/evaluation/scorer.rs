@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::named_enum::named_enum;
+use crate::named_enum::named_enum;
 
 /// The scorer of an evaluation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]

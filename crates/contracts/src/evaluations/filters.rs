@@ -8,9 +8,10 @@ use super::query::QueryReader;
 use crate::conversation::AiTool;
 use crate::evaluation::{
     AiInvolvement, AxisBand, ChargeAssessment, ChargeReason, Confidence, Flag, HandoffState, ResolutionBasis,
-    ResolutionStatus, ResolvedBy, Score, ScorerKind, named_enum,
+    ResolutionStatus, ResolvedBy, Score, ScorerKind,
 };
 use crate::ids::AgentId;
+use crate::named_enum::named_enum;
 use crate::time::Timestamp;
 use crate::validation::FieldError;
 

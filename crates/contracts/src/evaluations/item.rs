@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::filters::ResultStatus;
+use crate::agent::AgentFacts;
 use crate::conversation::AiTool;
 use crate::evaluation::{
     AiInvolvement, AxisBand, ChargeAssessment, ChargeReason, Confidence, Flag, HandoffState, ResolutionBasis,
     ResolutionStatus, ResolvedBy, Score, ScorerKind,
 };
-use crate::event::AgentFacts;
 use crate::ids::{EvaluationId, TicketId};
 use crate::time::Timestamp;
 

@@ -8,8 +8,8 @@ use super::filters::EvaluationFilters;
 use super::item::EvaluationItem;
 use super::query::QueryReader;
 use super::render::Pairs;
-use crate::evaluation::{Named, named_enum};
 use crate::ids::TicketId;
+use crate::named_enum::{Named, named_enum};
 use crate::page::{DEFAULT_LIMIT, MAX_LIMIT, PageInfo};
 use crate::validation::FieldError;
 

@@ -8,8 +8,8 @@ use utoipa::openapi::{ObjectBuilder, RefOr, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::conversation::AiTool;
-use crate::evaluation::Named;
 use crate::ids::AgentId;
+use crate::named_enum::Named;
 
 /// A value, or `none` for conversations without one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
-use crate::evaluation::{Confidence, Named, Score};
+use crate::evaluation::{Confidence, Score};
 use crate::json::ValidationErrors;
+use crate::named_enum::Named;
 use crate::time::Timestamp;
 use crate::validation::{BodyError, FieldError, MAX_NAME_CHARS};
 

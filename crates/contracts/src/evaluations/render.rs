@@ -3,7 +3,7 @@
 use std::fmt::{Display, Write};
 
 use super::filters::EvaluationFilters;
-use crate::evaluation::Named;
+use crate::named_enum::Named;
 use crate::time::Timestamp;
 
 /// Parameters in order.

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use super::filters::EvaluationFilters;
 use super::query::QueryReader;
 use super::render::Pairs;
-use crate::evaluation::{Named, named_enum};
+use crate::named_enum::{Named, named_enum};
 use crate::time::{DAY_MILLIS, Timestamp};
 use crate::validation::FieldError;
 

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::agent::AgentFacts;
 use crate::conversation::{AiTool, AuthorType, Message, MessageKind};
-use crate::event::AgentFacts;
 use crate::ids::TicketId;
 use crate::time::Timestamp;
 

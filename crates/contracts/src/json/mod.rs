@@ -14,7 +14,7 @@ use serde::de::DeserializeSeed;
 pub use self::fault::JsonFault;
 use self::tree::TreeSeed;
 pub use self::tree::{Fields, Tree};
-use crate::evaluation::Named;
+use crate::named_enum::Named;
 use crate::validation::{BodyError, FieldError, MAX_NAME_CHARS, MAX_REPORTED_ERRORS};
 
 /// Collects validation errors while a body is read.

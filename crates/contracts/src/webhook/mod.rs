@@ -11,8 +11,9 @@ use utoipa::ToSchema;
 pub use self::body::{
     DEFAULT_LOW_SCORE, MAX_URL_BYTES, NewWebhook, NewWebhookRequest, WebhookChange, WebhookChangeRequest,
 };
-use crate::evaluation::{Score, named_enum};
+use crate::evaluation::Score;
 use crate::ids::{WebhookDeliveryId, WebhookId};
+use crate::named_enum::named_enum;
 use crate::time::Timestamp;
 
 named_enum!(

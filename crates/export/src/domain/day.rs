@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
+use assay_contracts::agent::AgentFacts;
 use assay_contracts::evaluation::{Confidence, Score};
-use assay_contracts::event::AgentFacts;
 use assay_contracts::time::{DAY_MILLIS, Timestamp};
 use serde::{Deserialize, Serialize};
 

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use anyhow::Result;
+use assay_contracts::agent::AgentFacts;
 use assay_contracts::evaluations::{
     EvaluationFilters, EvaluationItem, EvaluationPage, Neighbours, OrNone, Sort, SortKey, Summary,
     encode_query,
 };
-use assay_contracts::event::{AgentFacts, ConversationEvaluated};
+use assay_contracts::event::ConversationEvaluated;
 use assay_contracts::ids::{AgentId, OrganizationId, TicketId};
 use assay_contracts::tenant::Scope;
 use assay_export::domain::evaluation_facts::EvaluationFacts;

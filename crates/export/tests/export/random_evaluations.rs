@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
+use assay_contracts::agent::AgentFacts;
 use assay_contracts::conversation::AiTool;
 use assay_contracts::evaluation::{
     AiInvolvement, AiToolUse, AxisBand, Confidence, Evaluation, EvaluationStatus, Named, Score,
@@ -9,7 +10,7 @@ use assay_contracts::evaluation::{
 use assay_contracts::evaluations::{
     EvaluationFilters, EvaluationItem, ItemScores, OrNone, ResultStatus, words_of,
 };
-use assay_contracts::event::{AgentFacts, ConversationEvaluated, EvaluationOutcome};
+use assay_contracts::event::{ConversationEvaluated, EvaluationOutcome};
 use assay_contracts::ids::{AgentId, OrganizationId};
 use assay_contracts::time::{DAY_MILLIS, Timestamp};
 use assay_testkit::Rng;

@@ -1,5 +1,6 @@
 //! Sample evaluations.
 
+use assay_contracts::agent::AgentFacts;
 use assay_contracts::conversation::{AiTool, AuthorType};
 use assay_contracts::evaluation::{
     AiInvolvement, AiToolUse, Axis, AxisBand, Charge, ChargeAssessment, ChargeReason, Confidence, Counts,
@@ -7,7 +8,7 @@ use assay_contracts::evaluation::{
     HandoffRequester, HandoffState, Resolution, ResolutionBasis, ResolutionStatus, ResolvedBy,
     SCHEMA_VERSION, Score, Scorer, ScorerKind, Sentiment, SentimentLevel, Signal, Timeline,
 };
-use assay_contracts::event::{AgentFacts, ConversationEvaluated, EvaluationOutcome, TicketFacts};
+use assay_contracts::event::{ConversationEvaluated, EvaluationOutcome, TicketFacts};
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::time::Timestamp;
 use assay_platform::runtime::new_id;

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use assay_clients::{ClientError, RegistryClient};
-use assay_contracts::event::AgentFacts;
+use assay_contracts::agent::AgentFacts;
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::internal::FindAgents;
 use quick_cache::sync::Cache;

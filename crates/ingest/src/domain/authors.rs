@@ -3,8 +3,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use assay_contracts::agent::AgentFacts;
 use assay_contracts::conversation::{Author, Conversation};
-use assay_contracts::event::AgentFacts;
 use assay_contracts::ids::AgentId;
 use assay_contracts::validation::{FieldError, MAX_REPORTED_ERRORS};
 

@@ -1,7 +1,7 @@
 //! An import: everything that is written for one conversation.
 
+use assay_contracts::agent::AgentFacts;
 use assay_contracts::conversation::{Conversation, IdentityHash};
-use assay_contracts::event::AgentFacts;
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
 use assay_messaging::OutgoingEvent;

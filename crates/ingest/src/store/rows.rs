@@ -1,7 +1,8 @@
 //! A stored conversation, as both databases return it.
 
+use assay_contracts::agent::AgentFacts;
 use assay_contracts::conversation::{Conversation, Message};
-use assay_contracts::event::{AgentFacts, TicketFacts};
+use assay_contracts::event::TicketFacts;
 use assay_contracts::internal::{
     StoredConversation, StoredTranscript, TicketReference, UnreadableTranscript,
 };

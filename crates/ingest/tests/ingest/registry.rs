@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use actix_web::middleware::from_fn;
 use actix_web::web::{Data, Json, get, post};
 use anyhow::{Result, anyhow};
-use assay_contracts::event::AgentFacts;
+use assay_contracts::agent::AgentFacts;
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::internal::{FindAgents, FoundAgents, OrganizationRetention, RetentionPage};
 use assay_platform::auth::{Audience, ServiceTokens};

@@ -110,7 +110,8 @@ impl FastPathQueue {
 
 #[cfg(test)]
 mod tests {
-    use assay_contracts::event::{AgentCreated, AgentFacts};
+    use assay_contracts::agent::AgentFacts;
+    use assay_contracts::event::AgentCreated;
     use assay_platform::runtime::{new_id, now};
 
     use super::*;

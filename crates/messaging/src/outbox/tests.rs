@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use anyhow::Result;
-use assay_contracts::event::{AgentCreated, AgentFacts};
+use assay_contracts::agent::AgentFacts;
+use assay_contracts::event::AgentCreated;
 use assay_contracts::ids::EventId;
 use assay_contracts::time::Timestamp;
 use assay_platform::db::{Database, DatabaseError};

@@ -13,7 +13,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use assay_contracts::event::{AgentCreated, AgentFacts, ConversationAccepted, Event as _};
+use assay_contracts::agent::AgentFacts;
+use assay_contracts::event::{AgentCreated, ConversationAccepted, Event as _};
 use assay_contracts::ids::EventId;
 use assay_messaging::{
     Bus, BusSettings, Delivery, Handler, Outcome, OutgoingEvent, PublishError, RetryDelay, Subscription,

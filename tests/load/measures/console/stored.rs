@@ -4,9 +4,10 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
+use assay_contracts::agent::AgentFacts;
 use assay_contracts::conversation::AiTool;
 use assay_contracts::evaluation::{AiToolUse, Evaluation, Flag, Named, Score, TicketEvaluation};
-use assay_contracts::event::{AgentFacts, ConversationEvaluated, EvaluationOutcome, TicketFacts};
+use assay_contracts::event::{ConversationEvaluated, EvaluationOutcome, TicketFacts};
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
 use assay_export::domain::evaluation_row::EvaluationRow;

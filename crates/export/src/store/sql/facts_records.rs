@@ -1,7 +1,7 @@
 //! Reads rows of `evaluation_facts`.
 
+use assay_contracts::agent::AgentFacts;
 use assay_contracts::evaluations::ItemTicket;
-use assay_contracts::event::AgentFacts;
 use assay_contracts::json::JsonFault;
 use assay_contracts::time::Timestamp;
 use assay_platform::db::{DatabaseError, StoredId};

@@ -1,4 +1,4 @@
-//! Macro for enums with the same names on the wire, in databases and in exports.
+//! Enums with the same names on the wire, in databases and in exports.
 
 /// An enum whose values have names.
 pub trait Named: Copy + Ord + 'static {
@@ -38,11 +38,11 @@ macro_rules! named_enum {
 
             /// The value with exactly this name.
             pub fn from_name(name: &str) -> Option<Self> {
-                $crate::evaluation::Named::from_name(name)
+                $crate::named_enum::Named::from_name(name)
             }
         }
 
-        impl $crate::evaluation::Named for $name {
+        impl $crate::named_enum::Named for $name {
             const ALL: &'static [Self] = Self::ALL;
 
             fn name(self) -> &'static str {
