@@ -116,7 +116,9 @@ pub async fn large(visit: &mut Visit) -> Result<()> {
         let mut characters = 0;
         loop {
             let browser = &mut visit.browser;
-            let length: Vec<usize> = browser.all(".said", "it.textContent.trim().length").await?;
+            // Without the numbers of quotes, which stand behind word joiners.
+            let own_text = "(() => { const own = it.cloneNode(true); own.querySelectorAll('.ref').forEach((ref) => ref.remove()); return own.textContent.replaceAll('\\u2060', '').trim().length })()";
+            let length: Vec<usize> = browser.all(".said", own_text).await?;
             ensure!(length.len() == 1 && length[0] <= 60_000, "{length:?}");
             characters += length[0];
             let needed = visit.needed_width().await?;
