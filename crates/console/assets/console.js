@@ -205,6 +205,8 @@
     const x = rows.map((row) => Number(row.dataset.at) / 1000);
     const now = rows.map((row) => value(row, 1));
     const then = rows.map((row) => value(row, 2));
+    // Values without a neighbour: no line leads to them.
+    const alone = now.flatMap((mean, at) => mean != null && now[at - 1] == null && now[at + 1] == null ? [at] : []);
     const floor = Number(section.dataset.floor);
     const readout = document.createElement("p");
     readout.className = "readout";
@@ -222,7 +224,7 @@
       cursor: { sync: { key: "trends" }, y: false, drag: { x: false, y: false } },
       scales: { y: { range: [floor, 5] } },
       axes: [
-        { ...axis, grid: { show: false }, space: isLong ? 80 : 48, size: 24, incrs: [1, 2, 3, 5, 7, 10, 14, 30, 60, 90, 180, 365].map((days) => days * 86400), values: (_, splits) => splits.map((at) => {
+        { ...axis, grid: { show: false }, space: isLong ? 80 : 48, size: 24, incrs: [1, 2, 3, 5, 7, 10, 14, 30, 60, 90, 180, 365, 730, 1825, 3650].map((days) => days * 86400), values: (_, splits) => splits.map((at) => {
           const day = new Date(at * 1000);
           return isLong ? `${months[day.getUTCMonth()]} ${day.getUTCFullYear()}` : `${day.getUTCDate()} ${months[day.getUTCMonth()]}`;
         }) },
@@ -231,7 +233,7 @@
       ],
       series: [
         {},
-        { stroke: color(probe, "stroke"), width: 2, points: { size: 5 } },
+        { stroke: color(probe, "stroke"), width: 2, points: { size: 5, filter: (_, __, allShown) => allShown ? null : alone } },
         { stroke: muted, width: 1, dash: [2, 3], points: { show: false } },
       ],
       hooks: { setCursor: [(u) => { readout.textContent = u.cursor.idx == null ? "" : text(u.cursor.idx); }] },
