@@ -7,11 +7,12 @@ mod support;
 
 use std::time::Duration;
 
+use crate::support::eventually;
 use anyhow::Result;
 use assay_messaging::outbox::{FastPathClaim, Outbox};
 use assay_messaging::{Bus, OutgoingEvent};
 use assay_platform::db::Database;
-use assay_testkit::{eventually, execute_on};
+use assay_testkit::execute_on;
 use tokio::time::sleep;
 
 use support::relaying::{enqueue, enqueue_with_claim, run_stopped_relay, sqlite_database, start_relay};

@@ -4,11 +4,11 @@ mod support;
 
 use std::collections::HashSet;
 
+use crate::support::eventually;
 use anyhow::Result;
 use assay_contracts::event::{AgentCreated, ConversationAccepted, Event as _};
 use assay_messaging::{Bus, BusSettings, Outcome, OutgoingEvent, PublishError, Subscription};
 use assay_platform::runtime::RequestContext;
-use assay_testkit::eventually;
 use tokio::time::timeout;
 
 use support::{

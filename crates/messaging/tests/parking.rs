@@ -8,6 +8,7 @@ mod support;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use crate::support::eventually;
 use anyhow::{Context as _, Result};
 use assay_contracts::event::ConversationAccepted;
 use assay_contracts::ids::OrganizationId;
@@ -16,7 +17,7 @@ use assay_messaging::parking::{ParkedWork, Parking};
 use assay_messaging::{Bus, Handler, Outcome, OutgoingEvent, Subscription};
 use assay_platform::db::Database;
 use assay_platform::runtime::{new_id, now};
-use assay_testkit::{eventually, number_on};
+use assay_testkit::number_on;
 
 use crate::support::relaying::start_relay;
 use crate::support::{ACCEPTED, Running, Scripted, connected, declare, local_bus, publish_all, rabbit_bus};

@@ -5,10 +5,10 @@ mod support;
 use std::collections::HashSet;
 use std::time::Duration;
 
+use crate::support::eventually;
 use anyhow::Result;
 use assay_contracts::event::{ConversationAccepted, Event as _};
 use assay_messaging::{Outcome, OutgoingEvent, PublishError, Subscription};
-use assay_testkit::eventually;
 use tokio::time::Instant;
 
 use support::{

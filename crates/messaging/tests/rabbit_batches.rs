@@ -4,11 +4,11 @@ mod support;
 
 use std::collections::HashSet;
 
+use crate::support::eventually;
 use anyhow::Result;
 use assay_contracts::event::{ConversationAccepted, Event as _};
 use assay_contracts::ids::EventId;
 use assay_messaging::{Bus, BusSettings, Delivery, Outcome, OutgoingEvent, PublishError, Subscription};
-use assay_testkit::eventually;
 
 use support::{
     ACCEPTED, AGENTS, Running, Scripted, Selective, accepted, agent_created, agent_named, connected, declare,

@@ -2,10 +2,10 @@
 
 mod support;
 
+use crate::support::eventually;
 use anyhow::Result;
 use assay_contracts::event::{ConversationAccepted, Event as _};
 use assay_messaging::{Bus, DeadLetter, DeadLetterDecision, DeadLetterReview, OutgoingEvent};
-use assay_testkit::eventually;
 
 use support::wire::Wire;
 use support::{ACCEPTED, Running, Scripted, accepted, declare, rabbit};

@@ -2,12 +2,12 @@
 
 mod support;
 
+use crate::support::eventually;
 use anyhow::{Context as _, Result};
 use assay_messaging::{
     Bus, DeadLetter, DeadLetterDecision, DeadLetterError, DeadLetterReview, Outcome, Subscription,
 };
 use assay_platform::runtime::now;
-use assay_testkit::eventually;
 use lapin::options::BasicPublishOptions;
 use lapin::{BasicProperties, Connection, ConnectionProperties};
 

@@ -4,10 +4,10 @@ mod support;
 
 use std::time::{Duration, Instant};
 
+use crate::support::eventually;
 use anyhow::Result;
 use assay_messaging::{Outcome, PublishError};
 use assay_platform::runtime::{CheckOutcome, Readiness};
-use assay_testkit::eventually;
 use assay_testkit::proxy::LinkState;
 
 use support::{ACCEPTED, Running, Scripted, accepted, behind_a_proxy, publish};

@@ -7,12 +7,13 @@ mod support;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
+use crate::support::eventually;
 use anyhow::{Context as _, Result};
 use assay_contracts::ids::EventId;
 use assay_messaging::outbox::Outbox;
 use assay_messaging::{Bus, Delivery, Handler, Outcome, OutgoingEvent, PublishError, Subscription};
 use assay_platform::db::Database;
-use assay_testkit::{eventually, execute_on};
+use assay_testkit::execute_on;
 use async_trait::async_trait;
 use tokio::sync::Notify;
 

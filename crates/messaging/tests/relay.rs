@@ -8,6 +8,7 @@ mod support;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
+use crate::support::eventually;
 use anyhow::Result;
 use assay_contracts::ids::EventId;
 use assay_messaging::inbox::Connection as _;
@@ -15,7 +16,7 @@ use assay_messaging::outbox::Outbox;
 use assay_messaging::{Bus, Delivery, Handler, Outcome, OutgoingEvent};
 use assay_platform::db::{Database, DatabaseError};
 use assay_platform::runtime::now;
-use assay_testkit::{eventually, write_on};
+use assay_testkit::write_on;
 use async_trait::async_trait;
 
 use support::relaying::{enqueue, run_stopped_relay, sqlite_database, start_relay};

@@ -57,7 +57,7 @@ pub use rabbit::{PrivateRabbit, RabbitOptions};
 pub use random::random_name;
 pub use rng::Rng;
 pub use schema_steps::SchemaSteps;
-pub use service_database::{ServiceDatabase, eventually};
+pub use service_database::{ServiceDatabase, eventually, eventually_within};
 pub use small_disk::SmallDisk;
 pub use sql::{execute_on, number_on, texts_on};
 pub use test_database::{Template, TestDatabase};

@@ -11,8 +11,8 @@ use crate::database_users::SchemaOwner;
 use crate::launcher;
 use crate::test_database::{Template, TestDatabase};
 
-/// How long [`eventually`] waits: far longer than any step takes on a busy machine.
-const DEADLINE: Duration = Duration::from_secs(60);
+/// How long [`eventually`] waits.
+const DEADLINE: Duration = Duration::from_secs(20);
 
 /// A migrated database of one test. Dropping it drops the database.
 pub struct ServiceDatabase {
@@ -88,6 +88,15 @@ fn owner_of(schema: &'static str) -> Result<SchemaOwner> {
 /// Waits for a condition; the timeout error names `what`.
 pub async fn eventually<F: Future<Output = Result<bool>>>(
     what: &str,
+    condition: impl FnMut() -> F,
+) -> Result<()> {
+    eventually_within(DEADLINE, what, condition).await
+}
+
+/// [`eventually`] with another deadline.
+pub async fn eventually_within<F: Future<Output = Result<bool>>>(
+    deadline: Duration,
+    what: &str,
     mut condition: impl FnMut() -> F,
 ) -> Result<()> {
     let polled = async {
@@ -96,7 +105,7 @@ pub async fn eventually<F: Future<Output = Result<bool>>>(
         }
         Ok(())
     };
-    tokio::time::timeout(DEADLINE, polled).await.with_context(|| format!("timed out waiting for {what}"))?
+    tokio::time::timeout(deadline, polled).await.with_context(|| format!("timed out waiting for {what}"))?
 }
 
 /// Runs each test on SQLite and on PostgreSQL: `on_both_databases! { TestApp { a_test, another_test } }`, where `TestApp`

@@ -14,7 +14,7 @@ use assay_gateway::{Config, Dependencies, start};
 use assay_platform::auth::ServiceTokens;
 use assay_platform::http_client::client_builder;
 use assay_platform::runtime::{LockExt as _, Readiness, Tasks};
-use assay_testkit::eventually;
+use assay_testkit::eventually_within;
 use reqwest::StatusCode;
 use socket2::{Domain, Socket, Type};
 use tokio::time::sleep;
@@ -153,7 +153,7 @@ impl Gateway {
     /// Waits until a path is answered with `status`.
     pub async fn wait_for_status(&self, path: &str, status: StatusCode) -> Result<reqwest::Response> {
         let found = Mutex::new(None::<reqwest::Response>);
-        eventually(&format!("{status} for {path}"), || async {
+        eventually_within(Duration::from_secs(30), &format!("{status} for {path}"), || async {
             let response = self.get(path).await?;
             let is_expected = response.status() == status;
             // Another one must not keep its slot during the next request.

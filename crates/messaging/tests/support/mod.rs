@@ -20,7 +20,7 @@ use assay_messaging::{
     Bus, BusSettings, Delivery, Handler, Outcome, OutgoingEvent, PublishError, RetryDelay, Subscription,
 };
 use assay_platform::runtime::{new_id, now};
-use assay_testkit::eventually;
+use assay_testkit::eventually_within;
 use assay_testkit::proxy::Proxy;
 use async_trait::async_trait;
 use tokio::sync::Semaphore;
@@ -249,6 +249,14 @@ impl Running {
         .await
         .context("the task did not stop")?
     }
+}
+
+/// Waits until a condition holds.
+pub async fn eventually<F: Future<Output = Result<bool>>>(
+    what: &str,
+    condition: impl FnMut() -> F,
+) -> Result<()> {
+    eventually_within(DEADLINE, what, condition).await
 }
 
 /// Waits until all started consumers are connected.
