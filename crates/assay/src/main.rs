@@ -6,6 +6,7 @@ mod cli;
 mod commands;
 mod console_link;
 mod exit;
+mod freed_memory;
 mod huge_pages;
 mod import;
 mod input;

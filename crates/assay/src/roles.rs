@@ -10,6 +10,7 @@ use assay_platform::telemetry;
 use assay_platform::web::serve_metrics;
 
 use crate::exit;
+use crate::freed_memory;
 use crate::open_files;
 use crate::settings::Settings;
 use crate::signals::StopSignals;
@@ -57,7 +58,8 @@ pub async fn run(role: Role) -> Result<()> {
 }
 
 /// Runs the tasks until a signal or a failure; a second signal exits immediately.
-pub async fn run_until_stopped(tasks: Tasks, settings: &Settings) -> Result<()> {
+pub async fn run_until_stopped(mut tasks: Tasks, settings: &Settings) -> Result<()> {
+    freed_memory::spawn_task(&mut tasks);
     // Every listener receives every signal.
     let mut first = StopSignals::listen()?;
     let mut second = StopSignals::listen()?;
