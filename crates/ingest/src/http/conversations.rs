@@ -31,6 +31,8 @@ pub async fn accept(
     let body = services.read_body(&request, payload, services.max_body_bytes, &budget).await?;
     let conversation = parse_body(&body, Conversation::parse).await?;
     let idempotency = key.map(|key| (key, Fingerprint::of(&body)));
+    // What waits for its turn and is written is the conversation alone.
+    drop(body);
     let accept = AcceptConversation { organization_id, conversation, idempotency };
     respond_with(services.acceptance.accept(accept).await?)
 }
