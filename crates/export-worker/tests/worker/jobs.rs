@@ -8,6 +8,7 @@ use assay_export::domain::evaluation_row::EvaluationRow;
 use assay_export::store::{JobWithoutTarget, SkippedSequences};
 use assay_platform::runtime::{new_id, now};
 use assay_testkit::{eventually, number_on, on_both_databases};
+use metrics_exporter_prometheus::PrometheusBuilder;
 
 use crate::samples::{STARTED, evaluated};
 use crate::test_app::{TestApp, file_of, stop};
@@ -147,6 +148,8 @@ async fn job_stops_waiting_after_the_timeout(app: TestApp) -> Result<()> {
 }
 
 async fn export_says_how_many_evaluations_are_missing(app: TestApp) -> Result<()> {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let _recording = metrics::set_default_local_recorder(&recorder);
     let mut config = app.config()?;
     config.evaluations_wait_milliseconds = 100;
     app.record(&[1, 3, 4, 7].map(|sequence| numbered(&app, sequence))).await?;
@@ -157,7 +160,14 @@ async fn export_says_how_many_evaluations_are_missing(app: TestApp) -> Result<()
     }
     let id = app.create_without_target().await?;
     assert_eq!(app.file(id).await?.missing_evaluations, None);
-    Ok(())
+    // Counted after the file is complete. The file of the first job lacks nothing.
+    eventually("incomplete exports to be counted", async || {
+        let metrics = recorder.handle().render();
+        let count = |reason| format!("assay_export_incomplete_total{{reason=\"{reason}\"}}");
+        let is_counted = |reason, times| metrics.contains(&format!("{} {times}\n", count(reason)));
+        Ok(is_counted("missing", 4) && is_counted("unknown", 1))
+    })
+    .await
 }
 
 async fn skipped_evaluations_are_missing_until_they_arrive(app: TestApp) -> Result<()> {
