@@ -1,5 +1,7 @@
 //! Reusable scratch memory of encodings.
 
+use crate::forward::Lanes;
+
 /// Scratch memory of [`Model::encode`](crate::Model::encode). Use one per thread; it fits
 /// every model and carries no state from one call to the next.
 #[derive(Debug, Default)]
@@ -39,10 +41,12 @@ pub(crate) struct AttentionBuffers {
     pub(crate) keys: Vec<[f32; 4]>,
     /// `[blocks of dimensions, tokens, dimension in its block]`
     pub(crate) values: Vec<[f32; 4]>,
-    /// `[head size, lane]`
-    pub(crate) queries: Vec<[f32; 16]>,
-    /// `[tokens, lane]`
-    pub(crate) scores: Vec<[f32; 16]>,
+    /// `[head size]`
+    pub(crate) queries: Vec<Lanes>,
+    /// `[tokens]`
+    pub(crate) scores: Vec<Lanes>,
+    /// `[head size]`
+    pub(crate) context: Vec<Lanes>,
 }
 
 /// Resizes a buffer; its content is unspecified.

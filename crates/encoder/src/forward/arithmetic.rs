@@ -5,6 +5,37 @@
 /// Numbers that are computed in parallel. `hidden`, `feed_forward` and the head size are multiples of it.
 pub(crate) const LANES: usize = 16;
 
+/// Rows of numbers of [`multiply_block`]: keys, or dimensions of the values.
+pub(crate) const BLOCK: usize = 4;
+
+/// Sixteen numbers in one line of the cache: AVX-512 reads it at once.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C, align(64))]
+pub(crate) struct Lanes(pub(crate) [f32; LANES]);
+
+/// `sums[i][lane]` = Σ `left[n][i] · right[n][lane]` over all n, added in ascending order.
+///
+/// The four sums are separate variables so that they stay in registers: as an array they are kept in memory, which takes
+/// twice as long.
+#[inline(always)]
+pub(crate) fn multiply_block(left: &[[f32; BLOCK]], right: &[Lanes]) -> [Lanes; BLOCK] {
+    let [mut first, mut second, mut third, mut fourth] = [[0.0; LANES]; BLOCK];
+    for (left, Lanes(right)) in left.iter().zip(right) {
+        add_scaled(&mut first, left[0], right);
+        add_scaled(&mut second, left[1], right);
+        add_scaled(&mut third, left[2], right);
+        add_scaled(&mut fourth, left[3], right);
+    }
+    [Lanes(first), Lanes(second), Lanes(third), Lanes(fourth)]
+}
+
+#[inline(always)]
+fn add_scaled(sums: &mut [f32; LANES], factor: f32, values: &[f32; LANES]) {
+    for (sum, value) in sums.iter_mut().zip(values) {
+        *sum += factor * value;
+    }
+}
+
 /// 1.5 · 2²³: the sum of it and a small number is rounded to an integer, ties to even, and has this integer in its low
 /// bits.
 const ROUNDING: f32 = 12_582_912.0;

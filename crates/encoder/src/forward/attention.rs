@@ -2,11 +2,9 @@
 //!
 //! Sixteen queries are computed in parallel lanes, so that sums and maxima of scores never cross lanes.
 
-use super::arithmetic::{LANES, exp_nonpositive, max};
+use super::arithmetic::{BLOCK, LANES, Lanes, exp_nonpositive, max};
+use super::kernel::Arithmetic;
 use crate::workspace::{AttentionBuffers, resize};
-
-/// Keys, or dimensions of the values, in one call of [`multiply_block`].
-const BLOCK: usize = 4;
 
 /// Input of attention.
 #[derive(Clone, Copy)]
@@ -31,10 +29,16 @@ pub(crate) struct Span {
 
 /// Writes the output of attention into `context`: for each query a row of `hidden` numbers, one head beside the other.
 #[inline(always)]
-pub(crate) fn attend(input: AttentionInput<'_>, buffers: &mut AttentionBuffers, context: &mut [f32]) {
+pub(crate) fn attend<A: Arithmetic>(
+    arithmetic: A,
+    input: AttentionInput<'_>,
+    buffers: &mut AttentionBuffers,
+    context: &mut [f32],
+) {
     let (hidden, size) = (input.hidden, input.hidden / input.heads);
     let tokens = input.keys_values.len() / (2 * hidden);
     resize(&mut buffers.queries, size);
+    resize(&mut buffers.context, size);
     resize(&mut buffers.scores, tokens.next_multiple_of(BLOCK));
     for start in (0..hidden).step_by(size) {
         pack_keys(input, start, &mut buffers.keys);
@@ -48,56 +52,28 @@ pub(crate) fn attend(input: AttentionInput<'_>, buffers: &mut AttentionBuffers, 
                 queries_of_span.chunks(LANES * hidden).zip(context_of_span.chunks_mut(LANES * hidden));
             for (queries, context) in groups {
                 pack_queries(queries, hidden, start, &mut buffers.queries);
-                attend_head(span.tokens, tokens, buffers, HeadOutput { context, hidden, start });
+                attend_head(arithmetic, span.tokens, tokens, buffers);
+                write_context(&buffers.context, context, hidden, start);
             }
         }
     }
 }
 
-/// Output of one head: in each row of `hidden` numbers the columns from `start`.
-struct HeadOutput<'a> {
-    context: &'a mut [f32],
-    hidden: usize,
-    start: usize,
-}
-
 /// One head for up to sixteen queries that attend to the first `seen` of `tokens`.
 #[inline(always)]
-fn attend_head(seen: usize, tokens: usize, buffers: &mut AttentionBuffers, output: HeadOutput<'_>) {
-    let size = buffers.queries.len();
-    let key_blocks = buffers.keys.chunks_exact(size).take(seen.div_ceil(BLOCK));
-    for (keys, scores) in key_blocks.zip(buffers.scores.as_chunks_mut::<BLOCK>().0) {
-        *scores = multiply_block(keys, &buffers.queries);
-    }
-    let scores = buffers.scores.get_mut(..seen).unwrap_or_default();
+fn attend_head<A: Arithmetic>(arithmetic: A, seen: usize, tokens: usize, buffers: &mut AttentionBuffers) {
+    let AttentionBuffers { keys, values, queries, scores, context } = buffers;
+    let size = queries.len();
+    let scores = &mut scores[..seen.next_multiple_of(BLOCK)];
+    arithmetic.multiply_blocks(keys, size, queries, scores);
+    let scores = &mut scores[..seen];
     let factors = softmax(scores);
-    for (block, values) in buffers.values.chunks_exact(tokens).enumerate() {
-        // Only the first `seen` values count: `multiply_block` ends with the shorter side.
-        let sums = multiply_block(values, scores);
-        write_context(&sums, &factors, output.context, output.hidden, output.start + block * BLOCK);
-    }
-}
-
-/// `sums[i][lane]` = Σ `left[n][i] · right[n][lane]` over all n, added in ascending order.
-///
-/// The four sums are separate variables so that they stay in registers: as an array they are kept in memory, which takes
-/// twice as long.
-#[inline(always)]
-fn multiply_block(left: &[[f32; BLOCK]], right: &[[f32; LANES]]) -> [[f32; LANES]; BLOCK] {
-    let [mut first, mut second, mut third, mut fourth] = [[0.0; LANES]; BLOCK];
-    for (left, right) in left.iter().zip(right) {
-        add_scaled(&mut first, left[0], right);
-        add_scaled(&mut second, left[1], right);
-        add_scaled(&mut third, left[2], right);
-        add_scaled(&mut fourth, left[3], right);
-    }
-    [first, second, third, fourth]
-}
-
-#[inline(always)]
-fn add_scaled(sums: &mut [f32; LANES], factor: f32, values: &[f32; LANES]) {
-    for (sum, value) in sums.iter_mut().zip(values) {
-        *sum += factor * value;
+    // Only the first `seen` values of each block count: a product ends with the shorter side.
+    arithmetic.multiply_blocks(values, tokens, scores, context);
+    for Lanes(sums) in context {
+        for (sum, factor) in sums.iter_mut().zip(&factors) {
+            *sum *= factor;
+        }
     }
 }
 
@@ -132,12 +108,12 @@ fn pack_values(input: AttentionInput<'_>, start: usize, values: &mut Vec<[f32; B
 }
 
 /// Up to sixteen queries of one head, transposed into lanes and divided by the root of the head size. Lanes without a query keep old
-/// numbers; `write_context` skips them.
+/// numbers; [`write_context`] skips them.
 #[inline(always)]
-fn pack_queries(rows: &[f32], hidden: usize, start: usize, queries: &mut [[f32; LANES]]) {
+fn pack_queries(rows: &[f32], hidden: usize, start: usize, queries: &mut [Lanes]) {
     let factor = 1.0 / (queries.len() as f32).sqrt();
     for (lane, row) in rows.chunks_exact(hidden).enumerate() {
-        for (queries, value) in queries.iter_mut().zip(&row[start..]) {
+        for (Lanes(queries), value) in queries.iter_mut().zip(&row[start..]) {
             queries[lane] = value * factor;
         }
     }
@@ -145,15 +121,15 @@ fn pack_queries(rows: &[f32], hidden: usize, start: usize, queries: &mut [[f32; 
 
 /// Softmax without the division: exponentiates the scores and returns 1 / sum for each lane.
 #[inline(always)]
-fn softmax(scores: &mut [[f32; LANES]]) -> [f32; LANES] {
+fn softmax(scores: &mut [Lanes]) -> [f32; LANES] {
     let mut largest = [f32::MIN; LANES];
-    for scores in &*scores {
+    for Lanes(scores) in &*scores {
         for (largest, score) in largest.iter_mut().zip(scores) {
             *largest = max(*largest, *score);
         }
     }
     let mut sums = [0.0; LANES];
-    for scores in scores {
+    for Lanes(scores) in scores {
         for ((score, largest), sum) in scores.iter_mut().zip(&largest).zip(&mut sums) {
             *score = exp_nonpositive(*score - largest);
             *sum += *score;
@@ -162,17 +138,12 @@ fn softmax(scores: &mut [[f32; LANES]]) -> [f32; LANES] {
     sums.map(|sum| 1.0 / sum)
 }
 
+/// Writes the output of one head: in each row of `hidden` numbers the columns from `start`.
 #[inline(always)]
-fn write_context(
-    sums: &[[f32; LANES]; BLOCK],
-    factors: &[f32; LANES],
-    context: &mut [f32],
-    hidden: usize,
-    start: usize,
-) {
+fn write_context(lanes: &[Lanes], context: &mut [f32], hidden: usize, start: usize) {
     for (lane, row) in context.chunks_exact_mut(hidden).enumerate() {
-        for (value, sums) in row[start..start + BLOCK].iter_mut().zip(sums) {
-            *value = sums[lane] * factors[lane];
+        for (value, Lanes(lanes)) in row[start..].iter_mut().zip(lanes) {
+            *value = lanes[lane];
         }
     }
 }

@@ -8,8 +8,8 @@ mod kernel;
 
 use std::borrow::Cow;
 
-pub(crate) use self::arithmetic::LANES;
 use self::arithmetic::{gelu, normalise_rows, quantise_row};
+pub(crate) use self::arithmetic::{LANES, Lanes};
 use self::attention::{AttentionInput, Span, attend};
 pub use self::kernel::Kernel;
 pub(crate) use self::kernel::{Arithmetic, Matrix, Portable};
@@ -122,7 +122,7 @@ fn run_layer<A: Arithmetic>(
     arithmetic.multiply(&layer.qkv, 0..hidden, activations, scales, queries);
     resize(context, rows.len());
     let heads = transformer.heads;
-    attend(AttentionInput { hidden, heads, queries, keys_values, spans }, attention, context);
+    attend(arithmetic, AttentionInput { hidden, heads, queries, keys_values, spans }, attention, context);
 
     quantise::<A>(context, hidden, activations, scales);
     arithmetic.multiply(&layer.output, 0..hidden, activations, scales, update);

@@ -9,7 +9,8 @@ use std::ops::Range;
 pub(crate) use self::portable::Portable;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use self::x86::{Avx2, Avx512Vnni};
-use super::{Input, LANES, Transformer};
+use super::arithmetic::{BLOCK, LANES, Lanes, multiply_block};
+use super::{Input, Transformer};
 use crate::workspace::Workspace;
 
 /// Instruction set that a model runs with. All of them give the same bytes.
@@ -77,6 +78,20 @@ pub(crate) trait Arithmetic: Copy {
         scales: &[f32],
         results: &mut Vec<f32>,
     );
+
+    /// [`multiply_block`] of each `length` rows of `left`, one block of results for each.
+    #[inline(always)]
+    fn multiply_blocks(
+        self,
+        left: &[[f32; BLOCK]],
+        length: usize,
+        right: &[Lanes],
+        results: &mut [Lanes],
+    ) {
+        for (left, results) in left.chunks_exact(length).zip(results.as_chunks_mut::<BLOCK>().0) {
+            *results = multiply_block(left, right);
+        }
+    }
 
     /// [`super::encode`], compiled for the instructions of this arithmetic.
     fn encode(transformer: &Transformer<Self>, input: Input<'_>, workspace: &mut Workspace) -> Vec<f32>;

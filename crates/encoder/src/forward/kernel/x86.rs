@@ -9,7 +9,8 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 
 use super::{Arithmetic, Matrix};
-use crate::forward::{Input, LANES, Transformer, encode};
+use crate::forward::arithmetic::{BLOCK, LANES, Lanes};
+use crate::forward::{Input, Transformer, encode};
 use crate::workspace::{Workspace, resize};
 
 /// Vectors per multiplication: with two (AVX2) or four (AVX-512) accumulators each, nearly all registers are in use.
@@ -118,6 +119,17 @@ impl Arithmetic for Avx512Vnni {
         resize(results, scales.len() * outputs.len());
         // SAFETY: `self` proves that the processor has these instructions.
         unsafe { multiply_avx512(matrix, outputs, activations, scales, results) }
+    }
+
+    fn multiply_blocks(
+        self,
+        left: &[[f32; BLOCK]],
+        length: usize,
+        right: &[Lanes],
+        results: &mut [Lanes],
+    ) {
+        // SAFETY: `self` proves that the processor has AVX-512.
+        unsafe { multiply_blocks_avx512(left, length, right, results) }
     }
 
     fn encode(transformer: &Transformer<Self>, input: Input<'_>, workspace: &mut Workspace) -> Vec<f32> {
@@ -255,6 +267,31 @@ struct Avx512Task<'a> {
     scales: &'a [f32],
     /// Numbers in a row of results.
     width: usize,
+}
+
+/// [`Arithmetic::multiply_blocks`] with registers of sixteen numbers. Multiplies, then adds: a fused operation would round otherwise.
+#[target_feature(enable = "avx512f")]
+fn multiply_blocks_avx512(left: &[[f32; BLOCK]], length: usize, right: &[Lanes], results: &mut [Lanes]) {
+    for (left, results) in left.chunks_exact(length).zip(results.as_chunks_mut::<BLOCK>().0) {
+        let mut sums = [_mm512_setzero_ps(); BLOCK];
+        for (left, right) in left.iter().zip(right) {
+            let right = load_avx512(right);
+            for (sum, left) in sums.iter_mut().zip(left) {
+                *sum = _mm512_add_ps(*sum, _mm512_mul_ps(_mm512_set1_ps(*left), right));
+            }
+        }
+        *results = sums.map(|sum| {
+            // SAFETY: both are 64 bytes without padding, and every pattern of bits is valid in both.
+            unsafe { std::mem::transmute::<__m512, Lanes>(sum) }
+        });
+    }
+}
+
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn load_avx512(lanes: &Lanes) -> __m512 {
+    // SAFETY: both are 64 bytes without padding, and every pattern of bits is valid in both.
+    unsafe { std::mem::transmute::<Lanes, __m512>(*lanes) }
 }
 
 /// Multiplies all vectors with `BLOCKS` times sixteen outputs.
