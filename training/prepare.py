@@ -186,7 +186,7 @@ def mistyped(text, share, chance):
 
 
 # Changes with their relative frequencies.
-CHANGES = {complain: 6, confirm: 3, come_back: 2, solve_alone: 1, want_nothing_more: 2, claim: 2, inject: 1, sign: 4, write_carelessly: 3}
+CHANGES = {complain: 6, confirm: 3, come_back: 2, solve_alone: 1, want_nothing_more: 2, claim: 2, inject: 2, sign: 6, write_carelessly: 3}
 
 
 def acts_of(conversation):
