@@ -105,6 +105,25 @@ pub(crate) fn exp_nonpositive(x: f32) -> f32 {
     fraction * f32::from_bits(exponent.wrapping_add(127) << 23)
 }
 
+/// Softmax without the division: exponentiates the scores and returns 1 / sum for each lane.
+#[inline(always)]
+pub(crate) fn softmax(scores: &mut [Lanes]) -> Lanes {
+    let mut largest = [f32::MIN; LANES];
+    for Lanes(scores) in &*scores {
+        for (largest, score) in largest.iter_mut().zip(scores) {
+            *largest = max(*largest, *score);
+        }
+    }
+    let mut sums = [0.0; LANES];
+    for Lanes(scores) in scores {
+        for ((score, largest), sum) in scores.iter_mut().zip(&largest).zip(&mut sums) {
+            *score = exp_nonpositive(*score - largest);
+            *sum += *score;
+        }
+    }
+    Lanes(sums.map(|sum| 1.0 / sum))
+}
+
 /// The Gaussian error linear unit, with the error function of Abramowitz and Stegun, 7.1.26 (error below 1.5e-7).
 #[inline(always)]
 pub(crate) fn gelu(x: f32) -> f32 {

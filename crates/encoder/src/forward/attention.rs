@@ -2,7 +2,7 @@
 //!
 //! Sixteen queries are computed in parallel lanes, so that sums and maxima of scores never cross lanes.
 
-use super::arithmetic::{BLOCK, LANES, Lanes, exp_nonpositive, max};
+use super::arithmetic::{BLOCK, LANES, Lanes};
 use super::kernel::Arithmetic;
 use crate::workspace::{AttentionBuffers, resize};
 
@@ -67,7 +67,7 @@ fn attend_head<A: Arithmetic>(arithmetic: A, seen: usize, tokens: usize, buffers
     let scores = &mut scores[..seen.next_multiple_of(BLOCK)];
     arithmetic.multiply_blocks(keys, size, queries, scores);
     let scores = &mut scores[..seen];
-    let factors = softmax(scores);
+    let Lanes(factors) = arithmetic.softmax(scores);
     // Only the first `seen` values of each block count: a product ends with the shorter side.
     arithmetic.multiply_blocks(values, tokens, scores, context);
     for Lanes(sums) in context {
@@ -117,25 +117,6 @@ fn pack_queries(rows: &[f32], hidden: usize, start: usize, queries: &mut [Lanes]
             queries[lane] = value * factor;
         }
     }
-}
-
-/// Softmax without the division: exponentiates the scores and returns 1 / sum for each lane.
-#[inline(always)]
-fn softmax(scores: &mut [Lanes]) -> [f32; LANES] {
-    let mut largest = [f32::MIN; LANES];
-    for Lanes(scores) in &*scores {
-        for (largest, score) in largest.iter_mut().zip(scores) {
-            *largest = max(*largest, *score);
-        }
-    }
-    let mut sums = [0.0; LANES];
-    for Lanes(scores) in scores {
-        for ((score, largest), sum) in scores.iter_mut().zip(&largest).zip(&mut sums) {
-            *score = exp_nonpositive(*score - largest);
-            *sum += *score;
-        }
-    }
-    sums.map(|sum| 1.0 / sum)
 }
 
 /// Writes the output of one head: in each row of `hidden` numbers the columns from `start`.

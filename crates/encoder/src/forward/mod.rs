@@ -8,7 +8,7 @@ mod kernel;
 
 use std::borrow::Cow;
 
-use self::arithmetic::{gelu, normalise_rows, quantise_row};
+use self::arithmetic::{normalise_rows, quantise_row};
 pub(crate) use self::arithmetic::{LANES, Lanes};
 use self::attention::{AttentionInput, Span, attend};
 pub use self::kernel::Kernel;
@@ -132,9 +132,7 @@ fn run_layer<A: Arithmetic>(
     quantise::<A>(rows, hidden, activations, scales);
     let width = layer.up.outputs();
     arithmetic.multiply(&layer.up, 0..width, activations, scales, inner);
-    for value in inner.iter_mut() {
-        *value = gelu(*value);
-    }
+    arithmetic.activate(inner);
     quantise::<A>(inner, width, activations, scales);
     arithmetic.multiply(&layer.down, 0..hidden, activations, scales, update);
     add(rows, update);

@@ -9,7 +9,7 @@ use std::ops::Range;
 pub(crate) use self::portable::Portable;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use self::x86::{Avx2, Avx512Vnni};
-use super::arithmetic::{BLOCK, LANES, Lanes, multiply_block};
+use super::arithmetic::{BLOCK, LANES, Lanes, gelu, multiply_block, softmax};
 use super::{Input, Transformer};
 use crate::workspace::Workspace;
 
@@ -91,6 +91,20 @@ pub(crate) trait Arithmetic: Copy {
         for (left, results) in left.chunks_exact(length).zip(results.as_chunks_mut::<BLOCK>().0) {
             *results = multiply_block(left, right);
         }
+    }
+
+    /// [`gelu`] of each number.
+    #[inline(always)]
+    fn activate(self, values: &mut [f32]) {
+        for value in values {
+            *value = gelu(*value);
+        }
+    }
+
+    /// [`softmax`].
+    #[inline(always)]
+    fn softmax(self, scores: &mut [Lanes]) -> Lanes {
+        softmax(scores)
     }
 
     /// [`super::encode`], compiled for the instructions of this arithmetic.

@@ -9,7 +9,7 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 
 use super::{Arithmetic, Matrix};
-use crate::forward::arithmetic::{BLOCK, LANES, Lanes};
+use crate::forward::arithmetic::{BLOCK, LANES, Lanes, gelu, softmax};
 use crate::forward::{Input, Transformer, encode};
 use crate::workspace::{Workspace, resize};
 
@@ -130,6 +130,16 @@ impl Arithmetic for Avx512Vnni {
     ) {
         // SAFETY: `self` proves that the processor has AVX-512.
         unsafe { multiply_blocks_avx512(left, length, right, results) }
+    }
+
+    fn activate(self, values: &mut [f32]) {
+        // SAFETY: `self` proves that the processor has AVX-512.
+        unsafe { activate_avx512(values) }
+    }
+
+    fn softmax(self, scores: &mut [Lanes]) -> Lanes {
+        // SAFETY: `self` proves that the processor has AVX-512.
+        unsafe { softmax_avx512(scores) }
     }
 
     fn encode(transformer: &Transformer<Self>, input: Input<'_>, workspace: &mut Workspace) -> Vec<f32> {
@@ -285,6 +295,18 @@ fn multiply_blocks_avx512(left: &[[f32; BLOCK]], length: usize, right: &[Lanes],
             unsafe { std::mem::transmute::<__m512, Lanes>(sum) }
         });
     }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn activate_avx512(values: &mut [f32]) {
+    for value in values {
+        *value = gelu(*value);
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn softmax_avx512(scores: &mut [Lanes]) -> Lanes {
+    softmax(scores)
 }
 
 #[target_feature(enable = "avx512f")]
