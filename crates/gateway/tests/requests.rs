@@ -89,7 +89,7 @@ async fn head_is_answered_wherever_get_is() -> Result<()> {
     ensure!(asked > 12, "only {asked} paths");
     let list = fixture.request(Method::HEAD, "/v1/evaluations/exports").send().await?;
     ensure!(list.headers()["content-length"] == ANSWER.len().to_string().as_str(), "{list:?}");
-    let file = fixture.request(Method::HEAD, &format!("/v1/downloads/{ID}")).send().await?;
+    let file = fixture.request(Method::HEAD, &format!("/v1/downloads/{ID}?signature=x")).send().await?;
     ensure!(file.headers()["content-length"] == FILE_BYTES.to_string().as_str(), "{file:?}");
     Ok(())
 }
@@ -102,7 +102,7 @@ async fn head_needs_the_same_key_and_is_in_allow() -> Result<()> {
     for (path, method, allow) in [
         ("/v1/evaluations/exports", Method::DELETE, "GET, HEAD, POST"),
         (&format!("/v1/tickets/{ID}"), Method::POST, "GET, HEAD, DELETE"),
-        (&format!("/v1/downloads/{ID}"), Method::POST, "GET, HEAD"),
+        (&format!("/v1/downloads/{ID}?signature=x"), Method::POST, "GET, HEAD"),
         ("/v1/agents", Method::HEAD, "POST"),
     ] {
         let refused = fixture.request(method, path).send().await?;
@@ -213,7 +213,7 @@ async fn download_keeps_its_slot_until_it_is_read_or_stalls() -> Result<()> {
         config.max_downloads = 1;
         config.response_stall_seconds = 1;
     })?;
-    let (gateway, path) = (&fixture.gateway, format!("/v1/downloads/{ID}"));
+    let (gateway, path) = (&fixture.gateway, format!("/v1/downloads/{ID}?signature=x"));
     let mut stalled = gateway.request_and_read_status(&path)?;
     let (_unread, refused) = gateway.fill_slots(&path, &path, StatusCode::SERVICE_UNAVAILABLE).await?;
     ensure!(refused.headers().contains_key("retry-after"), "{refused:?}");
@@ -231,17 +231,30 @@ async fn download_keeps_its_slot_until_it_is_read_or_stalls() -> Result<()> {
 async fn one_organization_holds_at_most_half_of_the_downloads() -> Result<()> {
     const OTHER: &str = "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a12";
     let fixture = Fixture::start(|config| config.max_downloads = 4)?;
-    let (gateway, path) = (&fixture.gateway, format!("/v1/downloads/{ID}"));
+    let (gateway, path) = (&fixture.gateway, format!("/v1/downloads/{ID}?signature=x"));
     let (_unread, refused) = gateway.fill_slots(&path, &path, StatusCode::TOO_MANY_REQUESTS).await?;
     ensure!(refused.headers()["retry-after"] == "10", "{refused:?}");
     let problem: Problem = refused.json().await?;
     ensure!(problem.code == ProblemCode::TooManyDownloads, "{problem:?}");
-    let others = format!("/v1/downloads/{OTHER}");
+    let others = format!("/v1/downloads/{OTHER}?signature=x");
     for _ in 0..3 {
         let file = gateway.wait_for_status(&others, StatusCode::OK).await?;
         ensure!(!file.headers().contains_key(FILE_OWNER_HEADER), "the organization is internal: {file:?}");
         ensure!(u64::try_from(file.bytes().await?.len())? == FILE_BYTES);
     }
+    Ok(())
+}
+
+/// A signature that export refuses is no credential: who has none must not keep others from their files.
+#[tokio::test(flavor = "multi_thread")]
+async fn refused_downloads_keep_no_slot_while_they_are_not_read() -> Result<()> {
+    let fixture = Fixture::start(|config| config.max_downloads = 1)?;
+    let (gateway, refused) = (&fixture.gateway, format!("/v1/downloads/{ID}"));
+    let unread: Vec<_> = (0..4).map(|_| gateway.fill_connection(&refused)).collect::<Result<_>>()?;
+    for _ in 0..3 {
+        gateway.wait_for_status(&format!("{refused}?signature=x"), StatusCode::OK).await?;
+    }
+    drop(unread);
     Ok(())
 }
 

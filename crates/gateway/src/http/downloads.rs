@@ -6,7 +6,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use assay_contracts::ids::ExportId;
 use assay_contracts::problem::{Problem, ProblemCode};
 use assay_platform::auth::ServiceClaims;
-use assay_platform::web::{WebError, hold_until_sent};
+use assay_platform::web::{WebError, hold_large_until_sent, hold_until_sent};
 
 use super::context::{Gateway, copy_headers};
 use super::responses::PublicProblems;
@@ -70,10 +70,11 @@ pub(crate) async fn download_file(
         body: None,
     };
     let (response, owner) = forward_file(call).await?;
-    let slot = match owner {
-        Some(owner) => slot.assign_to(owner).map_err(share_exhausted)?,
-        None => slot,
+    let Some(owner) = owner else {
+        // No file of anybody, such as a refused signature: who has none must not keep the slots of those who have one.
+        return Ok(response.map_body(|_, body| hold_large_until_sent(body, slot)));
     };
+    let slot = slot.assign_to(owner).map_err(share_exhausted)?;
     Ok(response.map_body(|_, body| hold_until_sent(body, slot)))
 }
 

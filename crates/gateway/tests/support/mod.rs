@@ -113,6 +113,15 @@ impl Gateway {
         Ok(connection)
     }
 
+    /// A connection that asks for a path until the buffers between it and the gateway are full, and reads nothing.
+    pub fn fill_connection(&self, path: &str) -> Result<TcpStream> {
+        let mut connection = self.request_unread(path)?;
+        connection.set_write_timeout(Some(Duration::from_millis(500)))?;
+        let requests = format!("GET {path} HTTP/1.1\r\nHost: assay\r\n\r\n").repeat(1_000);
+        while connection.write_all(requests.as_bytes()).is_ok() {}
+        Ok(connection)
+    }
+
     /// A connection that asks for a path and reads the status of its response, which must be 200, and nothing else.
     pub fn request_and_read_status(&self, path: &str) -> Result<TcpStream> {
         let mut connection = self.request_unread(path)?;

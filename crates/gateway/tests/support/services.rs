@@ -121,8 +121,11 @@ async fn answer(_request: HttpRequest, _body: Bytes) -> HttpResponse {
     HttpResponse::Ok().insert_header((CONTENT_TYPE, "application/json")).body(ANSWER)
 }
 
-/// The id in the path is also the id of the organization that owns the file.
-async fn file(id: Path<String>) -> HttpResponse {
+/// The id in the path is also the id of the organization that owns the file. Without a signature it is refused.
+async fn file(request: HttpRequest, id: Path<String>) -> HttpResponse {
+    if request.query_string().is_empty() {
+        return HttpResponse::Forbidden().finish();
+    }
     let piece = Bytes::from(vec![b'x'; 64 * 1024]);
     let pieces = stream::repeat_with(move || Ok::<_, std::io::Error>(piece.clone()));
     let count = usize::try_from(FILE_BYTES).unwrap_or(usize::MAX) / (64 * 1024);
