@@ -29,11 +29,11 @@ const TARGET_BATCH: usize = MAX_BATCH / 2;
 /// The leader lingers when the last batch had at least this many imports.
 const LINGER_FROM: usize = 24;
 
-/// Maximum bytes of compressed transcripts and subjects in one transaction; a larger import is written alone. Batches of
+/// Maximum bytes of imports ([`Import::bytes`]) in one transaction; a larger import is written alone. Batches of
 /// more than a few megabytes save nothing and delay the other imports.
 const MAX_BATCH_BYTES: usize = 8 * 1024 * 1024;
 
-/// Maximum bytes of compressed transcripts and subjects in the queue.
+/// Maximum bytes of imports in the queue.
 const MAX_QUEUED_BYTES: usize = 256 * 1024 * 1024;
 
 /// The result of writing one import. All imports of a failed batch share its error.
@@ -255,8 +255,7 @@ impl Job {
     }
 
     fn bytes(&self) -> usize {
-        let subject = self.import.subject.as_ref().map_or(0, String::len);
-        self.import.messages.as_bytes().len() + self.import.agents_json.len() + subject
+        self.import.bytes()
     }
 }
 

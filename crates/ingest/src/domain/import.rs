@@ -79,4 +79,11 @@ impl Import {
             record: None,
         })
     }
+
+    /// What it takes in memory and writes, but for columns of a fixed or small size.
+    pub fn bytes(&self) -> usize {
+        let subject = self.subject.as_ref().map_or(0, String::len);
+        let names: usize = self.participants.iter().map(Participant::bytes).sum();
+        self.messages.as_bytes().len() + self.agents_json.len() + subject + names
+    }
 }

@@ -26,6 +26,14 @@ pub struct Participant {
     pub named_at: Timestamp,
 }
 
+impl Participant {
+    /// Of its texts.
+    pub fn bytes(&self) -> usize {
+        let account = self.source_account_id.as_ref().map_or(0, String::len);
+        self.source.len() + account + self.external_id.len() + self.name.len()
+    }
+}
+
 /// The display names in a conversation, one per identity: that of its latest message. Authors without an external id have
 /// no identity, `mixed` authors no name.
 pub fn participants(organization_id: OrganizationId, conversation: &Conversation) -> Vec<Participant> {

@@ -28,11 +28,11 @@ pub async fn accept(
     let keys = request.headers().get_all(idempotency::HEADER).map(|value| value.as_bytes());
     let key = IdempotencyKey::from_headers(keys).map_err(Problem::from)?;
     let budget = services.body_budget.of_organization(organization_id);
-    let body = services.read_body(&request, payload, services.max_body_bytes, &budget).await?;
+    let mut body = services.read_body(&request, payload, services.max_body_bytes, &budget).await?;
     let conversation = parse_body(&body, Conversation::parse).await?;
     let idempotency = key.map(|key| (key, Fingerprint::of(&body)));
-    // What waits for its turn and is written is the conversation alone.
-    drop(body);
+    // The conversation waits for its turn without them, within the budget of its body.
+    body.free_bytes();
     let accept = AcceptConversation { organization_id, conversation, idempotency };
     respond_with(services.acceptance.accept(accept).await?)
 }

@@ -128,6 +128,11 @@ impl BodyBuffer {
 }
 
 impl BufferedBody {
+    /// Frees the bytes; what was made of them counts in their place until the body is dropped.
+    pub fn free_bytes(&mut self) {
+        self.bytes = Bytes::new();
+    }
+
     pub(super) fn parse_permits(&self) -> &Arc<Semaphore> {
         &self.parse_permits
     }

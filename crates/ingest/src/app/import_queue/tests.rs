@@ -2,7 +2,7 @@
 
 use std::pin::pin;
 
-use assay_contracts::conversation::Conversation;
+use assay_contracts::conversation::{AuthorType, Conversation};
 use assay_contracts::event::ConversationAccepted;
 use assay_contracts::ids::OrganizationId;
 use assay_messaging::OutgoingEvent;
@@ -10,6 +10,7 @@ use assay_platform::runtime::{new_id, now};
 use futures_util::poll;
 
 use super::*;
+use crate::domain::Participant;
 
 fn import() -> Import {
     import_of(new_id())
@@ -23,6 +24,19 @@ fn import_of(organization_id: OrganizationId) -> Import {
     let event = ConversationAccepted { organization_id, ticket_id, accepted_at };
     let event = OutgoingEvent::new(new_id(), accepted_at, &event).unwrap();
     Import::new(ticket_id, organization_id, conversation, &[], event, accepted_at).unwrap()
+}
+
+fn participant() -> Participant {
+    Participant {
+        organization_id: new_id(),
+        identity: [0; 32],
+        source: String::new(),
+        source_account_id: None,
+        author_type: AuthorType::Contact,
+        external_id: String::new(),
+        name: String::new(),
+        named_at: now(),
+    }
 }
 
 const LINGER: Duration = Duration::from_millis(2);
@@ -97,6 +111,17 @@ async fn batch_is_bounded_in_bytes_and_a_larger_import_is_alone() {
         taken.push(take(&queue).await.0);
     }
     assert_eq!(taken, [2, 1, 1, 1]);
+}
+
+#[tokio::test]
+async fn display_names_count_in_the_bytes_of_a_batch() {
+    let queue = queue(1_000);
+    let name = Participant { name: "n".repeat(MAX_BATCH_BYTES / 100), ..participant() };
+    let waiting: Vec<_> = (0..4)
+        .map(|_| queue.push(Import { participants: vec![name.clone(); 30], ..import() }).unwrap())
+        .collect();
+    let first = take(&queue).await.0;
+    assert_eq!((first, take(&queue).await.0), (3, waiting.len() - 3));
 }
 
 #[tokio::test]

@@ -17,6 +17,8 @@ use crate::store::rows::ConversationRow;
 #[declare_sql_function]
 extern "SQL" {
     fn octet_length(bytes: Binary) -> Integer;
+    #[sql_name = "octet_length"]
+    fn octet_length_of_text(text: Text) -> Integer;
     #[sql_name = "substr"]
     fn part_of_text(text: Nullable<Text>, from: Integer, count: Integer) -> Nullable<Text>;
     #[sql_name = "substr"]
@@ -75,18 +77,23 @@ fn load_rows(
     Ok(rows)
 }
 
-/// Sizes of the stored transcripts. PostgreSQL computes the length without reading the value.
+/// Sizes of the stored transcripts with their agents. PostgreSQL computes a length without reading the value.
 fn stored_sizes(
     connection: &mut Connection,
     tickets: &[TicketReference],
 ) -> Result<HashMap<Uuid, usize>, DatabaseError> {
-    let sizes: Vec<(StoredId, i32)> = conversations::table
+    let sizes: Vec<(StoredId, i32, i32)> = conversations::table
         .filter(conversations::id.eq_any(ids(tickets)))
         .order(conversations::id)
         .limit(row_limit(tickets.len()))
-        .select((conversations::id, octet_length(conversations::packed)))
+        .select((
+            conversations::id,
+            octet_length(conversations::packed),
+            octet_length_of_text(conversations::agents),
+        ))
         .load(connection)?;
-    Ok(sizes.into_iter().map(|(id, bytes)| (id.0, usize::try_from(bytes).unwrap_or(usize::MAX))).collect())
+    let size = |packed: i32, agents: i32| usize::try_from(packed.saturating_add(agents)).unwrap_or(usize::MAX);
+    Ok(sizes.into_iter().map(|(id, packed, agents)| (id.0, size(packed, agents))).collect())
 }
 
 /// The number of leading tickets whose transcripts have at most `max_bytes` together; at least one.
