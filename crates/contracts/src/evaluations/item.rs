@@ -38,7 +38,7 @@ pub struct ItemTicket {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub source_account_id: Option<String>,
-    /// Subject; empty when the import had none.
+    /// Subject, at most 1,000 characters and then `…`; empty when the import had none.
     #[schema(example = "Where is my refund?")]
     pub subject: String,
     /// Timestamp of the first message, epoch milliseconds: the conversation's date.

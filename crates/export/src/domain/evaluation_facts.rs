@@ -64,7 +64,8 @@ impl EvaluationFacts {
                     .subject
                     .iter()
                     .flat_map(|subject| subject.chars())
-                    .take(MAX_SUBJECT_CHARS)
+                    // A cut subject of an event has one character more: the mark.
+                    .take(MAX_SUBJECT_CHARS + 1)
                     .collect(),
                 agents: ticket.agents.clone(),
             },
