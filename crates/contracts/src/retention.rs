@@ -63,6 +63,15 @@ impl RetentionPeriod {
         self.millis().map_or(Timestamp::MAX, |millis| created_at.plus_millis(millis))
     }
 
+    /// Whether it ends before another one.
+    pub const fn is_shorter_than(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Days(days), Self::Days(others)) => days < others,
+            (Self::Days(_), Self::Forever) => true,
+            (Self::Forever, _) => false,
+        }
+    }
+
     /// Length in milliseconds; `None` for ever.
     pub const fn millis(self) -> Option<i64> {
         match self {

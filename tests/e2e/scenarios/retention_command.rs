@@ -23,7 +23,11 @@ pub async fn run(stack: &Stack) -> Result<()> {
     let one = show(stack, &["--organization", &acme]).await?;
     ensure!(one.lines().count() == 2, "more than one organization: {one}");
 
-    success(retention(stack, &["set", "--organization", &acme, "--transcripts-days", "default"]).await?)?;
+    let reset = ["set", "--organization", &acme, "--transcripts-days", "default"];
+    let output = retention(stack, &reset).await?;
+    let warned = String::from_utf8_lossy(&output.stderr).into_owned();
+    ensure!(warned.contains(&format!("`{acme}` keeps evaluations for a shorter time")), "{warned}");
+    success(output)?;
     expect_line(&show(stack, &[]).await?, &acme, ["(forever)", "365", "forever"])?;
     refusals(stack, &acme).await?;
     expect_line(&show(stack, &[]).await?, &acme, ["(forever)", "365", "forever"])

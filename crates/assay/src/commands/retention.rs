@@ -63,11 +63,23 @@ fn show(records: &[RetentionRecord], settings: &Settings) -> Result<()> {
     let files = settings.export_worker.file_retention().context("export_worker.file_retention_days")?;
     let mut output = stdout();
     writeln!(output, "{:11}  {:11}  {:11}  ORGANIZATION", "TRANSCRIPTS", "EVALUATIONS", "FILES")?;
+    let mut with_short_evaluations = Vec::new();
     for RetentionRecord { organization, overrides, .. } in records {
+        let transcript_period = overrides.transcripts.unwrap_or(transcripts);
+        if overrides.evaluations.unwrap_or(evaluations).is_shorter_than(transcript_period) {
+            with_short_evaluations.push(organization);
+        }
         let transcripts = with_default(overrides.transcripts, transcripts);
         let evaluations = with_default(overrides.evaluations, evaluations);
         let files = with_default(overrides.files, files);
         writeln!(output, "{transcripts:11}  {evaluations:11}  {files:11}  {organization}")?;
+    }
+    for organization in with_short_evaluations {
+        writeln!(
+            stderr(),
+            "warning: `{organization}` keeps evaluations for a shorter time than transcripts: a ticket whose evaluation was removed \
+             reads `pending`"
+        )?;
     }
     Ok(())
 }
