@@ -2,7 +2,8 @@
 //!
 //! Leases, retention periods and partitions depend on times that other processes have stored. A process whose clock is off
 //! by more than five seconds does not start. A process whose clock becomes wrong later still answers requests, is
-//! degraded, and pauses the work that depends on stored times until the clocks agree again.
+//! degraded, and pauses removals and claims of exports and webhook deliveries until the clocks agree again. Claims of events go on: an
+//! event that is claimed twice is recognised by the inbox.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
