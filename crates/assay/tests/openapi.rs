@@ -6,7 +6,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
+use assay_contracts::evaluation::TicketEvaluation;
+use assay_contracts::evaluations::{EvaluationPage, ItemTicket};
+use assay_contracts::event::{ConversationEvaluated, EvaluationOutcome, TicketFacts};
 use assay_contracts::problem::ProblemCode;
+use assay_export::domain::evaluation_facts::EvaluationFacts;
+use assay_platform::runtime::new_id;
 use serde_json::{Value, json};
 
 const COMMITTED: &str = include_str!("../../../proto-docs/openapi/assay.json");
@@ -30,6 +35,11 @@ fn operations(document: &Value) -> Vec<(String, &Value)> {
 /// The content of this media type.
 fn content<'d>(body: &'d Value, media_type: &str) -> Option<&'d Value> {
     body["content"].as_object()?.get(media_type)
+}
+
+/// The example of a successful answer to `GET`.
+fn answer<'d>(document: &'d Value, path: &str) -> &'d Value {
+    &document["paths"][path]["get"]["responses"]["200"]["content"]["application/json"]["example"]
 }
 
 /// Asserts that `value` matches `schema`, which may refer to other schemas of the document.
@@ -117,8 +127,7 @@ fn example_evaluation_matches_the_scorer() {
     let output = Command::new(env!("CARGO_BIN_EXE_assay")).arg("score").arg(file.path()).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let mut scored: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let answer = &document["paths"]["/v1/tickets/{id}/evaluation"]["get"]["responses"]["200"];
-    let mut shown = answer["content"]["application/json"]["example"].clone();
+    let mut shown = answer(&document, "/v1/tickets/{id}/evaluation").clone();
     for key in ["id", "ticket_id", "created_at"] {
         assert!(shown.as_object_mut().unwrap().remove(key).is_some(), "{key}");
     }
@@ -128,4 +137,39 @@ fn example_evaluation_matches_the_scorer() {
         shown, scored,
         "copy what `assay score` prints into proto-docs/openapi/examples.json, then `make docs`"
     );
+}
+
+/// The row of the list is made from the evaluation in the same way as in the product.
+#[test]
+fn example_list_shows_the_example_evaluation() {
+    let document = document();
+    let list: EvaluationPage = serde_json::from_value(answer(&document, "/v1/evaluations").clone()).unwrap();
+    let [row] = list.data.as_slice() else { panic!("not one row: {list:?}") };
+    let evaluated = answer(&document, "/v1/tickets/{id}/evaluation").clone();
+    let TicketEvaluation::Done { id, ticket_id, created_at, evaluation } =
+        serde_json::from_value(evaluated).unwrap()
+    else {
+        panic!("the example is not evaluated")
+    };
+    let ItemTicket { source, source_account_id, subject, imported_at, agents, .. } = row.ticket.clone();
+    let ticket = TicketFacts {
+        id: ticket_id,
+        external_id: evaluation.external_ticket_id.clone(),
+        source,
+        source_account_id,
+        subject: Some(subject),
+        started_at: evaluation.timeline.started_at,
+        ended_at: evaluation.timeline.ended_at,
+        imported_at,
+        agents,
+    };
+    let event = ConversationEvaluated {
+        organization_id: new_id(),
+        ticket,
+        evaluation_id: id,
+        evaluated_at: created_at,
+        outcome: EvaluationOutcome::Evaluated { evaluation },
+        sequence: 1,
+    };
+    assert_eq!(*row, EvaluationFacts::of(&event).into_item());
 }
