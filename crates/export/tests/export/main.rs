@@ -22,5 +22,6 @@ mod store_leases;
 mod store_rows;
 mod store_sequences;
 mod store_snapshots;
+mod summaries;
 mod test_app;
 mod test_database;

@@ -120,6 +120,20 @@ impl Random {
         values
     }
 
+    /// One to three texts, with the probability 1 / `chances`.
+    fn texts(&mut self, chances: u64, text: impl Fn(&mut Self) -> String) -> Vec<String> {
+        if !self.one_in(chances) {
+            return Vec::new();
+        }
+        (0..=self.below(3)).map(|_| text(self)).collect()
+    }
+
+    /// One to three words of subjects.
+    fn words(&mut self) -> String {
+        let words: Vec<String> = (0..=self.below(3)).map(|_| self.choose(&WORDS).to_lowercase()).collect();
+        words.join(self.choose(&[" ", ", "]))
+    }
+
     /// Valid filters: those that contradict each other are drawn again.
     pub fn filters(&mut self) -> EvaluationFilters {
         loop {
@@ -150,10 +164,10 @@ impl Random {
         EvaluationFilters {
             from: (!self.one_in(3)).then_some(from),
             to: (!self.one_in(3)).then_some(to),
-            external_id: if self.one_in(rare) { vec![format!("T-{}", self.below(45))] } else { Vec::new() },
-            subject: if self.one_in(rare) { vec![self.choose(&WORDS).to_lowercase()] } else { Vec::new() },
+            external_id: self.texts(rare, |random| format!("T-{}", random.below(45))),
+            subject: self.texts(rare, Self::words),
             search: self.one_in(rare).then(|| self.choose(&["late ORDER", "T-7", "t", "refund"]).to_owned()),
-            source: if self.one_in(rare) { vec![self.choose(&SOURCES).to_owned()] } else { Vec::new() },
+            source: self.texts(rare, |random| random.choose(&SOURCES).to_owned()),
             ai_tool: tools,
             agent: agents,
             involvement: self.few(rare),
@@ -178,7 +192,7 @@ impl Random {
             handoff_smoothness_max: self.one_in(rare).then(|| self.score()),
             confidence_min: self.one_in(rare).then(|| self.confidence()),
             confidence_max: self.one_in(rare).then(|| self.confidence()),
-            language: if self.one_in(rare) { vec![self.choose(&LANGUAGES).to_owned()] } else { Vec::new() },
+            language: self.texts(rare, |random| random.choose(&LANGUAGES).to_owned()),
             flag: self.few(rare),
             scorer: self.few(rare),
             status: self.few::<ResultStatus>(rare),
