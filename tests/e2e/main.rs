@@ -86,6 +86,7 @@ scenarios! {
         deleted_ticket_is_gone_and_its_identity_stays_used = crate::scenarios::deletion::run,
         unknown_routes_and_methods_are_problems = crate::scenarios::http_edges::run,
         identity_is_imported_once = crate::scenarios::identity::run,
+        unchanged_lists_and_summaries_are_not_sent_again = crate::scenarios::summaries::run,
         transcript_has_the_items_of_its_import = crate::scenarios::tickets::transcript,
         receipts_tickets_and_evaluations_match_the_documentation = crate::scenarios::tickets::run,
         agents_are_unique_and_usable_immediately = crate::scenarios::agents::run,

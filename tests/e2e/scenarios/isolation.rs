@@ -51,6 +51,7 @@ pub async fn run(stack: &Stack) -> Result<()> {
         cases.check(format!("{name}: a stranger"), owner.hides(&stranger, operation).await);
         cases.check(format!("{name}: its owner"), owner.may_use(operation).await);
     }
+    cases.check("counts", owner.counts_nothing_for(&stranger).await);
     cases.check("what needs no key", open_operations(&operations));
     cases.check("invalid keys", invalid_keys(stack, &operations).await);
     cases.check("scopes", scopes(stack, &operations).await);
@@ -164,6 +165,26 @@ impl Owner {
         self.api.get(&path).await?.expect(200).map(drop)
     }
 
+    /// Numbers have no texts of their own: those of a stranger are zero.
+    async fn counts_nothing_for(&self, stranger: &Api) -> Result<()> {
+        let path = "/v1/evaluations/summary?by=source&step=week";
+        let owned = self.api.get(path).await?.expect(200)?;
+        ensure!(owned["totals"]["count"] == 2 && owned["coverage"]["imported"] == 2, "{owned}");
+        let summary = stranger.get(path).await?.expect(200)?;
+        for part in ["totals", "coverage"] {
+            ensure!(is_zero(&summary[part]), "{part}: {summary}");
+        }
+        let steps = summary["distributions"].as_object().context("no distributions")?.values();
+        let mut counts = steps.flat_map(|steps| steps.as_array().into_iter().flatten());
+        ensure!(counts.all(|step| step["count"] == 0), "distributions: {summary}");
+        for list in ["/charge_reasons", "/series", "/breakdown/groups"] {
+            ensure!(summary.pointer(list) == Some(&json!([])), "{list}: {summary}");
+        }
+        let list = stranger.get("/v1/evaluations").await?.expect(200)?;
+        ensure!(list["total"] == json!({"count": 0, "exact": true}), "{list}");
+        Ok(())
+    }
+
     /// The owner's ids are valid. Operations that change something are skipped.
     async fn may_use(&self, operation: &Operation) -> Result<()> {
         if operation.method != Method::GET || operation.parameters.is_empty() || !operation.needs_token {
@@ -205,6 +226,14 @@ impl Owner {
         let file = self.api.file(&export).await?;
         ensure!(String::from_utf8_lossy(&file).contains(&self.ticket_id), "the file lost its row");
         Ok(())
+    }
+}
+
+/// Whether all numbers of an object, and of those in it, are zero.
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Object(members) => !members.is_empty() && members.values().all(is_zero),
+        number => *number == 0,
     }
 }
 

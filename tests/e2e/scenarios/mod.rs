@@ -34,6 +34,7 @@ pub mod service_tokens;
 pub mod shutdown;
 pub mod signed_addresses;
 pub mod strange_requests;
+pub mod summaries;
 pub mod tickets;
 pub mod traces;
 pub mod webhooks;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use actix_web::body::SizedStream;
 use actix_web::http::header::CONTENT_TYPE;
-use actix_web::web::{Bytes, Data, Json, Path, get, patch, post};
+use actix_web::web::{Bytes, Data, Json, Path, ServiceConfig, get, patch, post};
 use actix_web::{HttpRequest, HttpResponse};
 use anyhow::Result;
 use assay_contracts::internal::{FILE_OWNER_HEADER, KeyGrant, ResolveKey, ResolvedKey};
@@ -43,6 +43,11 @@ pub struct Registry {
 
 impl Services {
     pub fn start() -> Result<Self> {
+        Self::start_with(|_| ())
+    }
+
+    /// Services that also answer these routes.
+    pub fn start_with(routes: impl Fn(&mut ServiceConfig) + Send + Sync + 'static) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = Url::parse(&format!("http://{}", listener.local_addr()?))?;
         let registry = Data::new(Registry::default());
@@ -67,6 +72,7 @@ impl Services {
                 app.service(resource(&path, vec![("GET", get().to(answer)), ("POST", post().to(answer))]));
             }
             app.service(resource("/internal/v1/webhooks/{id}", vec![("PATCH", patch().to(answer))]));
+            routes(app);
         })?;
         Ok(Self { address, registry, _tasks: tasks })
     }

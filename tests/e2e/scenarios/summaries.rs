@@ -1,0 +1,75 @@
+//! Lists, summaries and neighbours: the coverage of a summary, and answers that are not sent again while they are unchanged. How the
+//! gateway counts pending imports: `crates/gateway/tests/summary.rs`.
+
+use anyhow::{Result, ensure};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::harness::{Api, Cases, Reply, Stack, conversation, until};
+
+/// Conversations without AI.
+pub async fn run(stack: &Stack) -> Result<()> {
+    let api = stack.api()?;
+    let first = import_listed(&api, "first", 1).await?;
+    let paths = [
+        "/v1/evaluations".to_owned(),
+        "/v1/evaluations/summary".to_owned(),
+        "/v1/evaluations/summary?from=0&step=week&by=source".to_owned(),
+        "/v1/evaluations/summary?involvement=no_ai".to_owned(),
+        format!("/v1/tickets/{first}/neighbours"),
+    ];
+    let mut cases = Cases::default();
+    let mut known = Vec::new();
+    for path in &paths {
+        let etag = api.get(path).await?.header("etag").to_owned();
+        cases.check(format!("{path}: unchanged"), is_unchanged(&ask(&api, path, &etag).await?, &etag));
+        known.push(etag);
+    }
+    cases.check("coverage of one", coverage_is(&api, 1).await);
+    import_listed(&api, "second", 2).await?;
+    for (path, etag) in paths.iter().zip(&known) {
+        cases.check(format!("{path}: changed"), is_changed(&ask(&api, path, etag).await?, etag));
+    }
+    cases.check("coverage of two", coverage_is(&api, 2).await);
+    cases.finish()
+}
+
+/// Imports a conversation, and waits until the list has as many as this.
+async fn import_listed(api: &Api, name: &str, count: u64) -> Result<String> {
+    let id = api.import(&conversation(name)).await?;
+    until("the evaluation is listed", async || {
+        Ok((api.get("/v1/evaluations").await?.expect(200)?["total"]["count"] == count).then_some(()))
+    })
+    .await?;
+    Ok(id)
+}
+
+/// Asks with an `ETag` that is known.
+async fn ask(api: &Api, path: &str, etag: &str) -> Result<Reply> {
+    api.reply(api.request(Method::GET, path).header("If-None-Match", etag)).await
+}
+
+fn is_unchanged(reply: &Reply, etag: &str) -> Result<()> {
+    ensure!(!etag.is_empty(), "no ETag");
+    ensure!(reply.status == 304 && reply.body.is_empty(), "{}: {}", reply.status, reply.text());
+    ensure!(reply.header("etag") == etag, "{:?} instead of {etag:?}", reply.header("etag"));
+    Ok(())
+}
+
+fn is_changed(reply: &Reply, etag: &str) -> Result<()> {
+    reply.expect_status(200)?;
+    ensure!(!["", etag].contains(&reply.header("etag")), "{etag} was not replaced");
+    Ok(())
+}
+
+/// Only a summary of all conversations says how many imports it covers.
+async fn coverage_is(api: &Api, count: u64) -> Result<()> {
+    let summary = api.get("/v1/evaluations/summary").await?.expect(200)?;
+    let expected =
+        json!({"imported": count, "scored": 0, "not_applicable": count, "failed": 0, "pending": 0});
+    ensure!(summary["coverage"] == expected, "{}", summary["coverage"]);
+    let of_filter = api.get("/v1/evaluations/summary?involvement=no_ai").await?.expect(200)?;
+    ensure!(of_filter["totals"]["count"] == count, "{}", of_filter["totals"]);
+    ensure!(of_filter["coverage"] == Value::Null, "{}", of_filter["coverage"]);
+    Ok(())
+}
