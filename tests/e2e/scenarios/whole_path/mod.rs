@@ -3,6 +3,7 @@
 mod columns;
 mod filters;
 mod input;
+mod selections;
 mod values;
 
 use std::fs;
@@ -48,6 +49,7 @@ pub async fn run(stack: &Stack) -> Result<()> {
     }
     cases.check("known values", input::known_values(&axis, &audit));
     cases.check("filters", filters::check(&api, &imports).await);
+    cases.check("rows of the list", selections::check(&api, &imports).await);
     cases.finish()
 }
 
