@@ -33,6 +33,9 @@ const BACKLOG_RATE: f64 = 300.0;
 const IMPORT_CONNECTIONS: usize = 16;
 /// Requests of each address.
 const REPEATS: usize = 10;
+/// Lists from which a conversation is opened: its page shows its position in them, and leads to its neighbours.
+const OPENED_FROM: [&str; 3] =
+    ["charge=disputed&sort=axis", "search=refund&sort=-confidence", "language=en&axis_max=2.9"];
 /// Pages of a list that are read one after the other.
 const PAGES: usize = 20;
 
@@ -99,7 +102,9 @@ async fn read(
         ["/console/conversations", "/console/conversations?charge=disputed&sort=axis"].map(str::to_owned);
     let list_pages = pages.latencies(&list_pages, repeats).await?;
     let conversation = format!("/console/conversations/{longest}");
+    let opened = OPENED_FROM.map(|list| format!("{conversation}?{list}"));
     let conversation = pages.latencies(&[conversation], 5 * repeats).await?;
+    let opened = pages.latencies(&opened, 5 * repeats).await?;
     let asked = format!("{} filters and {} orders", FILTERS.len(), SORTS.len());
     Ok(vec![
         (lists, format!("lists of {asked}, {load}"), list_goal),
@@ -108,6 +113,8 @@ async fn read(
         (overviews, format!("the page with the overview of five periods, {load}"), summary_goal),
         (list_pages, format!("the page with the list, {load}"), Goal::AtMost(100.0)),
         (conversation, format!("the page of a conversation with 50 messages, {load}"), Goal::AtMost(50.0)),
+        // It finds two pages of the list, of one row each.
+        (opened, format!("the same page, opened from three lists, {load}"), Goal::AtMost(100.0)),
     ])
 }
 
