@@ -1,4 +1,5 @@
-//! Conversations for the pages: some of the corpus, in the languages of the scorer, as a helpdesk would send them.
+//! Conversations for the pages: some of the corpus, in the languages of the scorer, as a helpdesk would send them; and two without
+//! AXIS.
 
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -18,6 +19,8 @@ const AGENTS: [(&str, &str); 3] =
 /// The conversations are spread over this many days, up to yesterday: the default period of the overview and the one before.
 const DAYS: u64 = 56;
 const DAY_MILLIS: u64 = 86_400_000;
+/// The day of the conversations without AXIS: within the default period, and none of its latest.
+const DAY_WITHOUT_AXIS: u64 = 40;
 
 pub fn agents() -> impl Iterator<Item = &'static str> {
     AGENTS.into_iter().map(|(name, _)| name)
@@ -36,7 +39,44 @@ pub fn conversations() -> Result<Vec<Value>> {
     let step = DAYS * DAY_MILLIS / u64::try_from(texts.len())?;
     // 29 has no common divisor with the number of texts: each text gets its own time, and languages and days mix.
     let moments = (0..texts.len()).map(|at| begin + u64::try_from(at * 29 % texts.len()).unwrap_or(0) * step);
-    texts.iter().zip(moments).enumerate().map(|(at, (text, begin))| conversation(at, text, begin)).collect()
+    let of_corpus = texts.iter().zip(moments).enumerate();
+    let mut conversations: Vec<Value> =
+        of_corpus.map(|(at, (text, begin))| conversation(at, text, begin)).collect::<Result<_>>()?;
+    conversations.extend(without_axis(begin + DAY_WITHOUT_AXIS * DAY_MILLIS));
+    Ok(conversations)
+}
+
+/// Two conversations to which AXIS does not apply: without an AI agent, and without the customer.
+fn without_axis(begin: u64) -> [Value; 2] {
+    let conversation = |id: &str, subject: &str, lines: &[(&str, &str)]| {
+        let message = |(number, (code, said)): (u64, &(&str, &str))| {
+            json!({
+                "external_id": format!("{id}-{number}"), "timestamp": begin + number * 60_000, "content": said,
+                "author": author(code, id, AGENTS[0].0),
+            })
+        };
+        let messages: Vec<Value> = (1..).zip(lines).map(message).collect();
+        json!({"ticket_id": id, "source": "helpdesk", "subject": subject, "messages": messages})
+    };
+    [
+        conversation(
+            "without-ai",
+            "Invoice for March",
+            &[
+                ("C", "Could you send me the invoice for March again? The link in your mail has expired."),
+                ("H", "Of course, I have attached it to this mail."),
+                ("C", "Got it, thank you!"),
+            ],
+        ),
+        conversation(
+            "without-customer",
+            "Your parcel is late",
+            &[
+                ("A", "Your parcel is one day late because of the storm. It arrives on Friday."),
+                ("S", "Closed without an answer"),
+            ],
+        ),
+    ]
 }
 
 fn conversation(at: usize, text: &str, begin: u64) -> Result<Value> {

@@ -17,6 +17,7 @@ pub async fn pages(visit: &mut Visit) -> Result<Vec<Page>> {
 async fn create_pages(visit: &Visit) -> Result<Vec<Page>> {
     let disputed = first_id(visit, "charge=disputed&language=en&sort=-confidence").await?;
     let handed_over = first_id(visit, "handoff=completed").await?;
+    let without_ai = first_id(visit, "external_id=without-ai").await?;
     let webhook = json!({"url": "http://127.0.0.1:1024/hook", "events": ["export.completed"], "description": "Data team"});
     let webhook = visit.api.post("/v1/webhooks", &webhook).await?.expect(201)?;
     let webhook = webhook["id"].as_str().context("no id")?.to_owned();
@@ -43,6 +44,7 @@ async fn create_pages(visit: &Visit) -> Result<Vec<Page>> {
         ("conversations-empty", "/console/conversations?subject=nosuchword".to_owned()),
         ("conversation", format!("/console/conversations/{disputed}?charge=disputed")),
         ("conversation-handoff", format!("/console/conversations/{handed_over}")),
+        ("conversation-without-ai", format!("/console/conversations/{without_ai}")),
         ("conversation-refused", format!("/console/conversations/{disputed}?charge=perhaps&nosuch=1")),
         ("message", format!("/console/conversations/{disputed}/messages/1")),
         ("exports", "/console/exports".to_owned()),

@@ -69,8 +69,10 @@ const LIST: &str = r"async (address, rowsOf) => {
 }";
 
 /// One number of each kind, to click on.
-const CLICKED: [&str; 9] = [
+const CLICKED: [&str; 10] = [
     "#coverage a:nth-of-type(2)",
+    // Not applicable: the conversations without AXIS.
+    "#coverage a:nth-of-type(3)",
     ".trend .big a",
     ".trend tbody a",
     ".trend tbody td:nth-child(3) a",
