@@ -7,6 +7,7 @@ use serde_json::json;
 use crate::browser::Viewer;
 use crate::console::hostile::{self, SCRIPT};
 use crate::console::visit::Visit;
+use crate::harness::{conversation, until};
 
 /// Maximum size of a page with a transcript, in bytes on the wire.
 const MAX_BYTES: u64 = 100_000;
@@ -24,7 +25,9 @@ const NO_HARM: &str = r#"{"ran":false,"made":[],"titles":1,"mains":1}"#;
 pub async fn run(visit: &mut Visit) -> Result<()> {
     let agent = json!({"external_id": "hostile-bot", "name": format!("Bot {SCRIPT} {}", "n".repeat(150))});
     visit.api.post("/v1/agents", &agent).await?.expect(201)?;
+    let webhook = subscribe(visit).await.context("a webhook that gets evaluations")?;
     let id = visit.import(&hostile::conversation("hostile-bot")).await?;
+    let delivery = delivery_of(visit, &webhook, &id).await?;
     let key = ["--name", "<script>window.pwned=1</script>"];
     visit.stack.create_key(visit.stack.organization(), &key).await?;
     let search = "%3Cscript%3Ewindow.pwned%3D1%3C%2Fscript%3E";
@@ -44,13 +47,70 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
         "/console/agents".to_owned(),
         "/console/keys".to_owned(),
         "/console/imports".to_owned(),
+        "/console/webhooks".to_owned(),
+        format!("/console{webhook}"),
+        format!("/console{delivery}"),
         format!("/console/{search}"),
     ];
     for page in &pages {
         check_page(visit, page).await.with_context(|| page.clone())?;
     }
     visit.reset(&Viewer::default()).await?;
+    check_webhook(visit, &delivery).await.context("texts of the webhook")?;
+    visit.api.delete(&format!("/v1{webhook}")).await?.expect_status(204)?;
     check_transcript(visit, &id).await
+}
+
+/// Creates a webhook with a hostile address and description, and waits until it gets evaluations: scoring-worker polls who does.
+/// Returns its path.
+async fn subscribe(visit: &Visit) -> Result<String> {
+    let url = format!("http://127.0.0.1:1024/hook?\"'>{}&{}", SCRIPT.replace(' ', ""), "y".repeat(700));
+    let description = format!("{SCRIPT}</title>\u{202e}gnirts esrever\u{202c} {}", "long".repeat(100));
+    let webhook = json!({"url": url, "description": description, "events": ["evaluation.completed"]});
+    let created = visit.api.post("/v1/webhooks", &webhook).await?.expect(201)?;
+    let path = format!("/webhooks/{}", created["id"].as_str().context("no id")?);
+    let mut probe = 0;
+    until("the first message of an evaluation", async || {
+        probe += 1;
+        visit.import(&conversation(&format!("probe-{probe}"))).await?;
+        Ok((!deliveries(visit, &path).await?.is_empty()).then_some(()))
+    })
+    .await?;
+    Ok(path)
+}
+
+/// The ids of the deliveries of a webhook, newest first.
+async fn deliveries(visit: &Visit, webhook: &str) -> Result<Vec<String>> {
+    let page = visit.api.get(&format!("/v1{webhook}/deliveries")).await?.expect(200)?;
+    let ids = page["data"].as_array().context("no data")?.iter().filter_map(|one| one["id"].as_str());
+    Ok(ids.map(str::to_owned).collect())
+}
+
+/// Waits for the delivery about a ticket; returns its path.
+async fn delivery_of(visit: &Visit, webhook: &str, ticket_id: &str) -> Result<String> {
+    until("the message of the hostile conversation", async || {
+        for id in deliveries(visit, webhook).await? {
+            let path = format!("{webhook}/deliveries/{id}");
+            let delivery = visit.api.get(&format!("/v1{path}")).await?.expect(200)?;
+            if delivery["payload"]["data"]["ticket_id"] == ticket_id {
+                return Ok(Some(path));
+            }
+        }
+        Ok(None)
+    })
+    .await
+}
+
+/// The hostile texts are shown: pages without them would do no harm, either.
+async fn check_webhook(visit: &mut Visit, delivery: &str) -> Result<()> {
+    let browser = &mut visit.browser;
+    browser.open("/console/webhooks").await?;
+    let description = browser.text("tbody tr:first-child .why").await?;
+    ensure!(description.contains(SCRIPT) && description.contains("RLO"), "{description}");
+    browser.open(&format!("/console{delivery}")).await?;
+    let payload = browser.text("#h-p ~ pre").await?;
+    ensure!(payload.contains(SCRIPT), "{payload}");
+    Ok(())
 }
 
 async fn check_page(visit: &mut Visit, page: &str) -> Result<()> {
