@@ -1,8 +1,11 @@
 //! The URL is the state of a page; reload, back and share show the same.
 
 use anyhow::{Context, Result, ensure};
+use assay_contracts::time::DAY_MILLIS;
+use assay_platform::runtime::now;
 
 use crate::browser::Viewer;
+use crate::console::pages::first_id;
 use crate::console::visit::Visit;
 
 const MAIN: &str = "document.querySelector('main').innerText";
@@ -15,7 +18,8 @@ const ADDRESSES: [&str; 4] = [
 ];
 
 pub async fn run(visit: &mut Visit) -> Result<()> {
-    for address in ADDRESSES {
+    let addresses = [&ADDRESSES.map(str::to_owned)[..], &addresses_of_corpus(visit).await?].concat();
+    for address in &addresses {
         let browser = &mut visit.browser;
         browser.open(address).await?;
         let shown: String = browser.evaluate(MAIN).await?;
@@ -31,6 +35,19 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
     list_changes(visit).await?;
     form_keeps_the_state(visit).await?;
     order_of_a_narrow_page(visit).await
+}
+
+/// A conversation opened from a filtered list, the overview of days with conversations, and their imports.
+async fn addresses_of_corpus(visit: &Visit) -> Result<[String; 3]> {
+    const LIST: &str = "charge=disputed&charge=review&sort=axis";
+    let id = first_id(visit, LIST).await?;
+    let day_before = |days: i64| now().plus_millis(-days * DAY_MILLIS).to_string()[..10].to_owned();
+    let (from, to) = (day_before(20), day_before(10));
+    Ok([
+        format!("/console/conversations/{id}?{LIST}"),
+        format!("/console?from={from}&to={to}&by=agent&beside=year"),
+        format!("/console/imports?from={from}"),
+    ])
 }
 
 /// A changed filter keeps all values of the others, the order and the columns.
