@@ -1,4 +1,4 @@
-//! A form that was sent after its session had ended.
+//! A form that was sent in vain: after its session had ended, or while a service did not answer.
 
 use super::list_state::{Pairs, with_query};
 

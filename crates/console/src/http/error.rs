@@ -6,10 +6,10 @@ use std::fmt;
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, ResponseError};
 use assay_clients::ClientError;
-use assay_contracts::problem::ProblemCode;
+use assay_contracts::problem::{Problem, ProblemCode};
 use assay_platform::web::WebError;
 
-use crate::domain::KeptForm;
+use crate::domain::{KeptForm, capitalized};
 
 /// Why there is no page.
 #[derive(Debug, Clone)]
@@ -26,8 +26,10 @@ pub(crate) enum PageError {
     Invalid(String),
     /// It conflicts with stored data, for instance with a limit.
     Conflict(String),
-    /// A service cannot be reached.
-    Unavailable,
+    /// More than may be requested in a short time; the text says when to try again.
+    TooMany(ProblemCode, String),
+    /// A service cannot be reached; with what was typed into the form that was sent.
+    Unavailable(Option<KeptForm>),
     /// A bug.
     Internal,
 }
@@ -41,7 +43,8 @@ impl PageError {
             Self::ForeignForm(_) => StatusCode::FORBIDDEN,
             Self::Invalid(_) => StatusCode::BAD_REQUEST,
             Self::Conflict(_) => StatusCode::CONFLICT,
-            Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Self::TooMany(..) => StatusCode::TOO_MANY_REQUESTS,
+            Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -53,7 +56,8 @@ impl PageError {
             Self::ForeignForm(_) => "The form is out of date",
             Self::Invalid(_) => "The request cannot be read",
             Self::Conflict(_) => "That is not possible now",
-            Self::Unavailable => "Not available at the moment",
+            Self::TooMany(code, _) => code.title(),
+            Self::Unavailable(_) => "Not available at the moment",
             Self::Internal => "Something went wrong",
         }
     }
@@ -69,8 +73,13 @@ impl PageError {
             Self::ForeignForm(None) => {
                 "It does not belong to your session. Go back, reload the page and send it again."
             }
-            Self::Invalid(detail) | Self::Conflict(detail) => detail,
-            Self::Unavailable => "A part of Assay does not answer. Nothing is lost; try again in a moment.",
+            Self::Invalid(detail) | Self::Conflict(detail) | Self::TooMany(_, detail) => detail,
+            Self::Unavailable(Some(_)) => {
+                "A part of Assay does not answer. What you typed is kept: go back to the form, see whether it was done all the same, and send it again if not."
+            }
+            Self::Unavailable(None) => {
+                "A part of Assay does not answer. What was stored is not lost; try again in a moment."
+            }
             Self::Internal => "The log of the service has the cause under the id of this request.",
         }
     }
@@ -78,9 +87,24 @@ impl PageError {
     /// The form that was sent in vain.
     pub(crate) fn kept_form(&self) -> Option<&KeptForm> {
         match self {
-            Self::SignedOut(kept) | Self::ForeignForm(kept) => kept.as_ref(),
+            Self::SignedOut(kept) | Self::ForeignForm(kept) | Self::Unavailable(kept) => kept.as_ref(),
             _ => None,
         }
+    }
+
+    /// The error with the form that was sent, which is kept while a service cannot be reached.
+    pub(crate) fn with_form(self, sent: Option<KeptForm>) -> Self {
+        match self {
+            Self::Unavailable(_) => Self::Unavailable(sent),
+            other => other,
+        }
+    }
+
+    /// A refusal for the moment. The limits of the services are per minute.
+    fn too_many(problem: &Problem) -> Self {
+        let limit = problem.detail.as_deref().unwrap_or(&problem.title);
+        let text = format!("{}. This one was refused; try again in a minute.", capitalized(limit));
+        Self::TooMany(problem.code, text)
     }
 
     /// The page error for any error of actix-web: of a handler, of routing or of an extractor. `None`, and so no page, for a
@@ -92,7 +116,7 @@ impl PageError {
         Some(match error.as_response_error().status_code() {
             StatusCode::UNAUTHORIZED => return None,
             StatusCode::METHOD_NOT_ALLOWED => Self::MethodNotAllowed,
-            StatusCode::SERVICE_UNAVAILABLE => Self::Unavailable,
+            StatusCode::SERVICE_UNAVAILABLE => Self::Unavailable(None),
             status if status.is_client_error() => Self::NotFound,
             _ => Self::Internal,
         })
@@ -119,9 +143,12 @@ impl ResponseError for PageError {
 /// A failed call to a service. Faults that a person can correct are shown by the handlers, beside the fields.
 impl From<ClientError> for PageError {
     fn from(error: ClientError) -> Self {
+        if let ClientError::Refused { status: 429, problem: Some(problem), .. } = &error {
+            return Self::too_many(problem);
+        }
         if error.is_transient() {
             tracing::warn!(cause = %error, "page is not available");
-            return Self::Unavailable;
+            return Self::Unavailable(None);
         }
         if let ClientError::Refused { status, problem, .. } = &error {
             let problem = problem.as_deref();
@@ -143,7 +170,7 @@ impl From<WebError> for PageError {
     fn from(error: WebError) -> Self {
         let problem = error.problem();
         match problem.status {
-            503 => return Self::Unavailable,
+            503 => return Self::Unavailable(None),
             500.. => return Self::Internal,
             _ => {}
         }
@@ -165,11 +192,21 @@ mod tests {
     #[test]
     fn fault_of_the_server_is_no_invalid_request() {
         let page = |code, detail: &str| PageError::from(WebError::new(code, detail));
-        assert!(matches!(page(ProblemCode::Unavailable, "busy"), PageError::Unavailable));
+        assert!(matches!(page(ProblemCode::Unavailable, "busy"), PageError::Unavailable(None)));
         assert!(matches!(page(ProblemCode::Internal, "a bug"), PageError::Internal));
         let PageError::Invalid(detail) = page(ProblemCode::InvalidRequest, "from is no date") else {
             panic!("a problem of the request is no invalid request");
         };
         assert_eq!(detail, "from is no date");
+    }
+    #[test]
+    fn refusal_for_the_moment_names_the_limit_and_the_time() {
+        let problem = Problem::new(ProblemCode::RateLimited, "your organization may send 2 a minute");
+        let refused =
+            ClientError::Refused { service: "webhooks", status: 429, problem: Some(Box::new(problem)) };
+        let page = PageError::from(refused);
+        assert_eq!((page.status(), page.title()), (StatusCode::TOO_MANY_REQUESTS, "Too many requests"));
+        let text = "Your organization may send 2 a minute. This one was refused; try again in a minute.";
+        assert_eq!(page.text(), text);
     }
 }

@@ -1,9 +1,9 @@
-//! What was typed into a form that was sent after its session had ended is kept in a cookie of the browser until the page of the
-//! form is opened again, which shows it.
+//! What was typed into a form that was sent in vain, after its session had ended or while a service did not answer, is kept in a
+//! cookie of the browser until the page of the form is opened again, which shows it.
 
-use actix_web::HttpRequest;
 use actix_web::http::Method;
 use actix_web::http::header::HeaderMap;
+use actix_web::{HttpMessage, HttpRequest};
 
 use super::form::Fields;
 use super::viewer::{PublicAddress, read_cookie};
@@ -12,12 +12,24 @@ use crate::domain::KeptForm;
 const COOKIE: &str = "assay-form";
 const KEPT_SECONDS: i64 = 30 * 60;
 
+/// Remembers the form while the request is handled, for the case that it is sent in vain.
+pub(crate) fn remember(form: Option<KeptForm>, request: &HttpRequest) {
+    if let Some(form) = form {
+        request.extensions_mut().insert(form);
+    }
+}
+
+/// The form that the request has sent, if it was remembered.
+pub(crate) fn sent_form(request: &HttpRequest) -> Option<KeptForm> {
+    request.extensions().get::<KeptForm>().cloned()
+}
+
 /// Adds the cookie to a response.
 pub(crate) fn keep(form: &KeptForm, request: &HttpRequest, headers: &mut HeaderMap) {
     PublicAddress::of(request).set_cookie(headers, COOKIE, &form.address(), KEPT_SECONDS);
 }
 
-/// What was typed into the form of the requested page before the session ended.
+/// What was typed into the form of the requested page when it was sent in vain.
 pub(crate) fn kept_fields(request: &HttpRequest) -> Option<Fields> {
     let (path, typed) = read_cookie(request, COOKIE)?.split_once('?')?;
     let is_here = *request.method() == Method::GET && path == request.path();

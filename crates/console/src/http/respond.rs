@@ -17,7 +17,7 @@ use flate2::Compression;
 use super::Console;
 use super::assets::{accepts_gzip, gzip};
 use super::error::PageError;
-use super::kept_form::{forget_shown, keep};
+use super::kept_form::{forget_shown, keep, sent_form};
 use super::shell::Shell;
 use super::viewer::Viewer;
 use crate::domain::KeptForm;
@@ -75,7 +75,9 @@ pub(crate) async fn finish(
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let mut response = next.call(request).await?.map_into_boxed_body();
-    if let Some(error) = response.response().error().and_then(PageError::of)
+    let error = response.response().error().and_then(PageError::of);
+    let error = error.map(|error| error.with_form(sent_form(response.request())));
+    if let Some(error) = error
         && let Some(mut rendered) = error_page(response.request(), &error).await
     {
         if let Some(allow) = response.headers().get(ALLOW) {
@@ -100,7 +102,7 @@ async fn error_page(request: &HttpRequest, error: &PageError) -> Option<HttpResp
     let console = request.app_data::<Data<Console>>()?;
     let viewer = match error {
         // The unavailable service may be agent-registry, which knows the session.
-        PageError::Unavailable => None,
+        PageError::Unavailable(_) => None,
         _ => Viewer::of(request, console).await.ok(),
     };
     let shell = match viewer {

@@ -6,6 +6,7 @@ use actix_web::web::Payload;
 use super::Console;
 use super::error::PageError;
 use super::form::{Fields, read_same_origin_form};
+use super::kept_form::remember;
 use super::viewer::Viewer;
 use crate::domain::KeptForm;
 
@@ -13,21 +14,26 @@ use crate::domain::KeptForm;
 ///
 /// # Errors
 /// [`PageError::SignedOut`] without a session; [`PageError::ForeignForm`] when another site sent it, or it does not have the
-/// session's token. In both cases what was typed is kept for the form's page, unless another site sent it.
+/// session's token. In both cases, and when a service does not answer, what was typed is kept for the form's page, unless another
+/// site sent it.
 pub(crate) async fn read_session_form(
     request: &HttpRequest,
     payload: Payload,
     console: &Console,
 ) -> Result<(Viewer, Fields), PageError> {
-    let viewer = match Viewer::of(request, console).await {
-        Ok(viewer) => Some(viewer),
-        Err(PageError::SignedOut(_)) => None,
-        Err(error) => return Err(error),
-    };
+    let viewer = Viewer::of(request, console).await;
     let fields = read_same_origin_form(request, payload).await?;
+    let form = KeptForm::new(request.path(), fields.clone().pairs());
     match viewer {
-        Some(viewer) if viewer.has_form_token(fields.get("csrf")) => Ok((viewer, fields)),
-        Some(_) => Err(PageError::ForeignForm(KeptForm::new(request.path(), fields.pairs()))),
-        None => Err(PageError::SignedOut(KeptForm::new(request.path(), fields.pairs()))),
+        Ok(viewer) if viewer.has_form_token(fields.get("csrf")) => {
+            remember(form, request);
+            Ok((viewer, fields))
+        }
+        Ok(_) => Err(PageError::ForeignForm(form)),
+        Err(PageError::SignedOut(_)) => Err(PageError::SignedOut(form)),
+        Err(error) => {
+            remember(form, request);
+            Err(error)
+        }
     }
 }

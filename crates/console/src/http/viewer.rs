@@ -30,7 +30,7 @@ impl Viewer {
     pub(crate) async fn of(request: &HttpRequest, console: &Console) -> Result<Self, PageError> {
         let token = session_token(request).ok_or(PageError::SignedOut(None))?;
         let look_ups = &console.session_look_ups;
-        let permit = look_ups.begin(token.hash()).map_err(|_| PageError::Unavailable)?;
+        let permit = look_ups.begin(token.hash()).map_err(|_| PageError::Unavailable(None))?;
         let found = find_session(&console.services, &token).await?;
         drop(permit);
         look_ups.end(token.hash(), found.is_some());

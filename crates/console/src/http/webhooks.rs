@@ -78,7 +78,7 @@ impl WebhookForm {
         }
     }
 
-    /// Takes what was typed before the session ended.
+    /// Takes what was typed when the form was sent in vain.
     pub(crate) fn refill(&mut self, request: &HttpRequest) {
         if let Some(fields) = kept_fields(request) {
             *self = Self::typed(&fields, Faults::default());

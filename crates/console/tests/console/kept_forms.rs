@@ -1,6 +1,7 @@
-//! A form that was sent after its session had ended: nothing that was typed is lost.
+//! A form that was sent in vain: nothing that was typed is lost.
 
 use anyhow::{Context as _, Result};
+use serde_json::json;
 
 use crate::test_app::{Page, TestApp};
 
@@ -83,5 +84,23 @@ async fn button_and_form_of_another_site_keep_nothing() -> Result<()> {
     let refused =
         crate::test_app::page(crate::test_app::with_form(request, &[("name", "n")]).send().await?).await?;
     assert_eq!((refused.status, refused.cookie("assay-form")), (403, None));
+    Ok(())
+}
+
+#[tokio::test]
+async fn form_that_a_service_does_not_answer_is_kept() -> Result<()> {
+    let (app, session) = TestApp::signed_in().await?;
+    let list = json!({ "data": [], "page_info": { "has_next_page": false, "limit": 100 } });
+    app.services.answer("/internal/v1/webhooks?", 200, list);
+    app.services.answer("/internal/v1/webhooks", 503, json!({}));
+    let fields = [("url", "https://a.example/?x=1"), ("events", "export.completed"), ("description", "Data")];
+    let refused = app.send(&session, "/console/webhooks", "/console/webhooks", &fields).await?;
+    assert_eq!((refused.status, refused.link("form").as_deref()), (503, Some("/console/webhooks")));
+    assert!(refused.text.contains("What you typed is kept"), "{}", refused.text);
+    let kept = refused.cookie("assay-form").context("nothing is kept")?;
+    let text = app.get(&format!("{session}; {kept}"), "/console/webhooks").await?.text;
+    for expected in ["value=\"https://a.example/?x=1\"", "value=\"Data\"", "id=\"refilled\""] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
     Ok(())
 }
