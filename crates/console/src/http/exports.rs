@@ -6,8 +6,9 @@ use actix_web::{HttpRequest, HttpResponse};
 use askama::Template;
 use assay_clients::ClientError;
 use assay_contracts::agent::Agent;
-use assay_contracts::export::{Export, ExportFormat, ExportKind, ExportStatus, NewExport};
+use assay_contracts::export::{Export, ExportFormat, ExportKind, ExportStatus, FileStatus, NewExport};
 use assay_contracts::ids::ExportId;
+use assay_contracts::page::Page;
 use assay_contracts::validation::shortened;
 
 use super::Console;
@@ -15,12 +16,13 @@ use super::error::PageError;
 use super::filter_form::{Chip, chips, filter_line};
 use super::form::{Faults, Fields, query_of};
 use super::kept_form::kept_fields;
+use super::long_list::refused_cursor;
 use super::respond::{page, redirect};
 use super::session_form::read_session_form;
 use super::shell::Shell;
 use super::viewer::{PublicAddress, Viewer};
 use crate::app::{create_export, download_address, list_agents, list_exports};
-use crate::domain::{ListState, PageTime, Pairs, list_address, with_query};
+use crate::domain::{ListState, PageTime, Pairs, format_count, list_address, with_query};
 
 /// Longer filters of exports are shortened; the list of their conversations shows them whole.
 const MAX_FILTER_CHARACTERS: usize = 400;
@@ -41,6 +43,8 @@ struct ExportsPage {
     /// Value, label, meaning, and whether it is chosen.
     kinds: [(&'static str, &'static str, &'static str, bool); 2],
     faults: Faults,
+    /// What is wrong with the cursor.
+    query_faults: Faults,
     is_created: bool,
 }
 
@@ -52,7 +56,11 @@ struct Row {
     list: String,
     created: PageTime,
     status: &'static str,
-    is_complete: bool,
+    /// When the file is or was removed; absent while files are kept for ever.
+    file_ends: Option<PageTime>,
+    /// What the file may lack, in words.
+    lacks: Option<String>,
+    can_download: bool,
     is_running: bool,
     error: Option<String>,
 }
@@ -129,8 +137,8 @@ async fn show(
     let filters: Pairs =
         query.iter().filter(|pair| !matches!(pair.0.as_str(), "cursor" | "done")).cloned().collect();
     let base = PublicAddress::of(request).base;
-    let (exports, agents) = futures_util::future::try_join(
-        list_exports(&console.services, &viewer.claims, &base, cursor.as_deref()),
+    let ((exports, query_faults), agents) = futures_util::future::try_join(
+        read_page(console, viewer, &base, cursor.as_deref()),
         list_agents(&console.services, &viewer.claims),
     )
     .await?;
@@ -140,14 +148,15 @@ async fn show(
         (Err(errors), None) => (ListState::default(), true, Faults::new(errors)),
     };
     let shown = state.filter_pairs();
-    let status = if faults.is_empty() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
+    let has_faults = !(faults.is_empty() && query_faults.is_empty());
+    let status = if has_faults { StatusCode::BAD_REQUEST } else { StatusCode::OK };
     let next = exports.page_info.next_cursor.as_ref();
     let next = next.map(|cursor| with_query("/console/exports", &[("cursor".to_owned(), cursor.clone())]));
     let template = ExportsPage {
         shell: Shell::new(request, console, viewer, "/console/exports", "Exports"),
         exports: exports.data.iter().map(|export| row(export, &agents)).collect(),
         next,
-        is_first_page: cursor.is_none(),
+        is_first_page: cursor.is_none() || !query_faults.is_empty(),
         chips: chips(&state, &agents),
         hidden: if has_bad_filter { filters.clone() } else { shown.clone() },
         // The list has the form in which a refused filter can be corrected.
@@ -163,9 +172,25 @@ async fn show(
             ),
         ],
         faults,
+        query_faults,
         is_created,
     };
     page(request, status, &template)
+}
+
+/// The page of the cursor; the first one and the fault when the cursor is refused.
+async fn read_page(
+    console: &Console,
+    viewer: &Viewer,
+    base: &str,
+    cursor: Option<&str>,
+) -> Result<(Page<Export>, Faults), ClientError> {
+    let listed = list_exports(&console.services, &viewer.claims, base, cursor).await;
+    let faults = refused_cursor(cursor, &listed);
+    if faults.is_empty() {
+        return Ok((listed?, faults));
+    }
+    Ok((list_exports(&console.services, &viewer.claims, base, None).await?, faults))
 }
 
 fn row(export: &Export, agents: &[Agent]) -> Row {
@@ -184,18 +209,40 @@ fn row(export: &Export, agents: &[Agent]) -> Row {
         },
         list: list_address(&state.filter_pairs()),
         created: PageTime::long(export.created_at),
-        status: status_word(export.status),
-        is_complete: export.status == ExportStatus::Complete,
+        status: status_word(export),
+        file_ends: export.file_expires_at.map(PageTime::long),
+        lacks: what_it_lacks(export),
+        can_download: export.status == ExportStatus::Complete && !is_expired(export),
         is_running: matches!(export.status, ExportStatus::Pending | ExportStatus::Running),
         error: export.error_message.clone(),
     }
 }
 
-fn status_word(status: ExportStatus) -> &'static str {
-    match status {
+/// A file that may lack evaluations is ready, but not complete.
+fn status_word(export: &Export) -> &'static str {
+    match export.status {
         ExportStatus::Pending => "waiting",
         ExportStatus::Running => "being written",
+        ExportStatus::Complete if is_expired(export) => "expired",
+        ExportStatus::Complete if export.evaluations_complete == Some(false) => "ready",
         ExportStatus::Complete => "complete",
         ExportStatus::Failed => "failed",
     }
+}
+
+/// Whether the file is no longer kept.
+fn is_expired(export: &Export) -> bool {
+    export.file_status == Some(FileStatus::Expired)
+}
+
+/// The number is an upper bound: it counts evaluations that the filter does not select, too.
+fn what_it_lacks(export: &Export) -> Option<String> {
+    if export.evaluations_complete != Some(false) {
+        return None;
+    }
+    Some(match export.missing_evaluations {
+        None | Some(0) => "may lack evaluations".to_owned(),
+        Some(1) => "up to 1 evaluation missing".to_owned(),
+        Some(number) => format!("up to {} evaluations missing", format_count(number)),
+    })
 }

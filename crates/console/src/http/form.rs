@@ -94,6 +94,10 @@ impl Faults {
         self.0.push(FieldError { pointer: field.to_owned(), detail: detail.into() });
     }
 
+    pub(crate) fn extend(&mut self, others: Self) {
+        self.0.extend(others.0);
+    }
+
     /// The parameters of a query that are not among `known`, or are given twice.
     pub(crate) fn of_parameters(query: &[(String, String)], known: &[&str]) -> Self {
         let mut faults = Self::default();

@@ -4,6 +4,7 @@
 use std::str::FromStr;
 
 use actix_web::HttpRequest;
+use assay_clients::ClientError;
 
 use super::form::{Faults, query_of};
 
@@ -20,6 +21,15 @@ pub(crate) fn read_before<T: FromStr>(request: &HttpRequest, others: &[&str]) ->
         faults.add("before", "is no id");
     }
     (before, faults)
+}
+
+/// The fault of a cursor that the service refused, for instance because it is of another list; the page shows the first rows.
+pub(crate) fn refused_cursor<T>(cursor: Option<&str>, listed: &Result<T, ClientError>) -> Faults {
+    let mut faults = Faults::default();
+    if cursor.is_some() && matches!(listed, Err(ClientError::Refused { status: 400, .. })) {
+        faults.add("cursor", "belongs to another list");
+    }
+    faults
 }
 
 /// The first rows, and the id of the last of them if there are more.

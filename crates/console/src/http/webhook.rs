@@ -7,12 +7,14 @@ use askama::Template;
 use assay_clients::ClientError;
 use assay_contracts::evaluation::Named as _;
 use assay_contracts::ids::{WebhookDeliveryId, WebhookId};
-use assay_contracts::webhook::{DeliveryStatus, WebhookDelivery, WebhookDeliveryDetails};
+use assay_contracts::page::Page;
+use assay_contracts::webhook::{DeliveryStatus, Webhook, WebhookDelivery, WebhookDeliveryDetails};
 use serde_json::json;
 
 use super::Console;
 use super::error::PageError;
 use super::form::{Faults, query_of};
+use super::long_list::refused_cursor;
 use super::respond::{page, redirect};
 use super::session_form::read_session_form;
 use super::shell::Shell;
@@ -58,6 +60,8 @@ struct DeliveryPage {
     shell: Shell,
     webhook: String,
     row: Row,
+    /// Why it cannot be sent again; `None` if it can.
+    refusal: Option<&'static str>,
     payload: Option<String>,
     attempts: Vec<AttemptRow>,
 }
@@ -136,13 +140,9 @@ async fn show(
     if get("status") != wanted {
         faults.add("status", format!("is none of {}", DeliveryStatus::names()));
     }
+    let (webhook, deliveries) =
+        read_with_deliveries(console, viewer, id, wanted, cursor, &mut faults).await?;
     let status = if faults.is_empty() { status } else { StatusCode::BAD_REQUEST };
-    let service = webhooks_client(console)?;
-    let (webhook, deliveries) = futures_util::future::try_join(
-        read_webhook(service, &viewer.claims, id),
-        list_deliveries(service, &viewer.claims, id, wanted, cursor),
-    )
-    .await?;
     let here = format!("{SECTION}/{id}");
     let statuses = DeliveryStatus::ALL.iter().map(|status| status.as_str());
     let address = |name: &str| with_query(&here, &[("status".to_owned(), name.to_owned())]);
@@ -165,16 +165,45 @@ async fn show(
             .collect(),
         next,
         faults,
-        notice: match get("done") {
-            Some("test") => Some("A test message is queued; it appears below."),
-            Some("changed") => Some("The webhook is changed."),
-            Some("replayed") => Some("The message is queued again."),
-            _ => None,
-        },
+        notice: get("done").and_then(notice),
         secret: None,
     };
     fill(&mut template);
     page(request, status, &template)
+}
+
+/// What was done.
+fn notice(done: &str) -> Option<&'static str> {
+    match done {
+        "test" => Some("A test message is queued; it appears below."),
+        "changed" => Some("The webhook is changed."),
+        "replayed" => Some("The message is queued again."),
+        _ => None,
+    }
+}
+
+/// The webhook, and the page of its deliveries at the cursor; the first one, with a fault, when the cursor is refused.
+async fn read_with_deliveries(
+    console: &Console,
+    viewer: &Viewer,
+    id: WebhookId,
+    wanted: Option<&str>,
+    cursor: Option<&str>,
+    faults: &mut Faults,
+) -> Result<(Webhook, Page<WebhookDelivery>), PageError> {
+    let (service, claims) = (webhooks_client(console)?, &viewer.claims);
+    let (webhook, listed) = futures_util::future::join(
+        read_webhook(service, claims, id),
+        list_deliveries(service, claims, id, wanted, cursor),
+    )
+    .await;
+    let webhook = webhook?;
+    let refused = refused_cursor(cursor, &listed);
+    if refused.is_empty() {
+        return Ok((webhook, listed?));
+    }
+    faults.extend(refused);
+    Ok((webhook, list_deliveries(service, claims, id, wanted, None).await?))
 }
 
 pub(crate) async fn show_delivery(
@@ -184,9 +213,14 @@ pub(crate) async fn show_delivery(
 ) -> Result<HttpResponse, PageError> {
     let viewer = Viewer::of(&request, &console).await?;
     let (webhook, delivery) = (webhook_id(&ids.0)?, delivery_id(&ids.1)?);
-    let found = read_delivery(webhooks_client(&console)?, &viewer.claims, webhook, delivery).await?;
+    let (service, claims) = (webhooks_client(&console)?, &viewer.claims);
+    let (webhook, found) = futures_util::future::try_join(
+        read_webhook(service, claims, webhook),
+        read_delivery(service, claims, webhook, delivery),
+    )
+    .await?;
     let shell = Shell::new(&request, &console, &viewer, SECTION, "Message");
-    page(&request, StatusCode::OK, &delivery_page(shell, webhook, found))
+    page(&request, StatusCode::OK, &delivery_page(shell, &webhook, found))
 }
 
 pub(crate) async fn replay(
@@ -201,7 +235,7 @@ pub(crate) async fn replay(
     Ok(redirect(&format!("{SECTION}/{webhook}?done=replayed")))
 }
 
-fn delivery_page(shell: Shell, webhook: WebhookId, found: WebhookDeliveryDetails) -> DeliveryPage {
+fn delivery_page(shell: Shell, webhook: &Webhook, found: WebhookDeliveryDetails) -> DeliveryPage {
     let attempts = found.attempt_log.iter().map(|attempt| AttemptRow {
         number: attempt.number,
         at: PageTime::long(attempt.attempted_at),
@@ -214,13 +248,18 @@ fn delivery_page(shell: Shell, webhook: WebhookId, found: WebhookDeliveryDetails
         is_good: attempt.error.is_none(),
     });
     DeliveryPage {
+        refusal: match (&found.payload, webhook.enabled) {
+            (None, _) => Some("It cannot be sent again: its payload was erased."),
+            (Some(_), false) => Some("It can be sent again when the webhook is turned on."),
+            (Some(_), true) => None,
+        },
         attempts: attempts.collect(),
         payload: found
             .payload
             .and_then(|payload| serde_json::to_string_pretty(&payload).ok())
             .map(|json| escaped_json(&json)),
         row: row(&found.delivery),
-        webhook: webhook.to_string(),
+        webhook: webhook.id.to_string(),
         shell,
     }
 }

@@ -182,7 +182,8 @@ async fn control_characters_in_a_payload_are_escaped() -> Result<()> {
         "id": TICKET, "type": "evaluation.completed", "status": "delivered", "attempts": 1, "created_at": 0,
         "attempt_log": [], "payload": { "subject": "a\u{202e}b" },
     });
-    app.services.answer("/internal/v1/webhooks", 200, delivery);
+    app.answer_webhook();
+    app.services.answer(&format!("/internal/v1/webhooks/{TICKET}/deliveries/{TICKET}"), 200, delivery);
     let page = app.get(&session, &format!("/console/webhooks/{TICKET}/deliveries/{TICKET}")).await?;
     assert_eq!(page.status, 200, "{}", page.text);
     assert!(page.text.contains("a\\u202eb") && !page.text.contains('\u{202e}'), "{}", page.text);

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod conversation;
+mod exports;
 mod headers;
 mod hostile;
 mod imports;
@@ -13,3 +14,4 @@ mod pages;
 mod sessions;
 mod stand_ins;
 mod test_app;
+mod webhooks;
