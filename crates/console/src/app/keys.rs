@@ -49,6 +49,17 @@ pub(crate) async fn list_agents(
     Ok(list_agents_before(services, claims, None).await?.agents)
 }
 
+/// The newest thousand agents, and the number of the others.
+pub(crate) async fn list_and_count_agents(
+    services: &Services,
+    claims: &ServiceClaims,
+) -> Result<(Vec<Agent>, usize), ClientError> {
+    let AgentList { agents, total } = list_agents_before(services, claims, None).await?;
+    let total = total.and_then(|total| usize::try_from(total).ok()).unwrap_or_default();
+    let others = total.saturating_sub(agents.len());
+    Ok((agents, others))
+}
+
 /// At most a thousand agents, newest first, and the number of all; with `before` those that were registered before this one.
 pub(crate) async fn list_agents_before(
     services: &Services,

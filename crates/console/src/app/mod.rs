@@ -14,7 +14,8 @@ pub(crate) use self::evaluations::{
 };
 pub(crate) use self::exports::{create_export, download_address, list_exports};
 pub(crate) use self::keys::{
-    create_agent, create_key, list_agents, list_agents_before, list_keys, list_sessions, revoke_key,
+    create_agent, create_key, list_agents, list_agents_before, list_and_count_agents, list_keys,
+    list_sessions, revoke_key,
 };
 pub(crate) use self::services::{Services, claims_of};
 pub(crate) use self::session_look_ups::SessionLookUps;

@@ -16,7 +16,7 @@ use super::list_rows::{Row, row};
 use super::respond::{page, redirect};
 use super::shell::Shell;
 use super::viewer::Viewer;
-use crate::app::{list_agents, list_evaluations};
+use crate::app::{list_and_count_agents, list_evaluations};
 use crate::domain::{COLUMNS, Column, ListState, Pairs, ROWS_PER_PAGE, format_count};
 
 /// Servers refuse longer addresses. A form writes a space in one byte, and a link in three.
@@ -95,7 +95,7 @@ pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result
             return Ok(redirect(&address));
         }
     }
-    let agents = list_agents(&console.services, &viewer.claims);
+    let agents = list_and_count_agents(&console.services, &viewer.claims);
     let (state, mut faults) = match ListState::parse(&pairs) {
         Ok(state) => (state, Faults::default()),
         Err(errors) => (ListState::default(), Faults::new(errors)),
@@ -103,7 +103,7 @@ pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result
     let found =
         async { if faults.is_empty() { read(&console, &viewer, &state).await.map(Some) } else { Ok(None) } };
     let (agents, found) = futures_util::future::join(agents, found).await;
-    let agents = agents?;
+    let (agents, other_agents) = agents?;
     let found = match found {
         Ok(found) => found,
         // Faults that only the service detects, such as a cursor of another list.
@@ -122,7 +122,9 @@ pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result
     };
     let status = if faults.is_empty() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
     let shell = Shell::new(&request, &console, &viewer, "/console/conversations", "Conversations");
-    page(&request, status, &view(shell, state, &pairs, faults, &agents, found))
+    let mut template = view(shell, state, &pairs, faults, &agents, found);
+    template.form.unlisted_agents += other_agents;
+    page(&request, status, &template)
 }
 
 async fn read(console: &Console, viewer: &Viewer, state: &ListState) -> Result<EvaluationPage, ClientError> {

@@ -39,7 +39,9 @@ struct ImportsPage {
     period: String,
     /// Name, number, meaning, and the address of the rows.
     counts: Vec<(&'static str, String, &'static str, Option<String>)>,
+    /// The accepted conversations; without the pending ones when these cannot be counted.
     imported: String,
+    is_pending_counted: bool,
     /// Address of all rows; absent while imports are pending, because the list does not have these.
     all: Option<String>,
     /// Name, number, and the address of the rows.
@@ -84,6 +86,7 @@ pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result
         } else {
             format!("{} conversations", format_count(imported))
         },
+        is_pending_counted: pending.is_some(),
         all: (imported > 0 && imported == summary.totals.count).then(|| list_address(&base)),
         is_empty: imported == 0 && pending.is_some(),
         sources: sources.collect(),

@@ -1,5 +1,6 @@
 //! Rows of the list of conversations.
 
+use assay_contracts::agent::AgentFacts;
 use assay_contracts::evaluations::{EvaluationItem, ItemEvaluation, ItemScores, ResultStatus};
 use assay_contracts::validation::shortened;
 use assay_platform::runtime::now;
@@ -46,10 +47,7 @@ pub(crate) fn row(item: &EvaluationItem, state: &ListState) -> Row {
         subject: runs(&shortened(subject, MAX_SUBJECT_CHARACTERS)),
         external_id: runs(&shortened(&ticket.external_id, MAX_ID_CHARACTERS)),
         tool: tool(evaluation),
-        agents: shortened(
-            &join(ticket.agents.iter().map(|agent| agent.external_id.clone())),
-            MAX_ID_CHARACTERS,
-        ),
+        agents: shortened(&join(ticket.agents.iter().map(agent_name)), MAX_ID_CHARACTERS),
         scores: evaluation.scores,
         status: match evaluation.status {
             ResultStatus::Scored => "scored",
@@ -69,6 +67,11 @@ pub(crate) fn row(item: &EvaluationItem, state: &ListState) -> Row {
         flags: join(evaluation.flags.iter().map(|flag| words(flag.as_str()))),
         source: shortened(&ticket.source, MAX_ID_CHARACTERS),
     }
+}
+
+fn agent_name(agent: &AgentFacts) -> String {
+    let is_nameless = agent.name.trim().is_empty();
+    if is_nameless { agent.external_id.clone() } else { agent.name.clone() }
 }
 
 fn tool(evaluation: &ItemEvaluation) -> String {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use assay_contracts::tenant::Scope;
 
-use crate::test_app::TestApp;
+use crate::test_app::{TestApp, listed};
 
 /// More than the thousand rows of an answer of agent-registry.
 const ROWS: usize = 1_050;
@@ -22,6 +22,9 @@ async fn every_key_and_agent_is_reached_by_light_pages() -> Result<()> {
     assert!(text.contains("1,050 registered"), "{text}");
     let agents = ids(&app, &session, "/console/agents", "?agent=").await?;
     assert_eq!(agents.len(), ROWS);
+    app.services.answer("/internal/v1/evaluations", 200, listed(&["One"], 1, None));
+    let text = app.get(&session, "/console/conversations").await?.text;
+    assert!(text.contains("1020 more agents"), "30 are in the filter form: {text}");
     // Two keys are those of the fixture.
     assert_eq!(ids(&app, &session, "/console/keys", "id=\"revoke-").await?.len(), ROWS + 2);
     Ok(())

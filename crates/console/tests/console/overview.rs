@@ -53,6 +53,8 @@ async fn pages_work_without_the_service_that_counts_pending_imports() -> Result<
     assert!(!page.text.contains("id=\"coverage\""), "{}", page.text);
     let page = app.get(&session, "/console/imports").await?;
     assert!(page.status == 200 && page.text.contains("cannot be counted now"), "{}", page.text);
+    assert!(page.text.contains("0 conversations evaluated or failed; pending ones"), "{}", page.text);
+    assert!(!page.text.contains("accepted and kept"), "{}", page.text);
     Ok(())
 }
 

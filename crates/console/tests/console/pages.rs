@@ -39,6 +39,20 @@ async fn rows_carry_the_filter_to_the_conversation() -> Result<()> {
 }
 
 #[tokio::test]
+async fn agents_of_rows_are_named() -> Result<()> {
+    let (app, session) = TestApp::signed_in().await?;
+    let mut list = listed(&["One"], 1, None);
+    list["data"][0]["ticket"]["agents"] = json!([
+        { "id": TICKET, "external_id": "support-bot", "name": "Support Bot" },
+        { "id": TICKET, "external_id": "night-bot", "name": "" },
+    ]);
+    app.services.answer("/internal/v1/evaluations", 200, list);
+    let text = app.get(&session, "/console/conversations").await?.text;
+    assert!(text.contains("Support Bot, night-bot"), "{text}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn faults_of_filters_stand_beside_their_fields() -> Result<()> {
     let (app, session) = TestApp::signed_in().await?;
     let page = app
