@@ -114,7 +114,7 @@ fn every_fault_is_reported_by_parameter() {
 
 #[test]
 fn contradictory_filters_are_refused() {
-    let cases: [(&[(&str, &str)], &str); 13] = [
+    let cases: [(&[(&str, &str)], &str); 15] = [
         (&[("from", "2"), ("to", "1")], "from"),
         (&[("axis_min", "4.0"), ("axis_max", "3.9")], "axis_min"),
         (&[("handoff_smoothness_min", "4.0"), ("handoff_smoothness_max", "3.9")], "handoff_smoothness_min"),
@@ -133,6 +133,8 @@ fn contradictory_filters_are_refused() {
         (&[("status", "not_applicable"), ("band", "good")], "band"),
         (&[("involvement", "no_ai"), ("ai_tool", "front")], "ai_tool"),
         (&[("involvement", "no_ai"), ("axis_min", "3")], "axis_min"),
+        (&[("involvement", "no_ai"), ("status", "scored")], "status"),
+        (&[("involvement", "no_ai"), ("status", "scored"), ("status", "failed")], "status"),
         (&[("involvement", "no_ai"), ("charge", "disputed")], "charge"),
         (&[("involvement", "no_ai"), ("agent", "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11")], "agent"),
     ];
@@ -148,6 +150,8 @@ fn contradictory_filters_are_refused() {
         vec![("status", "not_applicable"), ("status", "scored"), ("band", "good")],
         vec![("involvement", "no_ai"), ("ai_tool", "none"), ("ai_tool", "front")],
         vec![("involvement", "no_ai"), ("involvement", "ai_only"), ("axis_min", "3")],
+        vec![("involvement", "no_ai"), ("status", "scored"), ("status", "not_applicable")],
+        vec![("involvement", "no_ai"), ("involvement", "ai_only"), ("status", "scored")],
         vec![("involvement", "no_ai"), ("charge", "not_applicable"), ("charge", "disputed")],
     ] {
         assert!(EvaluationFilters::parse(fine.clone()).is_ok(), "{fine:?}");

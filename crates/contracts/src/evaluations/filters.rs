@@ -266,24 +266,33 @@ impl EvaluationFilters {
             query.add_error("confidence_min", "must not be above `confidence_max`");
         }
         self.check_status(query);
-        let is_without_ai = self.involvement == [AiInvolvement::NoAi];
-        if is_without_ai {
-            self.refuse_scores(
-                query,
+        self.check_without_ai(query);
+    }
+
+    /// Reports filters that contradict `involvement=no_ai`.
+    fn check_without_ai(&self, query: &mut QueryReader) {
+        if self.involvement != [AiInvolvement::NoAi] {
+            return;
+        }
+        self.refuse_scores(query, "contradicts `involvement=no_ai`: without an AI agent there is no score");
+        // A failed evaluation has no involvement; `status=failed` alone is refused by `check_status`.
+        if self.status.contains(&ResultStatus::Scored) && !self.status.contains(&ResultStatus::NotApplicable)
+        {
+            query.add_error(
+                "status",
                 "contradicts `involvement=no_ai`: without an AI agent there is no score",
             );
         }
-        if is_without_ai && !self.charge.is_empty() && !self.charge.contains(&ChargeAssessment::NotApplicable)
-        {
+        if !self.charge.is_empty() && !self.charge.contains(&ChargeAssessment::NotApplicable) {
             query.add_error(
                 "charge",
                 "contradicts `involvement=no_ai`: without an AI agent there is no charge",
             );
         }
-        if is_without_ai && !self.ai_tool.is_empty() && !self.ai_tool.contains(&OrNone::None) {
+        if !self.ai_tool.is_empty() && !self.ai_tool.contains(&OrNone::None) {
             query.add_error("ai_tool", "contradicts `involvement=no_ai`: no AI tool took part");
         }
-        if is_without_ai && !self.agent.is_empty() && !self.agent.contains(&OrNone::None) {
+        if !self.agent.is_empty() && !self.agent.contains(&OrNone::None) {
             query.add_error("agent", "contradicts `involvement=no_ai`: no AI agent took part");
         }
     }
