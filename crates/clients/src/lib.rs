@@ -19,7 +19,7 @@ mod webhooks;
 pub use self::error::ClientError;
 pub use self::http::{HttpClient, HttpSettings, http_client};
 pub use self::ingest::IngestClient;
-pub use self::pending::count_pending;
+pub use self::pending::{PendingImports, count_pending};
 pub use self::registry::RegistryClient;
 pub use self::scoring::ScoringClient;
 pub use self::service::{Call, ServiceClient};

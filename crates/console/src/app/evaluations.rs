@@ -31,22 +31,42 @@ pub(crate) async fn summarize(
     services.export.get_json(claims, &with_query("/internal/v1/evaluations/summary", &query.to_pairs())).await
 }
 
+/// Imports by status.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ImportCounts {
+    pub(crate) coverage: Coverage,
+    /// Whether more may be pending than are counted.
+    pub(crate) is_cut: bool,
+}
+
 /// The imports of a summary's period by status, as in the public API. `None` when a filter other than the date is set, or
 /// when the pending ones cannot be counted, because ingest is unavailable.
+pub(crate) async fn count_imports(
+    services: &Services,
+    claims: &ServiceClaims,
+    filters: &EvaluationFilters,
+    summary: &Summary,
+) -> Option<ImportCounts> {
+    let coverage = summary.coverage?;
+    match count_pending(&services.ingest, &services.export, claims, filters).await {
+        Ok(pending) => {
+            Some(ImportCounts { coverage: coverage.with_pending(pending.count), is_cut: pending.is_cut })
+        }
+        Err(error) => {
+            tracing::warn!(cause = %error, "a page has no coverage: pending imports cannot be counted");
+            None
+        }
+    }
+}
+
+/// [`count_imports`] without the limit of the count.
 pub(crate) async fn read_coverage(
     services: &Services,
     claims: &ServiceClaims,
     filters: &EvaluationFilters,
     summary: &Summary,
 ) -> Option<Coverage> {
-    let coverage = summary.coverage?;
-    match count_pending(&services.ingest, &services.export, claims, filters).await {
-        Ok(pending) => Some(coverage.with_pending(pending)),
-        Err(error) => {
-            tracing::warn!(cause = %error, "a page has no coverage: pending imports cannot be counted");
-            None
-        }
-    }
+    count_imports(services, claims, filters, summary).await.map(|counts| counts.coverage)
 }
 
 /// The position of a conversation in a result, with the previous and the next one.

@@ -9,8 +9,8 @@ mod sign_in;
 mod webhooks;
 
 pub(crate) use self::evaluations::{
-    TranscriptLookup, find_evaluation, find_neighbours, find_transcript, list_evaluations, read_coverage,
-    summarize,
+    ImportCounts, TranscriptLookup, count_imports, find_evaluation, find_neighbours, find_transcript,
+    list_evaluations, read_coverage, summarize,
 };
 pub(crate) use self::exports::{create_export, download_address, list_exports};
 pub(crate) use self::keys::{

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use assay_contracts::time::{DAY_MILLIS, Timestamp};
-use chrono::{DateTime, Datelike, NaiveDate, Utc};
+use chrono::{DateTime, Datelike, Months, NaiveDate, NaiveTime, Utc};
 
 /// A time on a page: HTML of a `<time>` with the text in UTC, and UTC to the second in its title. It contains no text
 /// from outside and needs no escaping.
@@ -132,6 +132,14 @@ pub(crate) fn plus_days(day: Timestamp, days: i64) -> Timestamp {
     day.plus_millis(days * DAY_MILLIS)
 }
 
+/// The beginning of the month of a moment, or of one of the months before it, in UTC.
+pub(crate) fn start_of_month(at: Timestamp, months_before: u32) -> Timestamp {
+    let day = utc(at).date_naive();
+    let first = day.with_day(1).and_then(|first| first.checked_sub_months(Months::new(months_before)));
+    let midnight = first.unwrap_or(day).and_time(NaiveTime::MIN).and_utc();
+    Timestamp::saturating_from_millis(midnight.timestamp_millis())
+}
+
 pub(crate) fn utc(at: Timestamp) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(at.as_millis()).unwrap_or_default()
 }
@@ -191,5 +199,12 @@ mod tests {
         assert_eq!(parse_day("2026-02-28").map(day_of).as_deref(), Some("2026-02-28"));
         assert_eq!(start_of_day(at("2026-02-28T23:59:59Z")), at("2026-02-28"));
         assert_eq!(plus_days(at("2026-02-28"), 1), at("2026-03-01"));
+    }
+
+    #[test]
+    fn month_begins_with_its_first_day() {
+        assert_eq!(start_of_month(at("2026-03-31T23:59:59Z"), 0), at("2026-03-01"));
+        assert_eq!(start_of_month(at("2026-03-31T23:59:59Z"), 1), at("2026-02-01"));
+        assert_eq!(start_of_month(at("2026-01-01"), 1), at("2025-12-01"));
     }
 }

@@ -3,11 +3,28 @@
 use assay_contracts::evaluations::{Comparison, MAX_POINTS};
 use assay_contracts::time::{DAY_MILLIS, Timestamp};
 
-use super::dates::{parse_day, plus_days, start_of_day};
+use super::dates::{parse_day, plus_days, start_of_day, start_of_month};
 
 /// The named periods: name in the URL, label, days.
-pub(crate) const PERIODS: [(&str, &str, i64); 4] =
-    [("7d", "7 days", 7), ("28d", "28 days", 28), ("quarter", "Quarter", 91), ("year", "Year", 364)];
+pub(crate) const PERIODS: [(&str, &str, Days); 6] = [
+    ("7d", "7 days", Days::Last(7)),
+    ("28d", "28 days", Days::Last(28)),
+    ("month", "This month", Days::ThisMonth),
+    ("last-month", "Last month", Days::LastMonth),
+    ("quarter", "Quarter", Days::Last(91)),
+    ("year", "Year", Days::Last(364)),
+];
+
+/// The days of a named period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Days {
+    /// A number of days, of which today is the last.
+    Last(i64),
+    /// The calendar month in UTC, until today.
+    ThisMonth,
+    /// The whole calendar month before.
+    LastMonth,
+}
 
 /// The name of the period of everything, from the first conversation to the last.
 pub(crate) const ALL: &str = "all";
@@ -33,14 +50,19 @@ impl Period {
         Self { name: Some(ALL), days: None }
     }
 
-    /// The named period: its number of days, of which today is the last.
+    /// The named period.
     pub(crate) fn named(name: &str, now: Timestamp) -> Option<Self> {
         if name == ALL {
             return Some(Self::all());
         }
         let (name, _, days) = PERIODS.into_iter().find(|(known, ..)| *known == name)?;
         let end = plus_days(start_of_day(now), 1);
-        Some(Self { name: Some(name), days: Some((plus_days(end, -days), end)) })
+        let days = match days {
+            Days::Last(number) => (plus_days(end, -number), end),
+            Days::ThisMonth => (start_of_month(now, 0), end),
+            Days::LastMonth => (start_of_month(now, 1), start_of_month(now, 0)),
+        };
+        Some(Self { name: Some(name), days: Some(days) })
     }
 
     /// The period of two date fields.
@@ -86,6 +108,20 @@ mod tests {
         assert_eq!(period.days, Some((at("2026-03-04"), at("2026-03-11"))));
         assert_eq!(Period::named("all", at("2026-03-10")).unwrap().days, None);
         assert_eq!(Period::named("8d", at("2026-03-10")), None);
+    }
+
+    #[test]
+    fn months_are_those_of_the_calendar() {
+        let days = |name, now| Period::named(name, at(now)).unwrap().days;
+        for (now, this, last) in [
+            ("2026-03-10T15:00:00Z", ("2026-03-01", "2026-03-11"), ("2026-02-01", "2026-03-01")),
+            ("2026-01-01", ("2026-01-01", "2026-01-02"), ("2025-12-01", "2026-01-01")),
+            ("2028-03-31T23:59:59Z", ("2028-03-01", "2028-04-01"), ("2028-02-01", "2028-03-01")),
+        ] {
+            assert_eq!(days("month", now), Some((at(this.0), at(this.1))), "{now}");
+            assert_eq!(days("last-month", now), Some((at(last.0), at(last.1))), "{now}");
+        }
+        assert_eq!(Period::named("last-month", at("2028-03-31")).unwrap().length_in_days(), Some(29));
     }
 
     #[test]

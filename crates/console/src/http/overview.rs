@@ -15,11 +15,11 @@ use super::overview_parts::{
     BandCell, Bar, ChargeRow, GroupRow, MeanChart, ReasonRow, band_cells, bars, charge_bar, charge_rows,
     charts, groups, reasons, rows_address,
 };
-use super::overview_selection::{BREAKDOWNS, DISTRIBUTIONS, Selection, step_of};
+use super::overview_selection::{BREAKDOWNS, DISTRIBUTIONS, PERIOD_PARAMETERS, Selection, accepted, step_of};
 use super::respond::page;
 use super::shell::Shell;
 use super::viewer::Viewer;
-use crate::app::{self, summarize};
+use crate::app::{ImportCounts, count_imports, summarize};
 use crate::domain::{
     COMPARISONS, PERIODS, Pairs, charge_counts, charge_total, day_of, day_text, filter_pairs, format_count,
     list_address, with_query,
@@ -41,11 +41,13 @@ struct OverviewPage {
     /// Hidden fields of the form of the period.
     kept: Pairs,
     faults: Faults,
+    /// `None`: the imports cannot be counted now.
     coverage: Option<CoverageLine>,
-    /// Number of imports that are not evaluated yet, and the address of the page that counts them; absent if there are none.
-    pending: Option<(String, String)>,
+    /// What stands before the number of imports that are not evaluated yet, the number, and the address of the page that counts
+    /// them; absent if there are none.
+    pending: Option<(&'static str, String, String)>,
     is_empty: bool,
-    /// Whether the organization has no evaluation at all.
+    /// Whether the organization has no conversation at all.
     is_new: bool,
     /// "days", "weeks" or "quarters": the parts of the trends.
     step_name: &'static str,
@@ -82,11 +84,13 @@ struct Link {
 
 /// Imported = scored + not applicable + pending + failed.
 struct CoverageLine {
+    /// What stands before the numbers of imported and of pending conversations: "at least ", where more may be pending.
+    at_least: &'static str,
     imported: String,
     /// Address of all rows; while imports are pending, which the list does not have, of the page of imports.
     all: Option<String>,
-    /// Number, name, and the address of the rows.
-    parts: Vec<(String, &'static str, Option<String>)>,
+    /// What stands before the number, the number, its name, and the address of the rows.
+    parts: Vec<(&'static str, String, &'static str, Option<String>)>,
 }
 
 pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result<HttpResponse, PageError> {
@@ -108,11 +112,11 @@ pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result
             summary = summarize(services, &viewer.claims, &selection.query()).await?;
         }
     }
-    let coverage = app::read_coverage(services, &viewer.claims, &selection.filters(), &summary).await;
+    let counts = count_imports(services, &viewer.claims, &selection.filters(), &summary).await;
     let status = faults.status();
     let mut shell = Shell::new(&request, &console, &viewer, "/console", "Overview");
     shell.has_charts = summary.totals.scored > 0;
-    page(&request, status, &view(shell, &query, &selection, faults, &summary, coverage))
+    page(&request, status, &view(shell, &query, &selection, faults, &summary, counts))
 }
 
 fn length_in_days(summary: &Summary) -> i64 {
@@ -123,20 +127,28 @@ fn has_no_imports(summary: &Summary) -> bool {
     summary.totals.count == 0 && summary.coverage.is_none_or(|coverage| coverage.imported == 0)
 }
 
+/// What stands before the number of pending imports. A limited count that found none counts as complete: imports are evaluated about
+/// in their order, so older ones are evaluated, too.
+fn at_least(counts: ImportCounts) -> &'static str {
+    if counts.is_cut && counts.coverage.pending > 0 { "at least " } else { "" }
+}
+
 /// The imports by status, each with the address of its rows.
-fn coverage_line(coverage: Coverage, base: &[(String, String)]) -> CoverageLine {
-    let Coverage { imported, scored, not_applicable, failed, pending } = coverage;
-    let imports = with_query(imports::ADDRESS, base);
-    let all = if pending == 0 { list_address(base) } else { imports.clone() };
+fn coverage_line(counts: ImportCounts, base: &[(String, String)]) -> CoverageLine {
+    let Coverage { imported, scored, not_applicable, failed, pending } = counts.coverage;
+    let at_least = at_least(counts);
+    let page_of_imports = with_query(imports::ADDRESS, base);
+    let all = if pending == 0 { list_address(base) } else { page_of_imports.clone() };
     let rows_of = |status: &str, number: u64| (number > 0).then(|| rows_address(base, &[("status", status)]));
     CoverageLine {
+        at_least,
         imported: format_count(imported),
         all: (imported > 0).then_some(all),
         parts: vec![
-            (format_count(scored), "scored", rows_of("scored", scored)),
-            (format_count(not_applicable), "not applicable", rows_of("not_applicable", not_applicable)),
-            (format_count(pending), "pending", (pending > 0).then_some(imports)),
-            (format_count(failed), "failed", rows_of("failed", failed)),
+            ("", format_count(scored), "scored", rows_of("scored", scored)),
+            ("", format_count(not_applicable), "not applicable", rows_of("not_applicable", not_applicable)),
+            (at_least, format_count(pending), "pending", (pending > 0).then_some(page_of_imports)),
+            ("", format_count(failed), "failed", rows_of("failed", failed)),
         ],
     }
 }
@@ -147,7 +159,7 @@ fn view(
     selection: &Selection,
     faults: Faults,
     summary: &Summary,
-    coverage: Option<Coverage>,
+    counts: Option<ImportCounts>,
 ) -> OverviewPage {
     let base = filter_pairs(&selection.filters());
     let (from, to) = selection.period.days.unwrap_or((summary.period.from, summary.period.to));
@@ -156,20 +168,15 @@ fn view(
         let found = query.iter().find(|pair| pair.0 == name).map(|pair| pair.1.clone());
         found.filter(|_| !faults.is_empty()).unwrap_or(otherwise)
     };
-    let with = |name: &'static str, value: &str| {
-        let mut pairs: Pairs = query.iter().filter(|pair| pair.0 != name).cloned().collect();
-        pairs.push((name.to_owned(), value.to_owned()));
-        with_query("/console", &pairs)
+    let accepted = accepted(query, &faults);
+    let with = |name: &str, value: &str, replaced: &[&str]| {
+        let kept = accepted.iter().filter(|pair| !replaced.contains(&pair.0.as_str())).cloned();
+        with_query("/console", &kept.chain([(name.to_owned(), value.to_owned())]).collect::<Pairs>())
     };
-    let period_link = |name: &'static str, label| {
-        let mut pairs: Pairs = query
-            .iter()
-            .filter(|pair| !matches!(pair.0.as_str(), "period" | "from" | "to"))
-            .cloned()
-            .collect();
-        pairs.push(("period".to_owned(), name.to_owned()));
-        let is_current = selection.period.name == Some(name);
-        Link { label, address: with_query("/console", &pairs), is_current }
+    let period_link = |name: &'static str, label| Link {
+        label,
+        address: with("period", name, &PERIOD_PARAMETERS),
+        is_current: selection.period.name == Some(name),
     };
     let mut groups = groups(summary, &base);
     let is_truncated = groups.len() > MAX_GROUP_ROWS
@@ -195,7 +202,7 @@ fn view(
             .iter()
             .map(|(name, label, _)| Link {
                 label,
-                address: with("by", name) + "#h-by",
+                address: with("by", name, &["by"]) + "#h-by",
                 is_current: *name == selection.breakdown.0,
             })
             .collect(),
@@ -203,7 +210,7 @@ fn view(
             .iter()
             .map(|(name, label)| Link {
                 label,
-                address: with("of", name) + "#h-distribution",
+                address: with("of", name, &["of"]) + "#h-distribution",
                 is_current: *name == selection.distribution.0,
             })
             .collect(),
@@ -211,11 +218,11 @@ fn view(
         to: typed("to", day_of(to.plus_millis(-1))),
         comparison_name: selection.comparison.0,
         kept: selection.kept_by_the_form(),
-        pending: coverage
-            .map(|coverage| coverage.pending)
-            .filter(|pending| *pending > 0)
-            .map(|pending| (format_count(pending), with_query(imports::ADDRESS, &base))),
-        is_new: is_empty && selection.period.days.is_none(),
+        pending: counts.filter(|counts| counts.coverage.pending > 0).map(|counts| {
+            let number = format_count(counts.coverage.pending);
+            (at_least(counts), number, with_query(imports::ADDRESS, &base))
+        }),
+        is_new: is_empty && selection.period.days.is_none() && counts.is_some(),
         is_empty,
         step_name: match selection.step {
             Step::Day => "days",
@@ -238,7 +245,7 @@ fn view(
         groups,
         all: (!is_empty).then(|| GroupRow::all(summary, &base)),
         is_truncated,
-        coverage: coverage.map(|coverage| coverage_line(coverage, &base)),
+        coverage: counts.map(|counts| coverage_line(counts, &base)),
         faults,
         shell,
     }

@@ -27,6 +27,9 @@ pub(crate) const DISTRIBUTIONS: [(&str, &str); 4] = [
 /// The parameters of the URL.
 const PARAMETERS: [&str; 6] = ["period", "from", "to", "beside", "by", "of"];
 
+/// Those of the period.
+pub(crate) const PERIOD_PARAMETERS: [&str; 3] = ["period", "from", "to"];
+
 /// Maximum number of days of a trend by days.
 const MAX_DAYS_BY_DAY: i64 = 31;
 /// Maximum number of days of a trend by weeks; with more weeks the page would weigh more than 30 kB.
@@ -94,6 +97,33 @@ impl Selection {
             [("by", self.breakdown.0, BREAKDOWNS[0].0), ("of", self.distribution.0, DISTRIBUTIONS[0].0)];
         let chosen = pairs.into_iter().filter(|(_, value, default)| value != default);
         chosen.map(|(name, value, _)| (name.to_owned(), value.to_owned())).collect()
+    }
+}
+
+/// The pairs of a query that links keep: those that are not refused. A period is refused as a whole, because a part of it selects
+/// another one.
+pub(crate) fn accepted(query: &[(String, String)], faults: &Faults) -> Pairs {
+    let is_refused = |name: &str| faults.of(name).is_some();
+    let is_period_refused = PERIOD_PARAMETERS.iter().any(|name| is_refused(name));
+    let is_accepted = |name: &str| {
+        PARAMETERS.contains(&name)
+            && !is_refused(name)
+            && !(is_period_refused && PERIOD_PARAMETERS.contains(&name))
+    };
+    query.iter().filter(|(name, _)| is_accepted(name)).cloned().collect()
+}
+
+/// The label of a parameter as the page has it beside its field or links.
+pub(crate) fn parameter_label(name: &str) -> &str {
+    match name {
+        "period" => "Period",
+        "from" => "From",
+        "to" => "To",
+        "beside" => "Beside",
+        "by" => "Break down by",
+        "of" => "Distribution of",
+        // Not a parameter of the page.
+        other => other,
     }
 }
 
@@ -166,6 +196,23 @@ mod tests {
         assert_eq!(read("from=2026-01-01").1, ["to"]);
         assert_eq!(read("from=2010-01-01&to=2026-11-01").1, ["from"]);
         assert_eq!(read("period=&from=&to=&beside=year&by=language&of=axis").1, [""; 0]);
+    }
+
+    #[test]
+    fn links_keep_only_what_is_accepted() {
+        for (query, expected) in [
+            ("period=7d&by=language&of=x&beside=never&a/b=1", "period=7d&by=language"),
+            ("from=2010-01-01&to=2026-11-01&by=agent", "by=agent"),
+            ("period=7d&from=2026-01-01&of=axis", "of=axis"),
+            ("by=agent&by=tool&beside=year", "beside=year"),
+            ("from=2026-01-01&to=2026-01-31&nosuch=1", "from=2026-01-01&to=2026-01-31"),
+        ] {
+            let pairs: Pairs = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+            let accepted = accepted(&pairs, &Selection::read(&pairs).1);
+            let kept: Vec<String> =
+                accepted.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+            assert_eq!(kept.join("&"), expected, "{query}");
+        }
     }
 
     #[test]

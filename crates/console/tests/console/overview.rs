@@ -6,7 +6,7 @@ use assay_contracts::time::DAY_MILLIS;
 use assay_platform::runtime::new_id;
 use serde_json::{Value, json};
 
-use crate::test_app::{TestApp, summary};
+use crate::test_app::{TICKET, TestApp, summary};
 
 /// A summary of an organization without evaluations. Export does not know pending imports: the console adds them.
 fn nothing_evaluated() -> Value {
@@ -45,12 +45,29 @@ async fn pending_imports_are_counted_and_announced() -> Result<()> {
 }
 
 #[tokio::test]
+async fn limited_count_of_pending_imports_is_a_minimum() -> Result<()> {
+    let (app, session) = app_with(nothing_evaluated()).await?;
+    app.services.answer("/internal/v1/tickets?", 200, json!({ "count": 10_000, "since": TICKET }));
+    app.services.answer("/internal/v1/evaluations/count", 200, json!({ "count": 9_993 }));
+    let text = app.get(&session, "/console?from=2026-01-01&to=2026-01-31").await?.text;
+    let number = "<a class=\"q\" href=\"/console/imports?from=2026-01-01&#38;to=2026-01-31\">7</a>";
+    for expected in ["at least {} imported", "+ at least {} pending", "not evaluated yet: at least {}."] {
+        assert!(text.contains(&expected.replace("{}", number)), "{expected}: {text}");
+    }
+    app.services.answer("/internal/v1/evaluations/count", 200, json!({ "count": 10_000 }));
+    let text = app.get(&session, "/console?from=2026-01-01&to=2026-01-31").await?.text;
+    assert!(text.contains("<b>0</b> pending") && !text.contains("at least"), "{text}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn pages_work_without_the_service_that_counts_pending_imports() -> Result<()> {
     let (app, session) = app_with(nothing_evaluated()).await?;
     app.services.answer("/internal/v1/tickets?", 503, json!({}));
     let page = app.get(&session, "/console").await?;
     assert_eq!(page.status, 200, "{}", page.text);
-    assert!(!page.text.contains("id=\"coverage\""), "{}", page.text);
+    assert!(page.text.contains("Imports cannot be counted now"), "{}", page.text);
+    assert!(!page.text.contains("There is no conversation yet"), "{}", page.text);
     let page = app.get(&session, "/console/imports").await?;
     assert!(page.status == 200 && page.text.contains("cannot be counted now"), "{}", page.text);
     assert!(page.text.contains("0 conversations evaluated or failed; pending ones"), "{}", page.text);
@@ -68,9 +85,26 @@ async fn every_fault_of_the_query_is_named() -> Result<()> {
         "15 years at most",
         "value=\"2010-01-01\" aria-invalid=\"true\"",
         "value=\"2026-11-01\"",
-        "id=\"by-fault\"",
-        "is none of tool, agent, involvement, language",
-        "id=\"nosuch-fault\"",
+        "aria-describedby=\"from-fault\"",
+        "<li>From: A period has",
+        "<li>Break down by: is none of tool, agent, involvement, language</li>",
+        "<li>nosuch: is not a parameter of this page</li>",
+    ] {
+        assert!(page.text.contains(expected), "{expected}: {}", page.text);
+    }
+    assert!(page.text.contains("href=\"/console?period=28d\""), "no way out: {}", page.text);
+    Ok(())
+}
+
+#[tokio::test]
+async fn fault_of_the_comparison_stands_beside_its_field() -> Result<()> {
+    let (app, session) = app_with(nothing_evaluated()).await?;
+    let page = app.get(&session, "/console?beside=never&by=language").await?;
+    assert_eq!(page.status, 400);
+    for expected in [
+        "<p class=\"fault\" id=\"beside-fault\">",
+        "name=\"beside\" aria-invalid=\"true\" aria-describedby=\"beside-fault\">",
+        "<a href=\"/console?by=language&#38;period=7d\">",
     ] {
         assert!(page.text.contains(expected), "{expected}: {}", page.text);
     }

@@ -110,7 +110,7 @@ pub(crate) async fn summarize_evaluations(
     let mut summary: Summary =
         serde_json::from_slice(&body).map_err(|error| WebError::internal(&JsonFault::of(&error)))?;
     summary.coverage = match pending {
-        Ok(pending) => summary.coverage.map(|coverage| coverage.with_pending(pending)),
+        Ok(pending) => summary.coverage.map(|coverage| coverage.with_pending(pending.count)),
         Err(error) => {
             tracing::warn!(cause = %error, "a summary has no coverage: pending imports cannot be counted");
             None
