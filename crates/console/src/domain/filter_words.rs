@@ -106,29 +106,36 @@ pub(crate) fn ai_tool_label(tool: &str) -> String {
     }
 }
 
+/// The languages that pages name: code and name, in the order of the form.
+const LANGUAGES: [(&str, &str); 17] = [
+    ("zh", "Chinese"),
+    ("cs", "Czech"),
+    ("da", "Danish"),
+    ("nl", "Dutch"),
+    ("en", "English"),
+    ("fr", "French"),
+    ("de", "German"),
+    ("it", "Italian"),
+    ("ja", "Japanese"),
+    ("pl", "Polish"),
+    ("pt", "Portuguese"),
+    ("ru", "Russian"),
+    ("es", "Spanish"),
+    ("sv", "Swedish"),
+    ("tr", "Turkish"),
+    ("uk", "Ukrainian"),
+    ("und", "not determined"),
+];
+
+/// The codes of the languages that have a name.
+pub(crate) fn languages() -> Vec<&'static str> {
+    LANGUAGES.iter().map(|(code, _)| *code).collect()
+}
+
 /// The name of a language; its code when no name is listed here.
 pub(crate) fn language_label(code: &str) -> String {
-    let name = match code {
-        "cs" => "Czech",
-        "da" => "Danish",
-        "de" => "German",
-        "en" => "English",
-        "es" => "Spanish",
-        "fr" => "French",
-        "it" => "Italian",
-        "ja" => "Japanese",
-        "nl" => "Dutch",
-        "pl" => "Polish",
-        "pt" => "Portuguese",
-        "ru" => "Russian",
-        "sv" => "Swedish",
-        "tr" => "Turkish",
-        "uk" => "Ukrainian",
-        "zh" => "Chinese",
-        "und" => "not determined",
-        other => other,
-    };
-    name.to_owned()
+    let named = LANGUAGES.iter().find(|(known, _)| *known == code);
+    named.map_or(code, |(_, name)| *name).to_owned()
 }
 
 /// The meaning of a charge reason.

@@ -19,10 +19,12 @@ pub(crate) enum Part {
         numbers: Vec<usize>,
         text: Vec<Run>,
     },
-    /// The number of characters left out here, and the numbers of the quotes among them.
+    /// The number of characters left out here, the numbers of the quotes among them, and the part of the message, from 1,
+    /// in which the first of these characters and all of these quotes begin.
     Cut {
         characters: usize,
         numbers: Vec<usize>,
+        from_part: usize,
     },
 }
 
@@ -53,6 +55,9 @@ const CONTROLS: [(char, &str, &str); 15] = [
     ('\u{feff}', "BOM", "byte order mark"),
 ];
 
+/// Maximum size of a part of a message, in bytes; each part has a page.
+pub(crate) const PART_BYTES: usize = 60_000;
+
 /// Text on each side of a quote that is kept when a message is cut, in bytes.
 const CONTEXT_BYTES: usize = 160;
 
@@ -62,13 +67,8 @@ pub(crate) fn parts(content: &str, quotes: &[Quote], max_bytes: usize) -> Vec<Pa
     let kept = kept_ranges(content, &marks, max_bytes);
     let mut parts = Vec::new();
     let mut cut_from = 0;
-    let quotes_in = |cut: Range<usize>| {
-        let is_inside = |mark: &Range<usize>| cut.start <= mark.start && mark.end <= cut.end;
-        let inside = marks.iter().filter(|(_, mark)| is_inside(mark));
-        inside.flat_map(|(numbers, _)| numbers.clone()).collect::<Vec<_>>()
-    };
     for range in kept {
-        push_cut(&mut parts, &content[cut_from..range.start], quotes_in(cut_from..range.start));
+        push_cuts(&mut parts, content, cut_from..range.start, &marks);
         cut_from = range.end;
         let mut at = range.start;
         for (numbers, mark) in &marks {
@@ -82,7 +82,7 @@ pub(crate) fn parts(content: &str, quotes: &[Quote], max_bytes: usize) -> Vec<Pa
         }
         push_plain(&mut parts, &content[at..range.end]);
     }
-    push_cut(&mut parts, &content[cut_from..], quotes_in(cut_from..content.len()));
+    push_cuts(&mut parts, content, cut_from..content.len(), &marks);
     parts
 }
 
@@ -202,10 +202,28 @@ fn push_plain(parts: &mut Vec<Part>, text: &str) {
     }
 }
 
-fn push_cut(parts: &mut Vec<Part>, text: &str, numbers: Vec<usize>) {
-    if !text.is_empty() {
-        parts.push(Part::Cut { characters: text.chars().count(), numbers });
+/// Pushes the cut of a range. Each part of the message with a quote in it begins another one, which leads to that part.
+fn push_cuts(parts: &mut Vec<Part>, content: &str, cut: Range<usize>, marks: &[(Vec<usize>, Range<usize>)]) {
+    if cut.is_empty() {
+        return;
     }
+    let windows = windows(content, PART_BYTES);
+    let index_of = |byte: usize| windows.partition_point(|window| window.end <= byte);
+    let mut cuts: Vec<(usize, Vec<usize>)> = vec![(cut.start, Vec::new())];
+    for (numbers, mark) in marks.iter().filter(|(_, mark)| cut.start <= mark.start && mark.end <= cut.end) {
+        let window = windows.get(index_of(mark.start));
+        let start = window.map_or(cut.start, |window| window.start.max(cut.start));
+        match cuts.last_mut() {
+            Some((last, quotes)) if start <= *last => quotes.extend(numbers),
+            _ => cuts.push((start, numbers.clone())),
+        }
+    }
+    let ends: Vec<usize> = cuts.iter().skip(1).map(|(start, _)| *start).chain([cut.end]).collect();
+    parts.extend(cuts.into_iter().zip(ends).map(|((start, numbers), end)| Part::Cut {
+        characters: content[start..end].chars().count(),
+        numbers,
+        from_part: index_of(start) + 1,
+    }));
 }
 
 /// The ranges of the parts of a text, each of at most `max_bytes`, between characters; one for an empty text.
@@ -324,6 +342,22 @@ mod tests {
                 .any(|part| matches!(part, Part::Marked { text: runs, .. } if text(runs) == "THE QUOTE"))
         );
         assert!(matches!(parts.last(), Some(Part::Cut { .. })));
+    }
+
+    #[test]
+    fn cut_leads_to_the_part_with_its_quotes() {
+        let at = |part: usize| (part - 1) * PART_BYTES + 10;
+        // The first quote uses up what is kept of quotes.
+        let quotes = [quote(1, 5_000..7_000), quote(2, at(2)..at(2) + 5), quote(3, at(3)..at(3) + 5)];
+        let parts = parts(&"a".repeat(3 * PART_BYTES), &quotes, 2_000);
+        let cut = |part: &Part| match part {
+            Part::Cut { characters, numbers, from_part } => Some((*characters, numbers.clone(), *from_part)),
+            _ => None,
+        };
+        let cuts: Vec<(usize, Vec<usize>, usize)> = parts.iter().filter_map(cut).collect();
+        let long = [(PART_BYTES, vec![2], 2), (PART_BYTES, vec![3], 3)];
+        assert_eq!(cuts[..2], [(3_840, vec![], 1), (54_160, vec![], 1)]);
+        assert_eq!(cuts[2..], long);
     }
 
     #[test]

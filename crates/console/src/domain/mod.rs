@@ -17,7 +17,7 @@ pub(crate) use self::browser::browser_name;
 pub(crate) use self::dates::{PageTime, day_of, day_text, format_duration, parse_day, plus_days};
 pub(crate) use self::failed_sign_ins::FailedSignIns;
 pub(crate) use self::filter_words::{
-    SCORES, ai_tool_label, ai_tools, closed_filters, filter_label, language_label, reason_meaning,
+    SCORES, ai_tool_label, ai_tools, closed_filters, filter_label, language_label, languages, reason_meaning,
     resolution_words, value_label,
 };
 pub(crate) use self::kept_form::KeptForm;
@@ -25,7 +25,7 @@ pub(crate) use self::list_state::{
     COLUMNS, Column, ListState, Pairs, ROWS_PER_PAGE, filter_pairs, list_address, with_query,
 };
 pub(crate) use self::marked_text::{
-    Part, Quote, Run, escaped_json, max_bytes_per_text, parts, plain_text, runs, windows,
+    PART_BYTES, Part, Quote, Run, escaped_json, max_bytes_per_text, parts, plain_text, runs, windows,
 };
 pub(crate) use self::numbers::{
     charge_counts, charge_total, format_change, format_count, format_share, format_signed,

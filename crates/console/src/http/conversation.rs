@@ -16,12 +16,13 @@ use super::filter_form::filter_line;
 use super::form::{Faults, query_of};
 use super::respond::page;
 use super::shell::Shell;
-use super::transcript::{Item, MessagePart, Quotes, items, items_of_quotes, message_part};
+use super::transcript::{Item, Links, MessagePart, Quotes, items, items_of_quotes, message_part};
 use super::verdict::{Verdict, verdict};
 use super::viewer::{PublicAddress, Viewer};
 use crate::app::{TranscriptLookup, find_evaluation, find_neighbours, find_transcript, list_agents};
 use crate::domain::{
-    ListState, PageTime, Run, ai_tool_label, format_count, language_label, list_address, runs, with_query,
+    ListState, PageTime, Pairs, Run, ai_tool_label, format_count, language_label, list_address, runs,
+    with_query,
 };
 
 #[derive(Template)]
@@ -38,6 +39,7 @@ struct ConversationPage {
     involvement: &'static str,
     items: Vec<Item>,
     quotes: Quotes,
+    links: Links,
     is_expired: bool,
     verdict: Option<Verdict>,
     /// Why there is no verdict.
@@ -50,6 +52,8 @@ struct ConversationPage {
 struct Place {
     /// Address of the list.
     list: String,
+    /// What the links to other pages of the conversation carry.
+    query: Pairs,
     /// The filter in words.
     filter: String,
     previous: Option<String>,
@@ -80,7 +84,7 @@ pub(crate) async fn show(
     page(&request, status, &template)
 }
 
-/// One message with all of its text, a part of it a page (`?part=2`).
+/// One message with all of its text, a part of it a page (`part=2`). The other parameters are those of the list.
 pub(crate) async fn message(
     request: HttpRequest,
     console: Data<Console>,
@@ -91,11 +95,11 @@ pub(crate) async fn message(
     let id: TicketId = id.parse().map_err(|_| PageError::NotFound)?;
     let number: usize = number.parse().map_err(|_| PageError::NotFound)?;
     let index = number.checked_sub(1).ok_or(PageError::NotFound)?;
-    let part =
-        match url::form_urlencoded::parse(request.query_string().as_bytes()).find(|pair| pair.0 == "part") {
-            Some((_, part)) => part.parse().map_err(|_| PageError::NotFound)?,
-            None => 1,
-        };
+    let (given, list): (Pairs, Pairs) = query_of(&request).into_iter().partition(|pair| pair.0 == "part");
+    let part: usize = match given.first() {
+        Some((_, part)) => part.parse().map_err(|_| PageError::NotFound)?,
+        None => 1,
+    };
     let _permit = console.transcript_permits.acquire().await;
     let FoundConversation { transcript, evaluation } = find(&console, &viewer, id).await?;
     let transcript = transcript.ok_or(PageError::NotFound)?;
@@ -103,18 +107,34 @@ pub(crate) async fn message(
     let quotes = Quotes::of(&transcript.messages, evaluation);
     let found = message_part(&transcript.messages, evaluation, &quotes, index, part);
     let MessagePart { item, parts } = found.ok_or(PageError::NotFound)?;
-    let shell =
-        Shell::new(&request, &console, &viewer, "/console/conversations", format!("Message {number}"));
-    page(&request, StatusCode::OK, &MessagePage { shell, id: id.to_string(), item, quotes, part, parts })
+    let links = Links::of_message(id, list);
+    let address = |part: usize| links.message(&number, &part, &[]);
+    let template = MessagePage {
+        shell: Shell::new(&request, &console, &viewer, "/console/conversations", format!("Message {number}")),
+        back: links.in_conversation(number),
+        previous: (part > 1).then(|| address(part - 1)),
+        next: (part < parts).then(|| address(part + 1)),
+        item,
+        quotes,
+        part,
+        parts,
+        links,
+    };
+    page(&request, StatusCode::OK, &template)
 }
 
 #[derive(Template)]
 #[template(path = "message.html")]
 struct MessagePage {
     shell: Shell,
-    id: String,
+    /// Address of the message on the page of its conversation.
+    back: String,
     item: Item,
     quotes: Quotes,
+    links: Links,
+    /// Addresses of the parts beside this one.
+    previous: Option<String>,
+    next: Option<String>,
     /// Number of the part that is shown, from 1.
     part: usize,
     parts: usize,
@@ -162,7 +182,8 @@ async fn place(request: &HttpRequest, console: &Console, viewer: &Viewer, id: Ti
         Ok(state) => state,
         // The list says beside its fields what is wrong, too, and keeps what is right.
         Err(errors) => {
-            return Place { list: list_address(&pairs), faults: Faults::new(errors), ..Place::default() };
+            let list = list_address(&pairs);
+            return Place { list, query: pairs, faults: Faults::new(errors), ..Place::default() };
         }
     };
     let mut query = state.filters.to_pairs();
@@ -176,6 +197,7 @@ async fn place(request: &HttpRequest, console: &Console, viewer: &Viewer, id: Ti
     let address = |id: TicketId| with_query(&format!("/console/conversations/{id}"), &state.page_pairs());
     let mut place = Place {
         list: state.address(),
+        query: state.page_pairs(),
         filter: filter_line(&state, &agents.unwrap_or_default()),
         ..Place::default()
     };
@@ -230,7 +252,7 @@ fn view(
             let reason = error_message.clone().unwrap_or_default();
             Some(format!("The conversation could not be evaluated. {reason}"))
         }
-        _ => Some("The conversation is not evaluated yet. It takes seconds; reload the page.".to_owned()),
+        _ => Some("The conversation waits for its evaluation; reload the page.".to_owned()),
     };
     let messages = transcript.map(|transcript| transcript.messages.as_slice()).unwrap_or_default();
     let (quotes, items) = match (transcript, done) {
@@ -268,6 +290,7 @@ fn view(
         items,
         verdict: done.map(|evaluation| verdict(evaluation, &|index| quotes.number_of(index))),
         is_expired: transcript.is_none(),
+        links: Links::of_conversation(id, place.query.clone()),
         quotes,
         unscored,
         place,

@@ -3,7 +3,8 @@
 use assay_contracts::agent::Agent;
 
 use crate::domain::{
-    ListState, Pairs, SCORES, ai_tools, closed_filters, filter_label, list_address, parse_day, value_label,
+    ListState, Pairs, SCORES, ai_tools, closed_filters, filter_label, languages, list_address, parse_day,
+    value_label,
 };
 
 /// A filter that is set.
@@ -136,8 +137,8 @@ pub(crate) struct FilterForm {
 const MAX_AGENTS: usize = 30;
 
 /// The filters by text, and whether several values may be given.
-const TEXTS: [(&str, bool); 5] =
-    [("search", false), ("subject", true), ("external_id", true), ("source", true), ("language", true)];
+const TEXTS: [(&str, bool); 4] =
+    [("search", false), ("subject", true), ("external_id", true), ("source", true)];
 
 impl FilterForm {
     /// The form for the pairs of a query.
@@ -169,6 +170,8 @@ impl FilterForm {
         let listed = listed.into_iter().map(|agent| choice("agent", &agent.id.to_string()));
         let listed: Vec<Choice> = listed.chain([choice("agent", "none")]).collect();
         groups.push(ChoiceGroup { name: "agent", label: "Agent", choices: listed });
+        let choices = language_codes(pairs).into_iter().map(|code| choice("language", code)).collect();
+        groups.push(ChoiceGroup { name: "language", label: "Language", choices });
         let ranges: Vec<Range> = SCORES
             .into_iter()
             .map(|(score, label)| (format!("{score}_min"), format!("{score}_max"), label))
@@ -205,6 +208,17 @@ impl FilterForm {
     pub(crate) fn is_day(value: &str) -> bool {
         value.is_empty() || parse_day(value).is_some()
     }
+}
+
+/// The languages with a name, and those of the query that have none.
+fn language_codes(pairs: &[(String, String)]) -> Vec<&str> {
+    let mut codes: Vec<&str> = languages();
+    for (name, code) in pairs {
+        if name == "language" && !code.is_empty() && !codes.contains(&code.as_str()) {
+            codes.push(code);
+        }
+    }
+    codes
 }
 
 /// One field for each value that was typed, and an empty one where there is none or another may be added.
@@ -247,6 +261,17 @@ mod tests {
             .map(|choice| choice.value.as_str())
             .collect();
         assert_eq!(chosen, ["review"]);
+    }
+
+    #[test]
+    fn languages_are_chosen_by_name() {
+        let form = FilterForm::new(&pairs("language=de&language=xx&language=xx"), &[]);
+        let group = form.groups.iter().find(|group| group.name == "language").unwrap();
+        let chosen = group.choices.iter().filter(|choice| choice.is_chosen);
+        let chosen: Vec<(&str, &str)> =
+            chosen.map(|choice| (choice.value.as_str(), choice.label.as_str())).collect();
+        assert_eq!(chosen, [("de", "German"), ("xx", "xx")]);
+        assert!(form.hidden.is_empty(), "{:?}", form.hidden);
     }
 
     #[test]

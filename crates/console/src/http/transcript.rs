@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 
 use assay_contracts::conversation::{AuthorType, Message, MessageKind};
 use assay_contracts::evaluation::{Evaluation, Evidence};
+use assay_contracts::ids::TicketId;
 use assay_contracts::validation::shortened;
 
 use super::verdict::{Reason, reasons};
 use crate::domain::{
-    MAX_NAME_CHARACTERS, PageTime, Part, Quote, Run, max_bytes_per_text, parts, runs, windows,
+    MAX_NAME_CHARACTERS, PART_BYTES, PageTime, Pairs, Part, Quote, Run, max_bytes_per_text, parts, runs,
+    windows, with_query,
 };
 
 /// Maximum size of all texts of a page, in bytes: with these a page stays below 100 kB even if nothing can be compressed.
-const MAX_TEXT_BYTES: usize = 60_000;
+const MAX_TEXT_BYTES: usize = PART_BYTES;
 
 /// One message.
 pub(crate) struct Item {
@@ -25,6 +27,51 @@ pub(crate) struct Item {
     /// Absent for the quote of an expired transcript.
     pub(crate) time: Option<PageTime>,
     pub(crate) parts: Vec<Part>,
+}
+
+/// The addresses of the links of a transcript, with the query of the list that one came from.
+pub(crate) struct Links {
+    /// Path of the conversation.
+    path: String,
+    list: Pairs,
+    /// The page that has the reasons; empty on that page itself.
+    reasons: String,
+}
+
+impl Links {
+    /// Those on the page of a conversation.
+    pub(crate) fn of_conversation(id: TicketId, list: Pairs) -> Self {
+        Self { path: format!("/console/conversations/{id}"), list, reasons: String::new() }
+    }
+
+    /// Those on the page of a message, which shows no reasons.
+    pub(crate) fn of_message(id: TicketId, list: Pairs) -> Self {
+        let links = Self::of_conversation(id, list);
+        Self { reasons: with_query(&links.path, &links.list), ..links }
+    }
+
+    /// A message on the page of its conversation.
+    pub(crate) fn in_conversation(&self, number: usize) -> String {
+        format!("{}#m{number}", with_query(&self.path, &self.list))
+    }
+
+    /// A part of a message, at the first of these quotes.
+    pub(crate) fn message(&self, number: &usize, part: &usize, quotes: &[usize]) -> String {
+        let mut pairs = self.list.clone();
+        if *part > 1 {
+            pairs.push(("part".to_owned(), part.to_string()));
+        }
+        let address = with_query(&format!("{}/messages/{number}", self.path), &pairs);
+        match quotes.first() {
+            Some(quote) => format!("{address}#q{quote}"),
+            None => address,
+        }
+    }
+
+    /// The first reason of a quote.
+    pub(crate) fn reason(&self, quotes: &Quotes, number: &usize) -> String {
+        format!("{}#{}", self.reasons, quotes.target(number))
+    }
 }
 
 /// The number of each quote on the page, and the reasons that point to it.
@@ -71,7 +118,7 @@ impl Quotes {
     }
 
     /// The anchor that a quote links to: that of its first reason.
-    pub(crate) fn target(&self, number: &usize) -> &str {
+    fn target(&self, number: &usize) -> &str {
         self.targets.get(number).and_then(|targets| targets.first()).map_or("", |(anchor, _)| anchor)
     }
 
@@ -139,14 +186,14 @@ pub(crate) fn message_part(
     part: usize,
 ) -> Option<MessagePart> {
     let message = messages.get(at)?;
-    let windows = windows(&message.content, MAX_TEXT_BYTES);
+    let windows = windows(&message.content, PART_BYTES);
     let window = windows.get(part.checked_sub(1)?)?.clone();
     let quotes_here = quotes_in(at, messages, evaluation, quotes).into_iter().filter_map(|quote| {
         let (start, end) = (quote.bytes.start.max(window.start), quote.bytes.end.min(window.end));
         (start < end).then(|| Quote { bytes: start - window.start..end - window.start, ..quote })
     });
     let quotes_here: Vec<Quote> = quotes_here.collect();
-    let text = parts(&message.content[window], &quotes_here, MAX_TEXT_BYTES);
+    let text = parts(&message.content[window], &quotes_here, PART_BYTES);
     Some(MessagePart { item: item(at, message, text), parts: windows.len() })
 }
 

@@ -50,8 +50,8 @@ pub(crate) struct ResolutionPart {
 pub(crate) struct ScorePart {
     pub(crate) id: &'static str,
     pub(crate) title: &'static str,
-    pub(crate) score: Score,
-    pub(crate) band: &'static str,
+    /// Band and score; `None`: of a handoff where none was in play, which says nothing.
+    pub(crate) rating: Option<(&'static str, Score)>,
     pub(crate) reason: String,
     pub(crate) confidence: String,
     pub(crate) signals: Vec<SignalRow>,
@@ -85,6 +85,9 @@ pub(crate) struct Reason {
     pub(crate) evidence: Vec<usize>,
 }
 
+/// Id of the part of the handoff on the page.
+const HANDOFF: &str = "h";
+
 /// The three parts of AXIS: id on the page, short name, title, dimension.
 fn dimensions(axis: &Axis) -> [(&'static str, &'static str, &'static str, Dimension); 3] {
     let dimensions = &axis.dimensions;
@@ -98,7 +101,7 @@ fn dimensions(axis: &Axis) -> [(&'static str, &'static str, &'static str, Dimens
     [
         ("r", "RA", "Resolution accuracy", dimensions.resolution_accuracy.clone()),
         ("i", "IE", "Interaction effort", dimensions.interaction_effort.clone()),
-        ("h", "HS", "Handoff smoothness", handoff),
+        (HANDOFF, "HS", "Handoff smoothness", handoff),
     ]
 }
 
@@ -132,11 +135,12 @@ pub(crate) fn verdict(evaluation: &Evaluation, number_of: &dyn Fn(usize) -> Opti
         numbers.dedup();
         numbers
     };
+    let has_handoff = |axis: &Axis| axis.dimensions.handoff_smoothness.applicable;
+    let is_rated = |id: &str| id != HANDOFF || evaluation.axis.as_ref().is_some_and(has_handoff);
     let parts = evaluation.axis.iter().flat_map(dimensions).map(|(id, _, title, dimension)| ScorePart {
         id,
         title,
-        score: dimension.score,
-        band: band_of(dimension.score),
+        rating: is_rated(id).then(|| (band_of(dimension.score), dimension.score)),
         reason: dimension.reason,
         confidence: confidence(dimension.confidence),
         signals: dimension

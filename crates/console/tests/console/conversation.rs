@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde_json::json;
 
-use crate::test_app::{TICKET, TestApp};
+use crate::test_app::{TICKET, TestApp, evaluation, transcript};
 
 #[tokio::test]
 async fn refused_parameters_are_named_on_the_page_of_a_record() -> Result<()> {
@@ -36,8 +36,8 @@ async fn expired_transcript_leaves_the_quotes_of_the_evaluation() -> Result<()> 
     let problem = json!({ "status": 404, "title": "The transcript has expired",
         "type": "urn:assay:problem:transcript-expired", "code": "transcript-expired" });
     app.services.answer(&format!("/internal/v1/tickets/{TICKET}/transcript"), 404, problem);
-    let evaluation = crate::test_app::evaluation("m-2", "Hello <you>", 0);
-    app.services.answer(&format!("/internal/v1/tickets/{TICKET}/evaluation"), 200, evaluation);
+    let found = evaluation("m-2", "Hello <you>", 0);
+    app.services.answer(&format!("/internal/v1/tickets/{TICKET}/evaluation"), 200, found);
     let page = app.get(&session, &format!("/console/conversations/{TICKET}")).await?;
     assert_eq!(page.status, 200, "{}", page.text);
     for expected in [
@@ -49,6 +49,52 @@ async fn expired_transcript_leaves_the_quotes_of_the_evaluation() -> Result<()> 
         "href=\"#q1\"",
     ] {
         assert!(page.text.contains(expected), "{expected}: {}", page.text);
+    }
+    Ok(())
+}
+
+/// A message of three parts with two quotes. The first one uses up what is kept of quotes, so that the second one is in a cut.
+#[tokio::test]
+async fn page_of_a_message_has_the_quote_and_the_list() -> Result<()> {
+    let (app, session) = TestApp::signed_in().await?;
+    app.answer_all();
+    let long = "a".repeat(130_000);
+    let mut found = evaluation("m-2", &long[..32_000], 30_000);
+    let second = json!({ "message_external_id": "m-2", "author_type": "ai", "quote": "aaaaa",
+        "start": 120_010, "end": 120_015 });
+    found["evidence"] = json!([found["evidence"][0], second]);
+    found["axis"]["dimensions"]["resolution_accuracy"]["signals"][0]["evidence"] = json!([0, 1]);
+    app.answer_conversation(transcript("Refund", &["Hi", &long]), found);
+    let path = format!("/console/conversations/{TICKET}");
+    let text = app.get(&session, &format!("{path}?charge=disputed")).await?.text;
+    let link = format!("href=\"{path}/messages/2?charge=disputed&#38;part=3#q2\"");
+    assert!(text.contains(&link), "{link}: {text}");
+    let text = app.get(&session, &format!("{path}/messages/2?charge=disputed&part=3")).await?.text;
+    for expected in [
+        format!("<a href=\"{path}?charge=disputed#m2\">Back to the conversation"),
+        format!("id=\"q2\" href=\"{path}?charge=disputed#s-r-0-agentapologised\""),
+        format!("href=\"{path}/messages/2?charge=disputed&#38;part=2\">Previous part"),
+    ] {
+        assert!(text.contains(&expected), "{expected}: {text}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn handoff_that_was_not_in_play_has_no_score() -> Result<()> {
+    let (app, session) = TestApp::signed_in().await?;
+    app.answer_all();
+    let mut found = evaluation("m-2", "Hello", 0);
+    for (applicable, rating) in [
+        (false, "<span class=\"muted\">no handoff</span>"),
+        (true, "<span class=\"mixed\">mixed</span><b>3.3</b>"),
+    ] {
+        found["axis"]["dimensions"]["handoff_smoothness"]["applicable"] = json!(applicable);
+        app.services.answer(&format!("/internal/v1/tickets/{TICKET}/evaluation"), 200, found.clone());
+        let text = app.get(&session, &format!("/console/conversations/{TICKET}")).await?.text;
+        let shown = format!("Handoff smoothness</h3>{rating}");
+        assert!(text.contains(&shown), "{shown}: {text}");
+        assert!(text.contains(&format!("<p>Id <code>{TICKET}</code></p>")), "{text}");
     }
     Ok(())
 }
