@@ -19,12 +19,11 @@
     }
   }
 
+  // The zone by name: its offset is another one in summer.
   function showZone() {
-    const minutes = -new Date().getTimezoneOffset();
-    const [hours, rest] = [Math.floor(Math.abs(minutes) / 60), Math.abs(minutes) % 60];
-    const offset = minutes === 0 ? "" : (minutes < 0 ? "−" : "+") + hours + (rest ? `:${two(rest)}` : "");
+    const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
     const zone = one("#zone");
-    if (zone) zone.textContent = `Times in UTC${offset}`;
+    if (zone && timeZone) zone.textContent = `Times in ${timeZone.replace("Etc/UTC", "UTC").replaceAll("_", " ")}`;
   }
 
   function say(text, isVisible = false) {
