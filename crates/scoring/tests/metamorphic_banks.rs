@@ -24,39 +24,39 @@ const SHOWN: usize = 12;
 /// Shares measured with the model that ships, rounded down; one for each of [`LANGUAGES`]. May only be raised, except with
 /// another model file: ADR 25 then says which fell, and why it ships.
 const FLOORS: [(Relation, [f64; 6]); 10] = [
-    (Relation::Rejections, [1.0, 0.95, 1.0, 0.95, 1.0, 1.0]),
-    (Relation::Sarcasm, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
-    (Relation::HumanRequests, [1.0, 1.0, 1.0, 0.93, 1.0, 1.0]),
+    (Relation::Rejections, [1.0, 0.95, 1.0, 1.0, 1.0, 1.0]),
+    (Relation::Sarcasm, [0.97, 1.0, 1.0, 1.0, 1.0, 1.0]),
+    (Relation::HumanRequests, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
     (Relation::ComplaintRepetitions, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
     (Relation::Confirmations, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
     (Relation::AgentClaims, [1.0, 1.0, 1.0, 0.93, 1.0, 1.0]),
     (Relation::AgentInjections, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
     (Relation::CustomerInjections, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
     (Relation::SystemNotes, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
-    (Relation::NeutralAdditions, [0.78, 0.81, 0.81, 0.68, 0.75, 0.56]),
+    (Relation::NeutralAdditions, [0.84, 0.68, 0.81, 0.75, 0.75, 0.62]),
 ];
 
 /// Floors for the held-out banks.
 const HELD_OUT_FLOORS: [(Relation, [f64; 6]); 10] = [
-    (Relation::Rejections, [0.95, 1.0, 0.93, 0.86, 0.96, 0.9]),
-    (Relation::Sarcasm, [0.92, 0.96, 0.96, 0.93, 0.93, 0.96]),
+    (Relation::Rejections, [0.97, 0.96, 0.93, 0.9, 1.0, 0.9]),
+    (Relation::Sarcasm, [0.95, 0.96, 0.93, 0.9, 1.0, 0.93]),
     (Relation::HumanRequests, [1.0, 1.0, 0.96, 0.96, 1.0, 1.0]),
-    (Relation::ComplaintRepetitions, [1.0, 0.93, 1.0, 0.96, 1.0, 0.96]),
-    (Relation::Confirmations, [0.99, 0.96, 0.86, 0.86, 0.93, 0.86]),
+    (Relation::ComplaintRepetitions, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
+    (Relation::Confirmations, [0.96, 1.0, 0.93, 0.86, 0.93, 0.93]),
     (Relation::AgentClaims, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
     (Relation::AgentInjections, [0.99, 1.0, 1.0, 1.0, 0.96, 1.0]),
-    (Relation::CustomerInjections, [0.92, 0.93, 0.8, 0.8, 0.76, 0.9]),
+    (Relation::CustomerInjections, [0.92, 0.9, 0.8, 0.73, 0.83, 0.86]),
     (Relation::SystemNotes, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
-    (Relation::NeutralAdditions, [0.7, 0.83, 0.63, 0.7, 0.6, 0.8]),
+    (Relation::NeutralAdditions, [0.76, 0.73, 0.66, 0.63, 0.6, 0.76]),
 ];
 
 /// Floors for the share of passing English phrases that also pass in a variant; one for each of [`Variant::ALL`]. When more
 /// plain phrases pass, a floor may be measured again and lowered.
 const VARIANT_FLOORS: [(Relation, [f64; 8]); 5] = [
-    (Relation::Rejections, [1.0, 0.97, 1.0, 1.0, 0.97, 1.0, 1.0, 1.0]),
-    (Relation::Sarcasm, [1.0, 0.95, 1.0, 0.97, 1.0, 1.0, 1.0, 1.0]),
+    (Relation::Rejections, [0.97, 0.95, 1.0, 0.95, 0.95, 1.0, 1.0, 1.0]),
+    (Relation::Sarcasm, [1.0, 0.95, 1.0, 0.92, 1.0, 1.0, 1.0, 1.0]),
     (Relation::HumanRequests, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
-    (Relation::Confirmations, [1.0, 1.0, 1.0, 0.97, 1.0, 1.0, 1.0, 1.0]),
+    (Relation::Confirmations, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
     (Relation::CustomerInjections, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
 ];
 
