@@ -15,6 +15,7 @@
 mod error;
 mod file;
 mod forward;
+mod lanes;
 mod model;
 mod tokenizer;
 mod workspace;

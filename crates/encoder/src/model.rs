@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 
 use crate::error::{EncodeError, ModelError};
 use crate::file::{Header, ModelFile, Tensor};
-use crate::forward::{
-    Arithmetic, Embedding, Input, Kernel, LANES, Layer, Matrix, Norm, Portable, Transformer,
-};
+use crate::forward::{Arithmetic, Embedding, Input, Kernel, Layer, Matrix, Norm, Portable, Transformer};
 #[cfg(target_arch = "x86_64")]
 use crate::forward::{Avx2, Avx512Vnni};
+use crate::lanes::LANES;
 use crate::tokenizer::Tokenizer;
 use crate::workspace::Workspace;
 

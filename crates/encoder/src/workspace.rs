@@ -1,6 +1,6 @@
 //! Reusable scratch memory of encodings.
 
-use crate::forward::Lanes;
+use crate::lanes::Lanes;
 
 /// Scratch memory of [`Model::encode`](crate::Model::encode). Use one per thread; it fits
 /// every model and carries no state from one call to the next.

@@ -2,16 +2,10 @@
 //!
 //! Every loop over sixteen numbers computes sixteen independent sums, so the vector width does not change the result.
 
-/// Numbers that are computed in parallel. `hidden`, `feed_forward` and the head size are multiples of it.
-pub(crate) const LANES: usize = 16;
+use crate::lanes::{LANES, Lanes};
 
 /// Rows of numbers of [`multiply_block`]: keys, or dimensions of the values.
 pub(crate) const BLOCK: usize = 4;
-
-/// Sixteen numbers in one line of the cache: AVX-512 reads it at once.
-#[derive(Debug, Clone, Copy, Default)]
-#[repr(C, align(64))]
-pub(crate) struct Lanes(pub(crate) [f32; LANES]);
 
 /// `sums[i][lane]` = Σ `left[n][i] · right[n][lane]` over all n, added in ascending order.
 ///

@@ -2,8 +2,9 @@
 //!
 //! Sixteen queries are computed in parallel lanes, so that sums and maxima of scores never cross lanes.
 
-use super::arithmetic::{BLOCK, LANES, Lanes};
+use super::arithmetic::BLOCK;
 use super::kernel::Arithmetic;
+use crate::lanes::{LANES, Lanes};
 use crate::workspace::{AttentionBuffers, resize};
 
 /// Input of attention.

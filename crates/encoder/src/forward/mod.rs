@@ -9,7 +9,6 @@ mod kernel;
 use std::borrow::Cow;
 
 use self::arithmetic::{normalise_rows, quantise_row};
-pub(crate) use self::arithmetic::{LANES, Lanes};
 use self::attention::{AttentionInput, Span, attend};
 pub use self::kernel::Kernel;
 pub(crate) use self::kernel::{Arithmetic, Matrix, Portable};

@@ -9,8 +9,9 @@ use std::ops::Range;
 pub(crate) use self::portable::Portable;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use self::x86::{Avx2, Avx512Vnni};
-use super::arithmetic::{BLOCK, LANES, Lanes, gelu, multiply_block, softmax};
+use super::arithmetic::{BLOCK, gelu, multiply_block, softmax};
 use super::{Input, Transformer};
+use crate::lanes::{LANES, Lanes};
 use crate::workspace::Workspace;
 
 /// Instruction set that a model runs with. All of them give the same bytes.

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use super::{Arithmetic, Matrix};
-use crate::forward::{Input, LANES, Transformer, encode};
+use crate::forward::{Input, Transformer, encode};
+use crate::lanes::LANES;
 use crate::workspace::{Workspace, resize};
 
 /// Numbers whose products are summed in 16 bits: the low bytes of 256 pairs, up to 255 each, just fit.

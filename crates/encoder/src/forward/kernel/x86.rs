@@ -9,8 +9,9 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 
 use super::{Arithmetic, Matrix};
-use crate::forward::arithmetic::{BLOCK, LANES, Lanes, gelu, softmax};
+use crate::forward::arithmetic::{BLOCK, gelu, softmax};
 use crate::forward::{Input, Transformer, encode};
+use crate::lanes::{LANES, Lanes};
 use crate::workspace::{Workspace, resize};
 
 /// Vectors per multiplication: with two (AVX2) or four (AVX-512) accumulators each, nearly all registers are in use.
