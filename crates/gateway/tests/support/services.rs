@@ -57,7 +57,7 @@ impl Services {
         serve(&mut tasks, Phase::ServeInternal, "services", listener, settings, move |app| {
             app.app_data(shared.clone())
                 .service(resource("/internal/v1/keys/resolve", vec![("POST", post().to(resolve))]))
-                .service(resource("/v1/downloads/{id}", vec![("GET", get().to(file))]))
+                .service(resource("/v1/downloads/{id}", vec![("GET", get().to(download))]))
                 .service(resource("/internal/v1/tickets/{id}", vec![("GET", get().to(file))]));
             for path in [
                 "/exports",
@@ -127,11 +127,13 @@ async fn answer(_request: HttpRequest, _body: Bytes) -> HttpResponse {
     HttpResponse::Ok().insert_header((CONTENT_TYPE, "application/json")).body(ANSWER)
 }
 
-/// The id in the path is also the id of the organization that owns the file. Without a signature it is refused.
-async fn file(request: HttpRequest, id: Path<String>) -> HttpResponse {
-    if request.query_string().is_empty() {
-        return HttpResponse::Forbidden().finish();
-    }
+/// A download without a signature is refused.
+async fn download(request: HttpRequest, id: Path<String>) -> HttpResponse {
+    if request.query_string().is_empty() { HttpResponse::Forbidden().finish() } else { file(id).await }
+}
+
+/// The id in the path is also the id of the organization that owns the file.
+async fn file(id: Path<String>) -> HttpResponse {
     let piece = Bytes::from(vec![b'x'; 64 * 1024]);
     let pieces = stream::repeat_with(move || Ok::<_, std::io::Error>(piece.clone()));
     let count = usize::try_from(FILE_BYTES).unwrap_or(usize::MAX) / (64 * 1024);
