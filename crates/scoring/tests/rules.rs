@@ -67,12 +67,8 @@ const VERDICTS: [(&str, Status, ResolvedBy, Basis, Charge); 27] = [
 ];
 
 /// Samples with a wrong verdict. The list is exact: a correct one must be removed.
-const MISJUDGED: [&str; 4] = [
-    "action-done-and-thanked",
-    "two-wishes-one-granted",
-    "human-work-in-notes",
-    "mixed-items",
-];
+const MISJUDGED: [&str; 4] =
+    ["action-done-and-thanked", "two-wishes-one-granted", "human-work-in-notes", "mixed-items"];
 
 #[test]
 fn verdicts_fail_exactly_as_listed() {

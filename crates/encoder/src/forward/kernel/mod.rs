@@ -82,13 +82,7 @@ pub(crate) trait Arithmetic: Copy {
 
     /// [`multiply_block`] of each `length` rows of `left`, one block of results for each.
     #[inline(always)]
-    fn multiply_blocks(
-        self,
-        left: &[[f32; BLOCK]],
-        length: usize,
-        right: &[Lanes],
-        results: &mut [Lanes],
-    ) {
+    fn multiply_blocks(self, left: &[[f32; BLOCK]], length: usize, right: &[Lanes], results: &mut [Lanes]) {
         for (left, results) in left.chunks_exact(length).zip(results.as_chunks_mut::<BLOCK>().0) {
             *results = multiply_block(left, right);
         }

@@ -122,13 +122,7 @@ impl Arithmetic for Avx512Vnni {
         unsafe { multiply_avx512(matrix, outputs, activations, scales, results) }
     }
 
-    fn multiply_blocks(
-        self,
-        left: &[[f32; BLOCK]],
-        length: usize,
-        right: &[Lanes],
-        results: &mut [Lanes],
-    ) {
+    fn multiply_blocks(self, left: &[[f32; BLOCK]], length: usize, right: &[Lanes], results: &mut [Lanes]) {
         // SAFETY: `self` proves that the processor has AVX-512.
         unsafe { multiply_blocks_avx512(left, length, right, results) }
     }

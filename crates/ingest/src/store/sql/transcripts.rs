@@ -92,7 +92,8 @@ fn stored_sizes(
             octet_length_of_text(conversations::agents),
         ))
         .load(connection)?;
-    let size = |packed: i32, agents: i32| usize::try_from(packed.saturating_add(agents)).unwrap_or(usize::MAX);
+    let size =
+        |packed: i32, agents: i32| usize::try_from(packed.saturating_add(agents)).unwrap_or(usize::MAX);
     Ok(sizes.into_iter().map(|(id, packed, agents)| (id.0, size(packed, agents))).collect())
 }
 
