@@ -50,8 +50,10 @@ pub(crate) struct ResolutionPart {
 pub(crate) struct ScorePart {
     pub(crate) id: &'static str,
     pub(crate) title: &'static str,
-    /// Band and score; `None`: of a handoff where none was in play, which says nothing.
-    pub(crate) rating: Option<(&'static str, Score)>,
+    /// `None`: of a handoff where none was in play.
+    pub(crate) band: Option<&'static str>,
+    /// Counts in AXIS in either case.
+    pub(crate) score: Score,
     pub(crate) reason: String,
     pub(crate) confidence: String,
     pub(crate) signals: Vec<SignalRow>,
@@ -140,7 +142,8 @@ pub(crate) fn verdict(evaluation: &Evaluation, number_of: &dyn Fn(usize) -> Opti
     let parts = evaluation.axis.iter().flat_map(dimensions).map(|(id, _, title, dimension)| ScorePart {
         id,
         title,
-        rating: is_rated(id).then(|| (band_of(dimension.score), dimension.score)),
+        band: is_rated(id).then(|| band_of(dimension.score)),
+        score: dimension.score,
         reason: dimension.reason,
         confidence: confidence(dimension.confidence),
         signals: dimension

@@ -81,12 +81,12 @@ async fn page_of_a_message_has_the_quote_and_the_list() -> Result<()> {
 }
 
 #[tokio::test]
-async fn handoff_that_was_not_in_play_has_no_score() -> Result<()> {
+async fn handoff_that_was_not_in_play_has_no_band() -> Result<()> {
     let (app, session) = TestApp::signed_in().await?;
     app.answer_all();
     let mut found = evaluation("m-2", "Hello", 0);
     for (applicable, rating) in [
-        (false, "<span class=\"muted\">no handoff</span>"),
+        (false, "<span class=\"muted\">no handoff</span><b>3.3</b>"),
         (true, "<span class=\"mixed\">mixed</span><b>3.3</b>"),
     ] {
         found["axis"]["dimensions"]["handoff_smoothness"]["applicable"] = json!(applicable);

@@ -1,15 +1,15 @@
 //! Writes queued imports: those that arrive during one commit go into the next transaction (group commit).
 
 use std::pin::pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use assay_messaging::outbox::{Backlog, FastPathClaim, Outbox};
 use assay_platform::db::idempotency::KeyReuse;
-use assay_platform::runtime::{LockExt as _, now, timeout};
+use assay_platform::runtime::{now, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::import_queue::{ImportQueue, Job, LeaderPermit, WriteResult};
+use super::import_queue::{ImportQueue, Job, WriteResult};
 use crate::domain::{Import, ImportOutcome};
 use crate::store::Store;
 
@@ -36,24 +36,12 @@ pub async fn write_imports(writer: Writer, stop: CancellationToken) {
         return;
     }
     while let Some((jobs, permit)) = writer.queue.take(&stop).await {
-        let permit = LeaderHold(Arc::new(Mutex::new(permit)));
-        let mut writing = pin!(write(&writer, jobs, &permit));
+        let mut writing = pin!(write(&writer, jobs));
         if timeout(LEADER_TIMEOUT, &mut writing).await.is_none() {
             // Blocked, for instance by a lock: another writer becomes the leader.
-            permit.release();
+            drop(permit);
             writing.await;
         }
-    }
-}
-
-/// What the writer of a batch holds meanwhile: of the leader its permit. Clones share it.
-#[derive(Clone)]
-struct LeaderHold(Arc<Mutex<Option<LeaderPermit>>>);
-
-impl LeaderHold {
-    /// Another writer may become the leader. Idempotent.
-    fn release(&self) {
-        drop(self.0.locked().take());
     }
 }
 
@@ -69,12 +57,11 @@ async fn prepare_partitions(store: &Store, stop: &CancellationToken) -> bool {
     true
 }
 
-/// Releases `permit` when only the commit is left: the next batch is written while this one waits for the disk.
-async fn write(writer: &Writer, jobs: Vec<Job>, permit: &LeaderHold) {
+async fn write(writer: &Writer, jobs: Vec<Job>) {
     let Batch { unique, repeats } = Batch::of(jobs);
     let imports = unique.iter().map(|job| Arc::clone(&job.import)).collect();
     let claim = writer.outbox.claim_fast_path();
-    let results = write_batch(&writer.store, imports, claim, permit).await;
+    let results = write_batch(&writer.store, imports, claim).await;
     let accepted = unique.iter().zip(&results).filter(|(_, result)| is_accepted(result));
     let events: Vec<_> = accepted.map(|(job, _)| job.import.event.clone()).collect();
     if !events.is_empty() {
@@ -98,14 +85,8 @@ fn is_accepted(result: &WriteResult) -> bool {
 
 /// One result per import. After a permanent error the imports are retried one at a time, so that an import that the
 /// database rejects does not fail the others. After a transient error (an outage) retries would only delay every response.
-async fn write_batch(
-    store: &Store,
-    imports: Vec<Arc<Import>>,
-    claim: FastPathClaim,
-    permit: &LeaderHold,
-) -> Vec<WriteResult> {
-    let leader = permit.clone();
-    let error = match store.accept_batch(imports.clone(), claim, move || leader.release()).await {
+async fn write_batch(store: &Store, imports: Vec<Arc<Import>>, claim: FastPathClaim) -> Vec<WriteResult> {
+    let error = match store.accept_batch(imports.clone(), claim).await {
         Ok(outcomes) => return outcomes.into_iter().map(Ok).collect(),
         Err(error) => Arc::new(error),
     };
@@ -115,7 +96,7 @@ async fn write_batch(
     tracing::warn!(imports = imports.len(), cause = %error, "a batch failed: retrying its imports one at a time");
     let mut results = Vec::with_capacity(imports.len());
     for import in imports {
-        let result = match store.accept_batch(vec![import], claim, || {}).await {
+        let result = match store.accept_batch(vec![import], claim).await {
             Ok(outcomes) => outcomes.into_iter().next().map(Ok),
             Err(error) => Some(Err(Arc::new(error))),
         };

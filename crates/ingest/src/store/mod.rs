@@ -49,31 +49,13 @@ impl Store {
 
     /// Writes imports in one transaction and returns their outcomes in the same order. The idempotency keys must be distinct
     /// (by organization and key); identities may repeat: the first one wins. `claim` selects how the events of accepted
-    /// imports are written. `release` is called when another batch may be written: on PostgreSQL before the commit, which waits for the
-    /// disk; on SQLite, which has one writer, after it.
+    /// imports are written.
     pub async fn accept_batch(
         &self,
         imports: Vec<Arc<Import>>,
         claim: FastPathClaim,
-        release: impl FnOnce() + Send + 'static,
     ) -> Result<Vec<ImportOutcome>, DatabaseError> {
-        match &self.database {
-            #[cfg(feature = "distributed")]
-            Database::Postgres(database) => {
-                let accept = move |tx: &mut _| {
-                    let outcomes = postgres::accept::accept_batch(tx, &imports, claim)?;
-                    release();
-                    Ok(outcomes)
-                };
-                database.write(accept).await
-            }
-            Database::Sqlite(database) => {
-                let accept = move |tx: &mut _| sqlite::accept::accept_batch(tx, &imports, claim);
-                let outcomes = database.write(accept).await;
-                release();
-                outcomes
-            }
-        }
+        on_database!(self, write, accept::accept_batch(&imports, claim))
     }
 
     pub async fn find_ticket(
