@@ -199,6 +199,7 @@ mod tests {
         };
         assert_eq!(detail, "from is no date");
     }
+
     #[test]
     fn refusal_for_the_moment_names_the_limit_and_the_time() {
         let problem = Problem::new(ProblemCode::RateLimited, "your organization may send 2 a minute");
