@@ -50,8 +50,8 @@ pub struct ObjectReader<'f, 'b> {
     errors: &'f mut ValidationErrors,
 }
 
-/// Maximum number of values of a body, in fields that are read: with up to 224 bytes each, an object with one field in another, they
-/// need 3.5 MiB. An import of 50 messages with every field has 560.
+/// Maximum number of values of a body, in fields that are read. A value takes up to 224 bytes (an object with one field), so they need
+/// 3.5 MiB at most. An import of 50 messages with every field has 560.
 pub const MAX_BODY_VALUES: usize = 16_384;
 
 /// Parses a whole body into a JSON tree of the fields with these names; the values of other fields are skipped.

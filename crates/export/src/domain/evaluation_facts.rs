@@ -8,6 +8,7 @@ use assay_contracts::event::ConversationEvaluated;
 use assay_contracts::ids::{AgentId, EvaluationId, OrganizationId};
 use assay_contracts::ticket::MAX_SUBJECT_CHARS;
 use assay_contracts::time::Timestamp;
+use assay_contracts::validation::shortened;
 
 use super::csv::EventFields;
 use super::facets::{self, Facets};
@@ -60,13 +61,7 @@ impl EvaluationFacts {
                 external_id: ticket.external_id.clone(),
                 source: ticket.source.clone(),
                 source_account_id: ticket.source_account_id.clone(),
-                subject: ticket
-                    .subject
-                    .iter()
-                    .flat_map(|subject| subject.chars())
-                    // A cut subject of an event has one character more: the mark.
-                    .take(MAX_SUBJECT_CHARS + 1)
-                    .collect(),
+                subject: shortened(ticket.subject.as_deref().unwrap_or_default(), MAX_SUBJECT_CHARS),
                 agents: ticket.agents.clone(),
             },
             evaluation: EvaluationColumns {

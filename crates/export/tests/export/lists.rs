@@ -12,6 +12,8 @@ use assay_contracts::evaluations::{
 use assay_contracts::event::ConversationEvaluated;
 use assay_contracts::ids::{AgentId, OrganizationId, TicketId};
 use assay_contracts::tenant::Scope;
+use assay_contracts::ticket::MAX_SUBJECT_CHARS;
+use assay_contracts::validation::shortened;
 use assay_export::domain::evaluation_facts::EvaluationFacts;
 use assay_export::domain::evaluation_row::EvaluationRow;
 use assay_export::domain::removal::DeletedRow;
@@ -103,6 +105,19 @@ async fn agent_filter_compares_ids_only(app: TestApp) -> Result<()> {
         let page = page(&app, organization, &query(&filters, Sort::default(), &[])).await?;
         assert_eq!((page.data.len(), page.total.count), (count, count as u64), "{}", filters.to_query());
     }
+    Ok(())
+}
+
+/// Events have subjects of at most 1,000 characters and the mark.
+async fn cut_subject_keeps_its_mark(app: TestApp) -> Result<()> {
+    let organization = new_id();
+    let mut event = evaluated(organization, STARTED);
+    let cut = shortened(&"é".repeat(1_001), MAX_SUBJECT_CHARS);
+    event.ticket.subject = Some(cut.clone());
+    record(&app, &[event]).await?;
+    let page = page(&app, organization, "").await?;
+    assert!(cut.ends_with('…'));
+    assert_eq!(page.data[0].ticket.subject, cut);
     Ok(())
 }
 
@@ -320,6 +335,7 @@ async fn total_is_a_bound_while_many_rows_change(app: TestApp) -> Result<()> {
 on_both_databases! { TestApp {
     agent_filter_compares_ids_only,
     pages_of_any_order_hold_every_row_once,
+    cut_subject_keeps_its_mark,
     pages_of_a_search_with_many_hits_keep_their_order,
     pages_neither_skip_nor_repeat_while_rows_change,
     cursor_of_another_list_is_refused,

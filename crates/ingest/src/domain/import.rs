@@ -80,7 +80,7 @@ impl Import {
         })
     }
 
-    /// What it takes in memory and writes, but for columns of a fixed or small size.
+    /// Bytes of its compressed messages and of the texts that may be large: subject, agents, display names.
     pub fn bytes(&self) -> usize {
         let subject = self.subject.as_ref().map_or(0, String::len);
         let names: usize = self.participants.iter().map(Participant::bytes).sum();

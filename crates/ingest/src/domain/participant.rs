@@ -27,7 +27,7 @@ pub struct Participant {
 }
 
 impl Participant {
-    /// Of its texts.
+    /// Bytes of its texts.
     pub fn bytes(&self) -> usize {
         let account = self.source_account_id.as_ref().map_or(0, String::len);
         self.source.len() + account + self.external_id.len() + self.name.len()

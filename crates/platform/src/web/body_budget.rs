@@ -180,9 +180,12 @@ mod tests {
         let mut other = budget.receive(0);
         other.push(b"1234").unwrap();
         assert_eq!(other.push(b"5").unwrap_err().problem().status, 503);
-        let buffered = one.finish();
+        let mut buffered = one.finish();
         assert_eq!(&buffered[..], b"123456");
         assert!(other.push(b"5").is_err(), "a buffered body still counts");
+        buffered.free_bytes();
+        assert!(buffered.is_empty());
+        assert!(other.push(b"5").is_err(), "what was made of its bytes still counts");
         drop(buffered);
         other.push(b"567890").unwrap();
     }
