@@ -39,6 +39,14 @@ pub(crate) struct ImportCounts {
     pub(crate) is_cut: bool,
 }
 
+impl ImportCounts {
+    /// What stands before the number of pending imports. A limited count that found none counts as complete: imports are evaluated
+    /// about in their order, so older ones are evaluated, too.
+    pub(crate) fn at_least(self) -> &'static str {
+        if self.is_cut && self.coverage.pending > 0 { "at least " } else { "" }
+    }
+}
+
 /// The imports of a summary's period by status, as in the public API. `None` when a filter other than the date is set, or
 /// when the pending ones cannot be counted, because ingest is unavailable.
 pub(crate) async fn count_imports(
@@ -57,16 +65,6 @@ pub(crate) async fn count_imports(
             None
         }
     }
-}
-
-/// [`count_imports`] without the limit of the count.
-pub(crate) async fn read_coverage(
-    services: &Services,
-    claims: &ServiceClaims,
-    filters: &EvaluationFilters,
-    summary: &Summary,
-) -> Option<Coverage> {
-    count_imports(services, claims, filters, summary).await.map(|counts| counts.coverage)
 }
 
 /// The position of a conversation in a result, with the previous and the next one.

@@ -19,7 +19,7 @@ use super::overview_parts::rows_address;
 use super::respond::page;
 use super::shell::Shell;
 use super::viewer::Viewer;
-use crate::app::{Services, find_evaluation, list_evaluations, read_coverage, summarize};
+use crate::app::{ImportCounts, Services, count_imports, find_evaluation, list_evaluations, summarize};
 use crate::domain::{ListState, MAX_NAME_CHARACTERS, format_count, list_address};
 
 pub(crate) const ADDRESS: &str = "/console/imports";
@@ -67,9 +67,9 @@ pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result
         failed_rows(services, claims, &state.filters),
     )
     .await?;
-    let coverage = read_coverage(services, claims, &query.filters, &summary).await;
-    let pending = coverage.map(|coverage| coverage.pending);
-    let imported = summary.totals.count + pending.unwrap_or_default();
+    let pending = count_imports(services, claims, &query.filters, &summary).await;
+    let imported = summary.totals.count + pending.map_or(0, |counts| counts.coverage.pending);
+    let at_least = pending.map_or("", ImportCounts::at_least);
     let base = state.filter_pairs();
     let groups = summary.breakdown.iter().flat_map(|breakdown| &breakdown.groups);
     let has_more_sources = summary.breakdown.iter().any(|breakdown| breakdown.truncated)
@@ -84,7 +84,7 @@ pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result
         imported: if imported == 1 {
             "1 conversation".to_owned()
         } else {
-            format!("{} conversations", format_count(imported))
+            format!("{at_least}{} conversations", format_count(imported))
         },
         is_pending_counted: pending.is_some(),
         all: (imported > 0 && imported == summary.totals.count).then(|| list_address(&base)),
@@ -115,12 +115,15 @@ fn read_period(request: &HttpRequest) -> (ListState, Faults) {
 /// Name, number, meaning, and the address of the rows of each state.
 fn counts(
     totals: &Measures,
-    pending: Option<u64>,
+    pending: Option<ImportCounts>,
     base: &[(String, String)],
 ) -> Vec<(&'static str, String, &'static str, Option<String>)> {
     let rows_of = |status: &str, number: u64| (number > 0).then(|| rows_address(base, &[("status", status)]));
     let (pending_text, pending_meaning) = match pending {
-        Some(pending) => (format_count(pending), "accepted, and evaluated in seconds: not listed yet"),
+        Some(counts) => {
+            let number = format!("{}{}", counts.at_least(), format_count(counts.coverage.pending));
+            (number, "accepted, waiting for the evaluation: not listed yet")
+        }
         None => ("–".to_owned(), "cannot be counted now: the service that keeps imports does not answer"),
     };
     let without_axis = "no message of an AI agent, or none of the customer";

@@ -127,16 +127,10 @@ fn has_no_imports(summary: &Summary) -> bool {
     summary.totals.count == 0 && summary.coverage.is_none_or(|coverage| coverage.imported == 0)
 }
 
-/// What stands before the number of pending imports. A limited count that found none counts as complete: imports are evaluated about
-/// in their order, so older ones are evaluated, too.
-fn at_least(counts: ImportCounts) -> &'static str {
-    if counts.is_cut && counts.coverage.pending > 0 { "at least " } else { "" }
-}
-
 /// The imports by status, each with the address of its rows.
 fn coverage_line(counts: ImportCounts, base: &[(String, String)]) -> CoverageLine {
     let Coverage { imported, scored, not_applicable, failed, pending } = counts.coverage;
-    let at_least = at_least(counts);
+    let at_least = counts.at_least();
     let page_of_imports = with_query(imports::ADDRESS, base);
     let all = if pending == 0 { list_address(base) } else { page_of_imports.clone() };
     let rows_of = |status: &str, number: u64| (number > 0).then(|| rows_address(base, &[("status", status)]));
@@ -220,7 +214,7 @@ fn view(
         kept: selection.kept_by_the_form(),
         pending: counts.filter(|counts| counts.coverage.pending > 0).map(|counts| {
             let number = format_count(counts.coverage.pending);
-            (at_least(counts), number, with_query(imports::ADDRESS, &base))
+            (counts.at_least(), number, with_query(imports::ADDRESS, &base))
         }),
         is_new: is_empty && selection.period.days.is_none() && counts.is_some(),
         is_empty,

@@ -54,6 +54,10 @@ async fn limited_count_of_pending_imports_is_a_minimum() -> Result<()> {
     for expected in ["at least {} imported", "+ at least {} pending", "not evaluated yet: at least {}."] {
         assert!(text.contains(&expected.replace("{}", number)), "{expected}: {text}");
     }
+    let text = app.get(&session, "/console/imports?from=2026-01-01&to=2026-01-31").await?.text;
+    for expected in ["at least 7 conversations accepted and kept", "<td class=\"num\">at least 7</td>"] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
     app.services.answer("/internal/v1/evaluations/count", 200, json!({ "count": 10_000 }));
     let text = app.get(&session, "/console?from=2026-01-01&to=2026-01-31").await?.text;
     assert!(text.contains("<b>0</b> pending") && !text.contains("at least"), "{text}");
