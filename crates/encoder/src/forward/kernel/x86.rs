@@ -175,7 +175,8 @@ fn encode_avx2(transformer: &Transformer<Avx2>, input: Input<'_>, workspace: &mu
     encode(transformer, input, workspace)
 }
 
-/// Floating-point code is compiled for AVX2: compilers generate worse code for loops over sixteen numbers with AVX-512.
+/// Floating-point code but for attention and activation is compiled for AVX2: compilers generate worse code for other loops over sixteen
+/// numbers with AVX-512.
 #[target_feature(enable = "avx2")]
 fn encode_avx512(
     transformer: &Transformer<Avx512Vnni>,
