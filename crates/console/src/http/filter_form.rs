@@ -161,6 +161,8 @@ impl FilterForm {
                 label: filter.label,
             })
             .collect();
+        let choices = language_codes(pairs).into_iter().map(|code| choice("language", code)).collect();
+        groups.push(ChoiceGroup { name: "language", label: "Language", choices });
         let tools = ai_tools().into_iter().map(|tool| choice("ai_tool", tool)).collect();
         groups.push(ChoiceGroup { name: "ai_tool", label: "AI tool", choices: tools });
         let (first, others) = agents.split_at(agents.len().min(MAX_AGENTS));
@@ -170,8 +172,6 @@ impl FilterForm {
         let listed = listed.into_iter().map(|agent| choice("agent", &agent.id.to_string()));
         let listed: Vec<Choice> = listed.chain([choice("agent", "none")]).collect();
         groups.push(ChoiceGroup { name: "agent", label: "Agent", choices: listed });
-        let choices = language_codes(pairs).into_iter().map(|code| choice("language", code)).collect();
-        groups.push(ChoiceGroup { name: "language", label: "Language", choices });
         let ranges: Vec<Range> = SCORES
             .into_iter()
             .map(|(score, label)| (format!("{score}_min"), format!("{score}_max"), label))

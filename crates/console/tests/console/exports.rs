@@ -22,7 +22,7 @@ async fn state_of_a_file_is_shown() -> Result<()> {
     let (app, session) = TestApp::signed_in().await?;
     let end = 1_767_225_600_000_i64;
     let cases: [(Value, &[&str], bool); 5] = [
-        (json!({}), &[">complete</td>"], true),
+        (json!({}), &[">complete</div></td>"], true),
         (
             json!({ "file_status": "available", "file_expires_at": end, "evaluations_complete": true, "missing_evaluations": 0 }),
             &[">complete<span class=\"why\">until <time datetime=\"2026-01-01T00:00:00Z\""],
@@ -30,12 +30,12 @@ async fn state_of_a_file_is_shown() -> Result<()> {
         ),
         (
             json!({ "file_status": "available", "evaluations_complete": false, "missing_evaluations": 1_200 }),
-            &[">ready<span class=\"why\">up to 1,200 evaluations missing</span></td>"],
+            &[">ready<span class=\"why\">up to 1,200 evaluations missing</span></div></td>"],
             true,
         ),
         (
             json!({ "file_status": "available", "evaluations_complete": false }),
-            &[">ready<span class=\"why\">may lack evaluations</span></td>"],
+            &[">ready<span class=\"why\">may lack evaluations</span></div></td>"],
             true,
         ),
         (
