@@ -4,6 +4,7 @@
 
 #![no_main]
 
+use std::cell::RefCell;
 use std::sync::LazyLock;
 
 use assay_contracts::conversation::Conversation;
@@ -14,6 +15,7 @@ use assay_contracts::export::ExportKind;
 use assay_contracts::time::Timestamp;
 use assay_export::domain::csv::{header, render};
 use assay_scoring::Scorer;
+use csv_core::ReadRecordResult;
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -84,20 +86,47 @@ fn check(event: &ConversationEvaluated) {
     for kind in [ExportKind::Axis, ExportKind::ResolutionAudit] {
         let line = render(kind, event);
         // The line twice: a cell that is not closed would swallow the second one.
-        let file = format!("{}{line}\r\n{line}\r\n", header(kind));
-        let mut reader = csv::Reader::from_reader(file.as_bytes());
-        let names = reader.headers().expect("a header").clone();
-        let rows: Vec<csv::StringRecord> = reader.records().map(|row| row.expect("a row")).collect();
-        assert!(rows.len() == 2 && rows[0] == rows[1], "{} rows: {file:?}", rows.len());
-        for cell in &rows[0] {
+        let rows = records(&format!("{}{line}\r\n{line}\r\n", header(kind)));
+        let [names, row, again] = rows.as_slice() else { panic!("{} records, not three: {line:?}", rows.len()) };
+        assert!(row == again && row.len() == names.len(), "{row:?} and {again:?} below {names:?}");
+        for cell in row {
             let is_number = cell.parse::<f64>().is_ok_and(f64::is_finite);
             assert!(is_number || !cell.starts_with(FORMULA_STARTS), "a formula: {cell:?}");
         }
         texts_are_kept(kind, event, |name| {
             let place = names.iter().position(|known| known == name).expect("a column");
-            rows[0].get(place).expect("a cell")
+            row.get(place).expect("a cell")
         });
     }
+}
+
+/// The records of a CSV file, the header first. One reader for all inputs: building its tables takes longer than reading.
+fn records(file: &str) -> Vec<Vec<String>> {
+    thread_local! {
+        static READER: RefCell<csv_core::Reader> = RefCell::new(csv_core::Reader::new());
+    }
+    READER.with_borrow_mut(|reader| {
+        reader.reset();
+        let (mut input, mut records) = (file.as_bytes(), Vec::new());
+        // A record is never longer than its text, nor has it more cells than bytes and one.
+        let (mut text, mut ends) = (vec![0; input.len()], vec![0; input.len() + 1]);
+        loop {
+            let (result, read, written, cells) = reader.read_record(input, &mut text, &mut ends);
+            input = &input[read..];
+            match result {
+                ReadRecordResult::Record => {}
+                // The line break of the last record.
+                ReadRecordResult::InputEmpty if (written, cells) == (0, 0) => continue,
+                ReadRecordResult::End => return records,
+                _ => panic!("the last record does not end: {file:?}"),
+            }
+            let starts = std::iter::once(&0).chain(&ends);
+            let cell = |(start, end): (&usize, &usize)| {
+                String::from_utf8(text[*start..*end].to_vec()).expect("a cell is UTF-8")
+            };
+            records.push(starts.zip(&ends[..cells]).map(cell).collect());
+        }
+    })
 }
 
 fn texts_are_kept<'r>(kind: ExportKind, event: &ConversationEvaluated, cell: impl Fn(&str) -> &'r str) {
