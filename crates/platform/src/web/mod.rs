@@ -9,6 +9,7 @@ mod held_value;
 mod metrics;
 mod page;
 mod page_headers;
+mod read_ahead;
 mod recorded_response;
 mod request;
 mod response_budget;

@@ -15,6 +15,7 @@ use tracing::Instrument;
 
 use super::error::WebError;
 use super::held_value::hold_until_sent;
+use super::read_ahead::ReadAhead;
 use super::unread_body::UnreadBody;
 use crate::runtime::RequestContext;
 use crate::telemetry::metrics;
@@ -40,9 +41,10 @@ const MAX_URI_BYTES: usize = 8 * 1024;
 /// The outermost middleware of an app: sets the request context, checks the size of the head, and logs one line per
 /// response. It logs the matched route, never the path, query or body, which may hold personal data.
 pub async fn request_middleware(
-    request: ServiceRequest,
+    mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
+    let in_progress = ReadAhead::begin(&mut request);
     let header = |name: &HeaderName| request.headers().get(name).and_then(|value| value.to_str().ok());
     let mut context = RequestContext::from_headers(header(&REQUEST_ID_HEADER), header(&TRACEPARENT_HEADER));
     if request.app_data::<ServedBy>().is_some_and(|by| by.is_public) {
@@ -74,14 +76,19 @@ pub async fn request_middleware(
     }
     labels.count(status, began.elapsed());
     let request_id = HeaderValue::from_str(&request_id).ok();
+    let until_sent = |body| match in_progress {
+        Some(in_progress) => in_progress.until_sent(body),
+        None => body,
+    };
     match handled {
         Ok(mut response) => {
             request_id.map(|id| response.headers_mut().insert(REQUEST_ID_HEADER, id));
-            Ok(response)
+            Ok(response.map_body(|_, body| until_sent(body)))
         }
         Err(mut response) => {
             request_id.map(|id| response.headers_mut().insert(REQUEST_ID_HEADER, id));
-            Err(InternalError::from_response("refused by a middleware", *response).into())
+            let response = response.map_body(|_, body| until_sent(body));
+            Err(InternalError::from_response("refused by a middleware", response).into())
         }
     }
 }

@@ -4,11 +4,17 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_web::dev::Server;
+use actix_http::HttpService;
+use actix_http::error::DispatchError;
+use actix_server::Server;
+use actix_service::{IntoServiceFactory as _, ServiceFactoryExt as _, fn_service, map_config};
+use actix_web::dev::{AppConfig, Extensions};
 use actix_web::middleware::from_fn;
 use actix_web::web::ServiceConfig;
-use actix_web::{App, HttpServer, web};
+use actix_web::{App, Error, web};
+use tokio::net::TcpStream;
 
+use super::read_ahead::LimitedStream;
 use super::request::{ServedBy, request_middleware};
 use super::routes::route_not_found;
 use super::{healthz, readyz, resource};
@@ -106,8 +112,16 @@ fn build(
     socket2::SockRef::from(&listener).set_tcp_user_timeout(Some(settings.response_stall))?;
     let readiness = web::Data::new(readiness);
     let served_by = ServedBy { server: name, is_public: settings.is_public };
-    let server = HttpServer::new(move || {
-        App::new()
+    let builder = Server::build()
+        .workers(settings.workers)
+        .max_concurrent_connections((settings.max_connections / settings.workers.max(1)).max(1))
+        .shutdown_timeout(settings.stop_deadline.as_secs())
+        .disable_signals();
+    let shutdown = builder.graceful_shutdown_signal();
+    // `HttpServer` would do this, but it takes its connections as they are, not as `LimitedStream`.
+    let server = builder.listen(name, listener, move || {
+        let shutdown = shutdown.clone();
+        let app = App::new()
             .app_data(readiness.clone())
             .app_data(served_by)
             .wrap(from_fn(request_middleware))
@@ -115,14 +129,25 @@ fn build(
             .service(resource("/readyz", vec![("GET", web::get().to(readyz))]))
             .configure(|config| routes(config))
             .default_service(web::route().to(route_not_found))
-    })
-    .workers(settings.workers)
-    .max_connections((settings.max_connections / settings.workers.max(1)).max(1))
-    .client_request_timeout(settings.head_deadline)
-    .client_disconnect_timeout(Duration::from_secs(2))
-    .keep_alive(settings.keep_alive)
-    .shutdown_timeout(settings.stop_deadline.as_secs())
-    .disable_signals()
-    .listen(listener)?;
+            .into_factory()
+            .map_err(|error: Error| error.error_response());
+        let http = HttpService::build()
+            .graceful_shutdown_signal(move || {
+                let shutdown = shutdown.clone();
+                async move { shutdown.notified().await }
+            })
+            .keep_alive(settings.keep_alive)
+            .client_request_timeout(settings.head_deadline)
+            .client_disconnect_timeout(Duration::from_secs(2))
+            .on_connect_ext(|stream: &LimitedStream<TcpStream>, data: &mut Extensions| {
+                data.insert(stream.read_ahead());
+            })
+            .h1(map_config(app, |_| AppConfig::default()));
+        let connect = |stream: TcpStream| async move {
+            let peer = stream.peer_addr().ok();
+            Ok::<_, DispatchError>((LimitedStream::new(stream), peer))
+        };
+        fn_service(connect).and_then(http)
+    })?;
     Ok(server.run())
 }

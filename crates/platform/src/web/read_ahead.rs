@@ -1,0 +1,301 @@
+//! How far a connection is read ahead of the request in progress. What a client sends beyond it stays in the kernel's buffers, which
+//! slows the client down.
+//!
+//! actix reads up to 128 KiB ahead. With that much in its buffer it polls the connection again and again until the response is sent,
+//! so one client that pipelines requests and does not read the responses would occupy a processor.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use actix_web::HttpMessage as _;
+use actix_web::body::{BodySize, BoxBody, MessageBody};
+use actix_web::dev::{Payload, ServiceRequest};
+use actix_web::error::PayloadError;
+use actix_web::web::Bytes;
+use futures_util::Stream;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// Bytes after which reading ahead pauses. A read that began before may double them, still less than what actix buffers.
+const MAX_READ_AHEAD: usize = 32 * 1024;
+
+/// What was read of a connection and may still be in its buffer. Shared by the connection and its request in progress.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ReadAhead(Rc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// Bytes read since the buffer was known to hold no complete request.
+    ahead: Cell<usize>,
+    is_in_progress: Cell<bool>,
+    /// All that was to be read was read while no request was in progress, and none has begun since.
+    was_idle: Cell<bool>,
+    /// Wakes the connection when it may be read further.
+    waiting: RefCell<Option<Waker>>,
+}
+
+impl ReadAhead {
+    /// A request begins: reading pauses [`MAX_READ_AHEAD`] later, until its handler waits for more of its body or the value is
+    /// dropped, which is when the response is sent. `None` in tests without a connection.
+    pub(super) fn begin(request: &mut ServiceRequest) -> Option<RequestInProgress> {
+        let connection = request.conn_data::<Self>()?.clone();
+        match request.take_payload() {
+            Payload::None => {}
+            payload => {
+                let body = RequestBody { payload, connection: connection.clone() };
+                request.set_payload(Payload::Stream { payload: Box::pin(body) });
+            }
+        }
+        Some(connection.begin_request())
+    }
+
+    fn begin_request(self) -> RequestInProgress {
+        self.0.is_in_progress.set(true);
+        self.0.was_idle.set(false);
+        RequestInProgress(self)
+    }
+
+    /// Ready when more may be read.
+    fn poll_room(&self, context: &mut Context<'_>) -> Poll<()> {
+        let state = &*self.0;
+        if !state.is_in_progress.get() && state.was_idle.take() {
+            // No request has begun of what was read: the buffer holds the beginning of one at most.
+            state.ahead.set(0);
+        }
+        if state.ahead.get() < MAX_READ_AHEAD {
+            return Poll::Ready(());
+        }
+        if state.is_in_progress.get() {
+            *state.waiting.borrow_mut() = Some(context.waker().clone());
+        } else {
+            // What is buffered may hold the next request, which begins before the connection is read again.
+            state.was_idle.set(true);
+            context.waker().wake_by_ref();
+        }
+        Poll::Pending
+    }
+
+    /// There is nothing more to read at the moment.
+    fn has_read_all(&self) {
+        self.0.was_idle.set(!self.0.is_in_progress.get());
+    }
+
+    /// The handler waits for more of the body: the buffer holds nothing but the beginning of it.
+    fn wants_body(&self) {
+        self.0.ahead.set(0);
+        self.wake();
+    }
+
+    fn wake(&self) {
+        if let Some(waiting) = self.0.waiting.take() {
+            waiting.wake();
+        }
+    }
+}
+
+/// The body of a request, which is read as the handler asks for it.
+struct RequestBody {
+    payload: Payload,
+    connection: ReadAhead,
+}
+
+impl Stream for RequestBody {
+    type Item = Result<Bytes, PayloadError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let polled = Pin::new(&mut self.payload).poll_next(context);
+        if polled.is_pending() {
+            self.connection.wants_body();
+        }
+        polled
+    }
+}
+
+/// A request that is handled, or whose response is being sent.
+#[derive(Debug)]
+pub(super) struct RequestInProgress(ReadAhead);
+
+impl Drop for RequestInProgress {
+    fn drop(&mut self) {
+        self.0.0.is_in_progress.set(false);
+        self.0.wake();
+    }
+}
+
+impl RequestInProgress {
+    /// The body of the response; the request ends when it is sent.
+    pub(super) fn until_sent(self, body: BoxBody) -> BoxBody {
+        BoxBody::new(BodyInProgress { body, _request: self })
+    }
+}
+
+struct BodyInProgress {
+    body: BoxBody,
+    _request: RequestInProgress,
+}
+
+impl MessageBody for BodyInProgress {
+    type Error = <BoxBody as MessageBody>::Error;
+
+    fn size(&self) -> BodySize {
+        self.body.size()
+    }
+
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Self::Error>>> {
+        Pin::new(&mut self.body).poll_next(context)
+    }
+}
+
+/// A connection that is not read far ahead.
+pub(super) struct LimitedStream<S> {
+    stream: S,
+    read_ahead: ReadAhead,
+}
+
+impl<S> LimitedStream<S> {
+    pub(super) fn new(stream: S) -> Self {
+        Self { stream, read_ahead: ReadAhead::default() }
+    }
+
+    pub(super) fn read_ahead(&self) -> ReadAhead {
+        self.read_ahead.clone()
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for LimitedStream<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.read_ahead.poll_room(context).is_pending() {
+            return Poll::Pending;
+        }
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
+        match &polled {
+            Poll::Pending => self.read_ahead.has_read_all(),
+            Poll::Ready(_) => {
+                let ahead = &self.read_ahead.0.ahead;
+                ahead.set(ahead.get().saturating_add(buffer.filled().len() - before));
+            }
+        }
+        polled
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for LimitedStream<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
+    use tokio::task::unconstrained;
+
+    use super::*;
+
+    const SENT: usize = 1024 * 1024;
+
+    /// A connection whose client has sent [`SENT`] bytes.
+    async fn connection() -> (LimitedStream<DuplexStream>, DuplexStream) {
+        let (server, mut client) = duplex(SENT);
+        client.write_all(&vec![b'x'; SENT]).await.unwrap();
+        (LimitedStream::new(server), client)
+    }
+
+    /// Number of bytes that are read until the stream pauses.
+    fn read(stream: &mut LimitedStream<DuplexStream>) -> usize {
+        let (mut buffer, mut bytes) = (vec![0; 8 * 1024], 0);
+        while let Some(read) = unconstrained(stream.read(&mut buffer)).now_or_never() {
+            bytes += read.unwrap();
+        }
+        bytes
+    }
+
+    #[tokio::test]
+    async fn reading_pauses_while_a_request_is_in_progress() {
+        let (mut stream, _client) = connection().await;
+        let request = stream.read_ahead().begin_request();
+        assert_eq!(read(&mut stream), MAX_READ_AHEAD);
+        assert_eq!(read(&mut stream), 0);
+        drop(request);
+        // Requests that are answered one after another from the buffer: it does not grow.
+        for _ in 0..100 {
+            assert_eq!(read(&mut stream), 0, "the buffer may hold the next request");
+            drop(stream.read_ahead().begin_request());
+        }
+        assert_eq!(read(&mut stream), 0);
+        assert_eq!(read(&mut stream), MAX_READ_AHEAD, "it holds none");
+    }
+
+    #[tokio::test]
+    async fn requests_that_come_one_after_another_do_not_use_up_the_room() {
+        let (server, mut client) = duplex(SENT);
+        let mut stream = LimitedStream::new(server);
+        for _ in 0..1_000 {
+            client.write_all(&[b'x'; 300]).await.unwrap();
+            assert_eq!(read(&mut stream), 300);
+            let request = stream.read_ahead().begin_request();
+            client.write_all(&[b'x'; 50]).await.unwrap();
+            assert_eq!(read(&mut stream), 50, "of its body");
+            drop(request);
+            assert_eq!(read(&mut stream), 0);
+        }
+    }
+
+    #[tokio::test]
+    async fn handler_that_waits_for_the_body_lets_the_connection_be_read() {
+        let (mut stream, _client) = connection().await;
+        let connection = stream.read_ahead();
+        let _request = connection.clone().begin_request();
+        for _ in 0..10 {
+            assert_eq!(read(&mut stream), MAX_READ_AHEAD);
+            assert_eq!(read(&mut stream), 0);
+            let waiting = stream.read_u8();
+            tokio::pin!(waiting);
+            assert!(waiting.as_mut().now_or_never().is_none());
+            connection.wants_body();
+            assert!(connection.0.waiting.borrow().is_none(), "it is woken");
+        }
+    }
+
+    #[tokio::test]
+    async fn end_of_the_request_wakes_the_connection() {
+        let (mut stream, _client) = connection().await;
+        let request = stream.read_ahead().begin_request();
+        read(&mut stream);
+        let mut buffer = [0; 1];
+        let reading = tokio::join!(stream.read_exact(&mut buffer), async {
+            tokio::task::yield_now().await;
+            drop(request);
+        });
+        assert_eq!(reading.0.unwrap(), 1);
+    }
+
+    #[tokio::test]
+    async fn head_without_an_end_is_read() {
+        let (mut stream, _client) = connection().await;
+        stream.read_exact(&mut vec![0; SENT]).await.unwrap();
+    }
+}
