@@ -18,6 +18,7 @@ use assay_contracts::internal::{
     SubscribersPage, TicketCount, Transcripts,
 };
 use assay_contracts::page::Page;
+use assay_contracts::refusal::ImportRefusals;
 use assay_contracts::ticket::{ImportReceipt, Ticket};
 use assay_contracts::webhook::{
     CreatedWebhook, NewWebhook, Webhook, WebhookChange, WebhookDelivery, WebhookDeliveryDetails,
@@ -93,6 +94,7 @@ fn internal_api_examples_are_read_by_client_and_server() {
             ("readTranscripts", true) => round_trips::<ReadTranscripts>(&example),
             ("readTranscripts", false) => serde_json::from_value::<Transcripts>(example.clone()).is_ok(),
             ("findDeletion", false) => round_trips::<Deletion>(&example),
+            ("reportRefusals", true) | ("listRefusals", false) => round_trips::<ImportRefusals>(&example),
             ("readProgress", false) => round_trips::<Progress>(&example),
             ("createAgent", true) => NewAgent::parse(example.to_string().as_bytes()).is_ok(),
             ("createAgent", false) => round_trips::<Agent>(&example),

@@ -99,6 +99,10 @@ uuid_id!(
     TicketId
 );
 uuid_id!(
+    /// A refused import.
+    RefusalId
+);
+uuid_id!(
     /// A registered AI agent.
     AgentId
 );

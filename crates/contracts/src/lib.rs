@@ -19,6 +19,7 @@ pub mod named_enum;
 pub mod notification;
 pub mod page;
 pub mod problem;
+pub mod refusal;
 pub mod retention;
 pub mod tenant;
 pub mod ticket;

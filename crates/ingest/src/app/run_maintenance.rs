@@ -3,6 +3,7 @@
 use assay_clients::{ClientError, RegistryClient};
 use assay_contracts::ids::TicketId;
 use assay_contracts::internal::OrganizationRetention;
+use assay_contracts::refusal::REFUSAL_RETENTION_MILLIS;
 use assay_contracts::retention::TOMBSTONE_RETENTION_MILLIS;
 use assay_contracts::time::Timestamp;
 use assay_messaging::outbox::Outbox;
@@ -16,7 +17,7 @@ use crate::store::Store;
 /// Maximum number of conversations removed in one transaction. Each may be 4 MiB, and all of them are in memory.
 const EXPIRY_BATCH: usize = 10;
 
-/// Maximum number of small rows (tombstones, expired tickets) removed in one transaction.
+/// Maximum number of small rows (tombstones, refusals, expired tickets) removed in one transaction.
 const ROWS_BATCH: usize = 1_000;
 
 /// A failed maintenance run; batches committed before the failure stay committed.
@@ -39,6 +40,8 @@ pub async fn run_maintenance(
     while store.prune_idempotency_records(now()).await? == PRUNE_BATCH {}
     let deleted_before = now().plus_millis(-TOMBSTONE_RETENTION_MILLIS);
     while store.prune_tombstones(deleted_before, ROWS_BATCH).await? == ROWS_BATCH {}
+    let refused_before = now().plus_millis(-REFUSAL_RETENTION_MILLIS);
+    while store.prune_refusals(refused_before, ROWS_BATCH).await? == ROWS_BATCH {}
     remove_expired_transcripts(store, outbox, registry).await
 }
 

@@ -1,6 +1,7 @@
 //! The role's internal HTTP interface. Every call needs a service token issued for ingest.
 
 mod conversations;
+mod refusals;
 mod tickets;
 mod transcripts;
 
@@ -48,6 +49,10 @@ pub fn configure(services: Services, auth: ServiceAuth) -> impl Fn(&mut ServiceC
                 .service(resource("/tickets", vec![("GET", get().to(tickets::count))]))
                 .service(resource("/tickets/{id}/transcript", vec![("GET", get().to(transcripts::read_one))]))
                 .service(resource("/tickets/{id}/deletion", vec![("GET", get().to(tickets::deletion))]))
+                .service(resource(
+                    "/refusals",
+                    vec![("GET", get().to(refusals::list)), ("POST", post().to(refusals::report))],
+                ))
                 .service(resource("/transcripts", vec![("POST", post().to(transcripts::read))])),
         );
     }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::internal::{TicketCount, TicketReference, UnreadableTranscript};
+use assay_contracts::refusal::ImportRefusal;
 use assay_contracts::ticket::Ticket;
 use assay_contracts::time::Timestamp;
 use assay_messaging::outbox::FastPathClaim;
@@ -143,6 +144,31 @@ impl Store {
     /// Removes at most `limit` tombstones older than `before`; returns the number removed.
     pub async fn prune_tombstones(&self, before: Timestamp, limit: usize) -> Result<usize, DatabaseError> {
         on_database!(self, write, removal::prune_tombstones(before, limit))
+    }
+
+    /// Keeps refused imports of an organization, of which it keeps only the latest [`MAX_REFUSALS`]. One that is kept already is
+    /// ignored.
+    ///
+    /// [`MAX_REFUSALS`]: assay_contracts::refusal::MAX_REFUSALS
+    pub async fn keep_refusals(
+        &self,
+        organization_id: OrganizationId,
+        reported: Vec<ImportRefusal>,
+    ) -> Result<(), DatabaseError> {
+        on_database!(self, write, refusals::keep(organization_id, &reported))
+    }
+
+    /// The latest refused imports of an organization, newest first.
+    pub async fn list_refusals(
+        &self,
+        organization_id: OrganizationId,
+    ) -> Result<Vec<ImportRefusal>, DatabaseError> {
+        on_database!(self, read, refusals::list(organization_id))
+    }
+
+    /// Removes at most `limit` refusals older than `before`; returns the number removed.
+    pub async fn prune_refusals(&self, before: Timestamp, limit: usize) -> Result<usize, DatabaseError> {
+        on_database!(self, write, refusals::prune(before, limit))
     }
 
     /// Removes a batch of expired idempotency records; returns the number removed.

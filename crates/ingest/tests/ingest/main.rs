@@ -7,6 +7,7 @@ mod counts;
 mod events;
 mod failures;
 mod idempotency;
+mod kept_refusals;
 mod names;
 mod outages;
 mod refusals;

@@ -2,6 +2,7 @@
 //! that differ between the databases (imported here from `super`).
 
 pub mod accept;
+pub mod refusals;
 pub mod removal;
 pub(super) mod schema;
 pub mod transcripts;

@@ -67,3 +67,15 @@ diesel::table! {
         organization_id -> Id,
     }
 }
+
+diesel::table! {
+    use diesel::sql_types::{BigInt, Text};
+    use super::Id;
+
+    refusals (id) {
+        id -> Id,
+        organization_id -> Id,
+        refused_at -> BigInt,
+        refusal -> Text,
+    }
+}
