@@ -7,12 +7,12 @@ use std::time::Duration;
 use actix_web::web::Data;
 use assay_clients::{ClientError, HttpSettings, RegistryClient, ServiceClient, http_client};
 use assay_platform::auth::{Audience, ServiceTokens};
-use assay_platform::runtime::{Phase, Tasks};
+use assay_platform::runtime::{Phase, Tasks, periodically};
 use assay_platform::web::{BodyBudget, ServerSettings, serve};
 use tokio::sync::Semaphore;
 use url::Url;
 
-use crate::app::{ApiKeyCache, RateLimit, Slots};
+use crate::app::{ApiKeyCache, REPORT_INTERVAL, RateLimit, Refusals, Slots, report_refusals};
 use crate::config::Config;
 use crate::http::{Gateway, configure};
 use crate::metrics;
@@ -89,6 +89,7 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
         console: dependencies.console_url.as_ref().map(|url| service(url, Audience::Console)),
         registry,
         rate_limit: RateLimit::new(config.rate_limit_per_second),
+        refusals: Arc::new(Refusals::default()),
         in_flight: Slots::new(config.max_in_flight),
         keyless_in_flight: Arc::new(Semaphore::new(config.max_keyless_in_flight)),
         downloads: Slots::new(config.max_downloads),
@@ -100,6 +101,7 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
         config: config.clone(),
     };
     watch_services(&gateway, tasks);
+    start_reports(&gateway, tasks);
     let settings = ServerSettings {
         is_public: true,
         workers: config.workers,
@@ -137,6 +139,18 @@ fn watch_services(gateway: &Gateway, tasks: &mut Tasks) {
             watched.watch(stop)
         });
     }
+}
+
+/// Reports refused imports from time to time.
+fn start_reports(gateway: &Gateway, tasks: &mut Tasks) {
+    const NAME: &str = "gateway reports of refused imports";
+    let (refusals, ingest) = (Arc::clone(&gateway.refusals), gateway.ingest.clone());
+    tasks.spawn(Phase::Relay, NAME, move |stop| {
+        periodically(NAME, REPORT_INTERVAL, stop, move || {
+            let (refusals, ingest) = (Arc::clone(&refusals), ingest.clone());
+            async move { report_refusals(&refusals, &ingest).await }
+        })
+    });
 }
 
 fn validate(config: &Config) -> Result<(), StartError> {

@@ -1,5 +1,7 @@
 //! `POST /v1/assess`: accepts a conversation for evaluation.
 
+use actix_web::body::to_bytes_limited;
+use actix_web::http::StatusCode;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, ResponseError};
 use assay_contracts::conversation::{Conversation, ImportRequest};
@@ -15,6 +17,13 @@ use super::responses::{
 };
 use crate::app::{Forward, forward};
 use crate::metrics;
+
+/// Maximum size of a problem of ingest, in bytes. One has at most twenty errors.
+const MAX_PROBLEM_BYTES: usize = 256 * 1024;
+
+/// Statuses of ingest's refusals that are noted. Not 409: duplicates are not kept, and may be many.
+const NOTED: [StatusCode; 3] =
+    [StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND, StatusCode::UNPROCESSABLE_ENTITY];
 
 /// Score a conversation
 ///
@@ -49,7 +58,14 @@ pub(crate) async fn assess(
         Ok(answer) => answer.status().as_u16(),
         Err(error) => error.status_code().as_u16(),
     });
-    answer
+    match answer {
+        Ok(answer) if NOTED.contains(&answer.status()) => note_relayed(answer, &gateway, &caller).await,
+        Ok(answer) => Ok(answer),
+        Err(error) => {
+            gateway.refusals.note(&caller.claims, error.problem());
+            Err(error)
+        }
+    }
 }
 
 async fn submit(
@@ -69,4 +85,20 @@ async fn submit(
         body: Some(body.clone()),
     })
     .await
+}
+
+/// Notes a refusal of ingest. Its body, a problem, is relayed unchanged.
+async fn note_relayed(
+    answer: HttpResponse,
+    gateway: &Gateway,
+    caller: &Authenticated,
+) -> Result<HttpResponse, WebError> {
+    let (head, body) = answer.into_parts();
+    let body = to_bytes_limited(body, MAX_PROBLEM_BYTES).await;
+    let body = body.map_err(|error| WebError::unavailable(&error))?;
+    let body = body.map_err(|error| WebError::unavailable(&error))?;
+    if let Ok(problem) = serde_json::from_slice::<Problem>(&body) {
+        gateway.refusals.note(&caller.claims, &problem);
+    }
+    Ok(head.set_body(body).map_into_boxed_body())
 }

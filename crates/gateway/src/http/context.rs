@@ -11,7 +11,7 @@ use assay_platform::web::{BodyBudget, WebError};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use tokio::sync::Semaphore;
 
-use crate::app::{ApiKeyCache, RateLimit, ShareExhausted, Slot, Slots};
+use crate::app::{ApiKeyCache, RateLimit, Refusals, ShareExhausted, Slot, Slots};
 use crate::config::Config;
 
 /// Suggested pause of a client whose organization uses its whole share of the slots for requests, in seconds.
@@ -29,6 +29,8 @@ pub(crate) struct Gateway {
     pub(crate) console: Option<ServiceClient>,
     pub(crate) keys: ApiKeyCache,
     pub(crate) rate_limit: Option<RateLimit>,
+    /// Refused imports that are not reported to ingest yet.
+    pub(crate) refusals: Arc<Refusals>,
     pub(crate) in_flight: Slots,
     pub(crate) keyless_in_flight: Arc<Semaphore>,
     pub(crate) downloads: Slots,

@@ -46,7 +46,7 @@ impl Services {
         Self::start_with(|_| ())
     }
 
-    /// Services that also answer these routes.
+    /// Services that also answer these routes, or answer them instead.
     pub fn start_with(routes: impl Fn(&mut ServiceConfig) + Send + Sync + 'static) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = Url::parse(&format!("http://{}", listener.local_addr()?))?;
@@ -55,6 +55,8 @@ impl Services {
         let shared = registry.clone();
         let settings = ServerSettings::default();
         serve(&mut tasks, Phase::ServeInternal, "services", listener, settings, move |app| {
+            // First, because the first of two resources with one path answers.
+            routes(app);
             app.app_data(shared.clone())
                 .service(resource("/internal/v1/keys/resolve", vec![("POST", post().to(resolve))]))
                 .service(resource("/v1/downloads/{id}", vec![("GET", get().to(download))]))
@@ -72,7 +74,6 @@ impl Services {
                 app.service(resource(&path, vec![("GET", get().to(answer)), ("POST", post().to(answer))]));
             }
             app.service(resource("/internal/v1/webhooks/{id}", vec![("PATCH", patch().to(answer))]));
-            routes(app);
         })?;
         Ok(Self { address, registry, _tasks: tasks })
     }
