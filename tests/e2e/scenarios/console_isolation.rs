@@ -8,6 +8,9 @@ use crate::harness::{Cases, Session, Stack, conversation, edited, set, until};
 /// Marker in the subjects, names and ids of the first organization.
 const MARK: &str = "only-in-the-first-console";
 
+/// A field of the refused import on the page of imports.
+const REFUSED_FIELD: &str = "<code>/messages</code>";
+
 pub async fn run(stack: &Stack) -> Result<()> {
     let api = stack.api_of("console-first").await?;
     // Creates the second organization.
@@ -29,6 +32,13 @@ pub async fn run(stack: &Stack) -> Result<()> {
 
     let owner = Session::open(stack, &stack.other("console-first")).await?;
     let stranger = Session::open(stack, &stack.other("console-second")).await?;
+    // Refused for its missing messages.
+    api.post("/v1/assess", &json!({"ticket_id": MARK})).await?.expect(400)?;
+    until("the refusal is listed", async || {
+        let page = String::from_utf8(owner.get("/console/imports").await?.body)?;
+        Ok(page.contains(REFUSED_FIELD).then_some(()))
+    })
+    .await?;
     let mut cases = Cases::default();
     for (page, status) in [
         (format!("/console/conversations/{ticket}"), 200),
@@ -63,7 +73,8 @@ async fn is_only_for(owner: &Session, stranger: &Session, page: &str, status: u1
 async fn shows_nothing(stranger: &Session, page: &str) -> Result<()> {
     let shown = stranger.get(page).await?;
     shown.expect_status(200)?;
-    ensure!(!String::from_utf8(shown.body)?.contains(MARK), "it has a text of another organization");
+    let text = String::from_utf8(shown.body)?;
+    ensure!(!text.contains(MARK) && !text.contains(REFUSED_FIELD), "it has a text of another organization");
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use assay_contracts::evaluations::{
 };
 use assay_contracts::ids::TicketId;
 use assay_contracts::problem::ProblemCode;
+use assay_contracts::refusal::{ImportRefusal, ImportRefusals};
 use assay_platform::auth::ServiceClaims;
 
 use super::services::Services;
@@ -62,6 +63,19 @@ pub(crate) async fn count_imports(
         }
         Err(error) => {
             tracing::warn!(cause = %error, "a page has no coverage: pending imports cannot be counted");
+            None
+        }
+    }
+}
+
+/// The latest refused imports, newest first. `None` when they cannot be read, because ingest is unavailable.
+pub(crate) async fn list_refusals(services: &Services, claims: &ServiceClaims) -> Option<Vec<ImportRefusal>> {
+    let found: Result<ImportRefusals, ClientError> =
+        services.ingest.get_json(claims, "/internal/v1/refusals").await;
+    match found {
+        Ok(found) => Some(found.refusals),
+        Err(error) => {
+            tracing::warn!(cause = %error, "refused imports cannot be listed");
             None
         }
     }

@@ -10,7 +10,7 @@ mod webhooks;
 
 pub(crate) use self::evaluations::{
     ImportCounts, TranscriptLookup, count_imports, find_evaluation, find_neighbours, find_transcript,
-    list_evaluations, summarize,
+    list_evaluations, list_refusals, summarize,
 };
 pub(crate) use self::exports::{create_export, download_address, list_exports};
 pub(crate) use self::keys::{

@@ -1,5 +1,5 @@
-//! Imports: counts by status, and how to import. What the API refused is known to its caller only: a refused conversation
-//! is not stored, so there is no list of them.
+//! Imports: counts by status, what was refused and why, and how to import. A refused conversation is not stored: what is known
+//! of it is what the API answered.
 
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
@@ -7,8 +7,10 @@ use askama::Template;
 use assay_clients::ClientError;
 use assay_contracts::evaluation::TicketEvaluation;
 use assay_contracts::evaluations::{Dimension, EvaluationFilters, Measures, SummaryQuery};
+use assay_contracts::refusal::ImportRefusal;
 use assay_contracts::validation::shortened;
 use assay_platform::auth::ServiceClaims;
+use assay_platform::runtime::now;
 
 use super::Console;
 use super::error::PageError;
@@ -19,8 +21,10 @@ use super::overview_parts::rows_address;
 use super::respond::page;
 use super::shell::Shell;
 use super::viewer::Viewer;
-use crate::app::{ImportCounts, Services, count_imports, find_evaluation, list_evaluations, summarize};
-use crate::domain::{ListState, MAX_NAME_CHARACTERS, format_count, list_address};
+use crate::app::{
+    ImportCounts, Services, count_imports, find_evaluation, list_evaluations, list_refusals, summarize,
+};
+use crate::domain::{ListState, MAX_NAME_CHARACTERS, PageTime, format_count, list_address};
 
 pub(crate) const ADDRESS: &str = "/console/imports";
 
@@ -51,6 +55,20 @@ struct ImportsPage {
     /// With the reason of each failure.
     failed: Vec<(Row, String)>,
     is_empty: bool,
+    /// The latest refused imports of any period, newest first.
+    refused: Vec<Refused>,
+    is_refused_known: bool,
+}
+
+/// A refused import.
+struct Refused {
+    title: &'static str,
+    status: u16,
+    time: PageTime,
+    /// Pointers of fields, and what is wrong with each; without a pointer: with the request as a whole.
+    faults: Vec<(String, String)>,
+    /// Number of further faults.
+    omitted: usize,
 }
 
 pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result<HttpResponse, PageError> {
@@ -67,7 +85,11 @@ pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result
         failed_rows(services, claims, &state.filters),
     )
     .await?;
-    let pending = count_imports(services, claims, &query.filters, &summary).await;
+    let (pending, refused) = futures_util::future::join(
+        count_imports(services, claims, &query.filters, &summary),
+        list_refusals(services, claims),
+    )
+    .await;
     let imported = summary.totals.count + pending.map_or(0, |counts| counts.coverage.pending);
     let at_least = pending.map_or("", ImportCounts::at_least);
     let base = state.filter_pairs();
@@ -89,6 +111,8 @@ pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result
         is_pending_counted: pending.is_some(),
         all: (imported > 0 && imported == summary.totals.count).then(|| list_address(&base)),
         is_empty: imported == 0 && pending.is_some(),
+        is_refused_known: refused.is_some(),
+        refused: refused.unwrap_or_default().into_iter().map(refused_import).collect(),
         sources: sources.collect(),
         has_more_sources,
         failed,
@@ -139,6 +163,21 @@ fn counts(
         ("Pending", pending_text, pending_meaning, None),
         ("Failed", format_count(failed), "could not be evaluated", rows_of("failed", failed)),
     ]
+}
+
+fn refused_import(refusal: ImportRefusal) -> Refused {
+    let faults = if refusal.errors.is_empty() {
+        vec![(String::new(), refusal.detail)]
+    } else {
+        refusal.errors.into_iter().map(|error| (error.pointer, error.detail)).collect()
+    };
+    Refused {
+        title: refusal.code.title(),
+        status: refusal.code.status(),
+        time: PageTime::recent(refusal.refused_at, now()),
+        faults,
+        omitted: refusal.omitted_errors,
+    }
 }
 
 /// The latest failed conversations, and why each failed, which only its evaluation says.

@@ -1,4 +1,4 @@
-//! The page of imports: its period, and why imports failed.
+//! The page of imports: its period, why imports failed, and what was refused and why.
 
 use anyhow::Result;
 use serde_json::json;
@@ -40,5 +40,54 @@ async fn refused_period_of_imports_is_named() -> Result<()> {
         assert_eq!(page.status, 400, "{query}");
         assert!(page.text.contains(&format!("id=\"{fault}-fault\"")), "{query}: {}", page.text);
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn refused_import_is_listed_with_its_fields() -> Result<()> {
+    let (app, session) = TestApp::signed_in().await?;
+    app.answer_all();
+    assert!(app.get(&session, "/console/imports").await?.text.contains("Nothing was refused"));
+    let refusals = json!({ "refusals": [
+        {
+            "id": TICKET, "refused_at": 1_767_225_600_000_i64, "code": "invalid-request",
+            "detail": "/messages/0/content is required",
+            "errors": [
+                { "pointer": "/messages/0/content", "detail": "is <required>" },
+                { "pointer": "", "detail": "must be an object\u{202e}" },
+            ],
+            "omitted_errors": 15,
+        },
+        {
+            "id": TICKET, "refused_at": 1_767_225_600_000_i64, "code": "payload-too-large",
+            "detail": "the body has more than 4 MiB", "errors": [], "omitted_errors": 0,
+        },
+    ] });
+    app.services.answer("/internal/v1/refusals", 200, refusals);
+    let text = app.get(&session, "/console/imports").await?.text;
+    for expected in [
+        "The request is not valid <span class=\"muted\">400, <time datetime=\"2026-01-01T00:00:00Z\"",
+        "<span class=\"why\"><code>/messages/0/content</code> is &#60;required&#62;</span>",
+        "<span class=\"why\">must be an object<span class=\"ctl\"",
+        "<span class=\"why\">and 15 more</span>",
+        "The request body is too large <span class=\"muted\">413, ",
+        "<span class=\"why\">the body has more than 4 MiB</span>",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    assert!(!text.contains("Nothing was refused") && !text.contains("content is required"), "{text}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn imports_are_shown_without_the_service_that_keeps_refusals() -> Result<()> {
+    let (app, session) = TestApp::signed_in().await?;
+    app.answer_all();
+    app.services.answer("/internal/v1/refusals", 503, json!({}));
+    let page = app.get(&session, "/console/imports").await?;
+    assert_eq!(page.status, 200, "{}", page.text);
+    assert!(
+        page.text.contains("Refusals cannot be listed now") && !page.text.contains("Nothing was refused")
+    );
     Ok(())
 }

@@ -59,6 +59,7 @@ impl TestApp {
             ("/internal/v1/evaluations/summary", summary()),
             ("/internal/v1/evaluations/count", json!({ "count": 0 })),
             ("/internal/v1/tickets?", json!({ "count": 0 })),
+            ("/internal/v1/refusals", json!({ "refusals": [] })),
             (
                 "/internal/v1/exports",
                 json!({ "data": [], "page_info": { "has_next_page": false, "limit": 25 } }),
