@@ -12,7 +12,7 @@ use assay_messaging::{Bus, BusSettings, Delivery, Outcome, OutgoingEvent, Publis
 
 use support::{
     ACCEPTED, AGENTS, Running, Scripted, Selective, accepted, agent_created, agent_named, connected, declare,
-    publish, rabbit,
+    rabbit,
 };
 
 const DEAD: &str = "scorer.conversation-accepted.dead";
@@ -278,20 +278,6 @@ async fn oversized_prefetch_is_handled_without_a_requeue() -> Result<()> {
     let is_counted = |delivery: &&Delivery| !format!("{delivery:?}").contains("cut_short: 0");
     assert_eq!(deliveries.iter().filter(is_counted).count(), 0, "events with a counted requeue");
     assert_eq!(wire.waiting(ACCEPTED.queue).await?, 0);
-    Ok(())
-}
-
-#[tokio::test]
-async fn single_events_and_batches_share_a_queue() -> Result<()> {
-    let (bus, _, _) = rabbit().await?;
-    let handler = Scripted::done();
-    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
-    let (single, several) = (accepted(), many(5));
-    publish(&bus, &single).await?;
-    assert!(bus.publish(&several).await.iter().all(Result::is_ok));
-    handler.wait_for(6).await?;
-    consumer.stop().await?;
-    assert_eq!(handler.ids().len(), 6);
     Ok(())
 }
 
