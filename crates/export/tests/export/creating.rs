@@ -1,4 +1,4 @@
-//! `POST /internal/v1/exports`.
+//! `POST /internal/v1/exports`. Replays with an `Idempotency-Key`: `tests/e2e/scenarios/idempotency.rs`.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -120,22 +120,6 @@ impl Handler for Listener {
     }
 }
 
-async fn replayed_request_gets_the_recorded_response(app: TestApp) -> Result<()> {
-    let organization: OrganizationId = new_id();
-    let body = r#"{"kind":"axis"}"#;
-    let first = app.post(organization, body, Some("key-1")).await?;
-    let (location, first) = (header(&first, "location"), first.text().await?);
-    let again = app.post(organization, body, Some("key-1")).await?;
-    assert_eq!((again.status().as_u16(), header(&again, "location")), (201, location));
-    assert_eq!(again.text().await?, first);
-    let other_body = app.post(organization, r#"{"kind":"resolution_audit"}"#, Some("key-1")).await?;
-    problem(other_body, 422, "idempotency-conflict").await?;
-    assert_eq!(app.post(new_id(), body, Some("key-1")).await?.status(), 201);
-    assert_eq!(number_on(&app.test_database.database, "SELECT count(*) FROM exports").await?, 2);
-    problem(app.post(organization, body, Some("")).await?, 400, "invalid-request").await?;
-    Ok(())
-}
-
 async fn concurrent_requests_with_one_key_create_one_export(app: TestApp) -> Result<()> {
     let organization: OrganizationId = new_id();
     let requests = (0..8).map(|_| async {
@@ -183,7 +167,6 @@ on_both_databases! { TestApp {
     created_export_is_pending_with_its_location,
     invalid_fields_of_the_body_are_reported,
     each_job_is_published_once,
-    replayed_request_gets_the_recorded_response,
     concurrent_requests_with_one_key_create_one_export,
     calls_need_a_service_token_with_the_scope,
 } }

@@ -11,16 +11,9 @@ use assay_testkit::on_both_databases;
 use crate::test_app::{TestApp, conversation};
 
 on_both_databases! { TestApp {
-    concurrent_equal_imports_are_accepted_exactly_once,
     concurrent_equal_imports_on_two_replicas_are_accepted_once,
     concurrent_different_imports_are_all_accepted_and_readable,
 } }
-
-async fn concurrent_equal_imports_are_accepted_exactly_once(app: TestApp) -> Result<()> {
-    let body = conversation("T-1").to_string();
-    let addresses = vec![app.address.clone(); 50];
-    assert_one_is_accepted(&app, addresses, &body).await
-}
 
 async fn concurrent_equal_imports_on_two_replicas_are_accepted_once(mut app: TestApp) -> Result<()> {
     let replica = app.start_replica()?;

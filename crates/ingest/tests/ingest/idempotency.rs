@@ -1,4 +1,4 @@
-//! `Idempotency-Key` on imports.
+//! `Idempotency-Key` on imports. Replays and conflicts: `tests/e2e/scenarios/idempotency.rs`.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,6 @@ use assay_testkit::{eventually, execute_on, on_both_databases, texts_on};
 use crate::test_app::{TestApp, conversation};
 
 on_both_databases! { TestApp {
-    replayed_request_gets_the_first_receipt_byte_for_byte,
     duplicate_import_releases_its_key,
     concurrent_equal_requests_with_a_key_get_one_receipt,
     concurrent_requests_reusing_a_key_are_accepted_once,
@@ -19,18 +18,6 @@ on_both_databases! { TestApp {
     key_expires_after_24_hours,
     maintenance_removes_only_expired_keys,
 } }
-
-async fn replayed_request_gets_the_first_receipt_byte_for_byte(app: TestApp) -> Result<()> {
-    let first = app.submit_with_key("key-1", &conversation("T-1")).await?;
-    let again = app.submit_with_key("key-1", &conversation("T-1")).await?;
-    assert_eq!((first.status().as_u16(), again.status().as_u16()), (202, 202));
-    for header in ["location", "content-type"] {
-        assert_eq!(first.headers()[header], again.headers()[header]);
-    }
-    assert_eq!(first.bytes().await?, again.bytes().await?);
-    assert_eq!(app.submit(&conversation("T-1")).await?.status(), 409, "without the key it is a duplicate");
-    Ok(())
-}
 
 async fn duplicate_import_releases_its_key(app: TestApp) -> Result<()> {
     app.accepted(&conversation("T-1")).await?;
