@@ -93,7 +93,8 @@ async fn repeated(api: &Api) -> Result<()> {
     let id = api.register("repeated").await?;
     for name in ["Agent repeated", "Another name"] {
         let body = json!({"external_id": "repeated", "name": name});
-        api.post("/v1/agents", &body).await?.problem(409, "duplicate-agent")?;
+        let problem = api.post("/v1/agents", &body).await?.problem(409, "duplicate-agent")?;
+        ensure!(problem["errors"][0]["pointer"] == "/external_id", "{problem}");
     }
     // The first agent is unchanged.
     import(api, "repeated", &json!({"type": "ai", "id": id, "external_id": "repeated"}))

@@ -17,25 +17,10 @@ use assay_testkit::{eventually, on_both_databases};
 use crate::test_app::{Credentials, TestApp, claims_of};
 
 on_both_databases! { TestApp {
-    external_id_is_unique_within_organization,
     longest_external_ids_differ_by_last_character,
     created_agent_is_published,
     agents_are_found_by_either_id_within_organization,
 } }
-
-async fn external_id_is_unique_within_organization(app: TestApp) -> Result<()> {
-    let (one, other) = (app.new_credentials().await?, app.new_credentials().await?);
-    let body = r#"{"external_id":"bot","name":"Bot"}"#;
-    assert_eq!(app.create_agent(&one, body).await?.status(), 201);
-    assert_eq!(app.create_agent(&other, body).await?.status(), 201);
-    let response = app.create_agent(&one, r#"{"external_id":"bot","name":"Another"}"#).await?;
-    assert_eq!(response.status(), 409);
-    assert_eq!(response.headers()["content-type"], "application/problem+json");
-    let problem: Value = response.json().await?;
-    assert_eq!(problem["code"], "duplicate-agent");
-    assert_eq!(problem["errors"][0]["pointer"], "/external_id");
-    Ok(())
-}
 
 async fn longest_external_ids_differ_by_last_character(app: TestApp) -> Result<()> {
     let credentials = app.new_credentials().await?;

@@ -1,4 +1,4 @@
-//! Retention periods.
+//! Retention periods. Reset ones, and unknown organizations: `tests/e2e/scenarios/retention_command.rs`.
 
 use std::collections::BTreeSet;
 
@@ -16,8 +16,6 @@ use crate::test_app::{DEADLINE, TestApp, claims_of, new_key};
 
 on_both_databases! { TestApp {
     retention_overrides_replace_defaults,
-    retention_override_can_be_removed,
-    unknown_organization_has_no_retention,
     retention_pages_list_every_organization,
 } }
 
@@ -62,26 +60,6 @@ async fn retention_overrides_replace_defaults(app: TestApp) -> Result<()> {
         (other.transcripts, other.evaluations, other.files),
         (RetentionPeriod::Forever, RetentionPeriod::Days(365), None)
     );
-    Ok(())
-}
-
-async fn retention_override_can_be_removed(app: TestApp) -> Result<()> {
-    app.credentials_of("acme").await?;
-    for period in [Some(RetentionPeriod::Days(1)), None] {
-        let change = RetentionChange { evaluations: OverrideChange::Set(period), ..Default::default() };
-        let record = set(&app.database, name("acme")?, change).await?.context("not set")?;
-        assert_eq!(record.overrides.evaluations, period);
-        assert_eq!(list(&app.database, Some(name("acme")?)).await?, [record]);
-    }
-    assert_eq!(retention_of(&app, "acme").await?.evaluations, RetentionPeriod::Days(365));
-    Ok(())
-}
-
-async fn unknown_organization_has_no_retention(app: TestApp) -> Result<()> {
-    let change =
-        RetentionChange { files: OverrideChange::Set(Some(RetentionPeriod::Days(7))), ..Default::default() };
-    assert_eq!(set(&app.database, name("unknown")?, change).await?, None);
-    assert_eq!(list(&app.database, None).await?, []);
     Ok(())
 }
 
