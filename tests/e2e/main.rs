@@ -75,7 +75,7 @@ scenarios! {
         import_command_converts_helpdesk_formats = crate::scenarios::import_formats::run,
         import_command_reports_and_resumes = crate::scenarios::import_command::run,
         imported_conversations_appear_in_export_files = crate::scenarios::whole_path::run,
-        exports_are_queued_listed_and_completed = crate::scenarios::exports::run,
+        exports_are_queued_and_completed = crate::scenarios::exports::run,
         webhooks_retry_replay_rotate_and_end = crate::scenarios::webhooks::retries,
         browser_shows_the_api_reference = crate::scenarios::reference_page::run,
         import_rules_are_enforced_without_side_effects = crate::scenarios::assess_rules::run,
