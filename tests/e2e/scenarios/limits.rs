@@ -1,4 +1,4 @@
-//! Configured limits: requests per second and key, and concurrent requests.
+//! Configured limits: requests per second and key, and concurrent requests. That of bodies: `crates/gateway/tests/requests.rs`.
 
 use anyhow::{Context, Result, ensure};
 use futures_util::future::join_all;
@@ -18,14 +18,10 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
         [("ASSAY_GATEWAY__RATE_LIMIT_PER_SECOND", "0"), ("ASSAY_GATEWAY__MAX_IN_FLIGHT", "0")];
     stack.restart_with("gateway", &none_in_flight).await?;
     cases.check("concurrent requests", in_flight(stack).await);
-    let one_in_flight = [
-        ("ASSAY_GATEWAY__MAX_IN_FLIGHT", "1"),
-        ("ASSAY_GATEWAY__BODY_DEADLINE_SECONDS", "30"),
-        ("ASSAY_GATEWAY__BODY_MEMORY_BYTES", "4194304"),
-    ];
+    let one_in_flight =
+        [("ASSAY_GATEWAY__MAX_IN_FLIGHT", "1"), ("ASSAY_GATEWAY__BODY_DEADLINE_SECONDS", "30")];
     stack.restart_with("gateway", &one_in_flight).await?;
     cases.check("an incomplete body takes no request slot", slow_body_takes_no_slot(stack).await);
-    cases.check("body budget", body_budget(stack).await);
     cases.finish()
 }
 
@@ -65,45 +61,15 @@ async fn in_flight(stack: &Stack) -> Result<()> {
     Ok(())
 }
 
-/// A request with a complete head and an incomplete body of `length` bytes.
-async fn unfinished(stack: &Stack, length: usize) -> Result<RawConnection> {
-    let mut connection = RawConnection::open(stack.base_url()).await?;
+/// A request with a complete head and an incomplete body.
+async fn slow_body_takes_no_slot(stack: &Stack) -> Result<()> {
+    let mut slow = RawConnection::open(stack.base_url()).await?;
     let key = stack.key();
     let head = format!(
         "POST /v1/assess HTTP/1.1\r\nHost: assay\r\nAuthorization: Bearer {key}\r\n\
-         Content-Type: application/json\r\nContent-Length: {length}\r\nExpect: 100-continue\r\n\r\n"
+         Content-Type: application/json\r\nContent-Length: 1000\r\nExpect: 100-continue\r\n\r\n"
     );
-    connection.send(head.as_bytes()).await?;
-    connection.reply().await?.expect_status(100)?;
-    Ok(connection)
-}
-
-async fn slow_body_takes_no_slot(stack: &Stack) -> Result<()> {
-    let _slow = unfinished(stack, 1_000).await?;
+    slow.send(head.as_bytes()).await?;
+    slow.reply().await?.expect_status(100)?;
     stack.api()?.post("/v1/assess", &conversation("beside a slow one")).await?.expect_status(202)
-}
-
-/// With a budget of 4 MiB: while 3 MiB of one body are buffered, another one of 3 MiB is refused.
-async fn body_budget(stack: &Stack) -> Result<()> {
-    const MIB: usize = 1024 * 1024;
-    let api = stack.api()?;
-    let large = || vec![b' '; 3 * MIB];
-    // The body that arrives later is refused. The attempt is repeated until that is the body of the second request.
-    let (held, refused) = until("the first body to have arrived first", async || {
-        let mut held = unfinished(stack, 3 * MIB + 1).await?;
-        let _ = held.send(&large()).await;
-        let reply = api.post_bytes("/v1/assess", large()).await.ok();
-        Ok(reply.filter(|reply| reply.status == 503).map(|reply| (held, reply)))
-    })
-    .await?;
-    refused.problem(503, "unavailable")?;
-    ensure!(refused.header("retry-after").parse::<u64>().is_ok(), "{refused:?}");
-    // The organization uses more than its share; others go on.
-    let other = stack.api_of("another").await?;
-    other.post("/v1/assess", &conversation("a small one beside it")).await?.expect_status(202)?;
-    drop(held);
-    let accepted = until("the first body to be gone", async || {
-        Ok(api.post_bytes("/v1/assess", large()).await.ok().filter(|reply| reply.status == 400))
-    });
-    accepted.await?.problem(400, "malformed-json").map(drop)
 }
