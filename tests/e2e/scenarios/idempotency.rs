@@ -1,4 +1,4 @@
-//! `Idempotency-Key` on the three creating operations.
+//! `Idempotency-Key` on the four creating operations.
 
 use anyhow::{Context, Result, ensure};
 use futures_util::future::try_join_all;
@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use crate::harness::{Api, Cases, Reply, Stack, conversation};
 
 /// Two different bodies for each of the operations.
-fn operations() -> [(&'static str, u16, Value, Value); 3] {
+fn operations() -> [(&'static str, u16, Value, Value); 4] {
+    let webhook =
+        |path: &str| json!({"url": format!("https://hooks.example.com/{path}"), "events": ["export.failed"]});
     [
         ("/v1/assess", 202, conversation("idempotent"), conversation("another")),
         (
@@ -18,6 +20,7 @@ fn operations() -> [(&'static str, u16, Value, Value); 3] {
             json!({"external_id": "b", "name": "B"}),
         ),
         ("/v1/evaluations/exports", 201, json!({"kind": "axis"}), json!({"kind": "resolution_audit"})),
+        ("/v1/webhooks", 201, webhook("once"), webhook("twice")),
     ]
 }
 

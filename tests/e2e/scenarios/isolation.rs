@@ -162,7 +162,11 @@ impl Owner {
             cursor.with_context(|| format!("no cursor of {}: add one to `cursors`", operation.path))?;
         let path = format!("{}?cursor={cursor}", operation.path);
         stranger.get(&path).await?.problem(400, "invalid-cursor")?;
-        self.api.get(&path).await?.expect(200).map(drop)
+        // The owner has two of everything that is listed.
+        let rest = self.api.get(&path).await?.expect(200)?;
+        ensure!(rest["data"].as_array().is_some_and(|data| data.len() == 1), "{rest}");
+        ensure!(rest["page_info"]["has_next_page"] == false, "{rest}");
+        Ok(())
     }
 
     /// Numbers have no texts of their own: those of a stranger are zero.

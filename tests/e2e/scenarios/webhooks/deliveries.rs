@@ -16,7 +16,6 @@ pub async fn retries(stack: &Stack) -> Result<()> {
     rotation(&hook, &receiver).await?;
     log(&hook, &id).await?;
     gone(&hook, &receiver).await?;
-    pause(&hook, &receiver).await?;
     deletion(&hook).await
 }
 
@@ -112,20 +111,6 @@ async fn gone(hook: &Hook, receiver: &Receiver) -> Result<()> {
     let enabled = hook.change(&json!({"enabled": true})).await?;
     ensure!(enabled["enabled"] == true && enabled.get("disabled_reason").is_none(), "{enabled}");
     hook.post(&format!("/deliveries/{id}/replay")).await?.expect(202)?;
-    hook.await_status(&id, "delivered").await?;
-    Ok(())
-}
-
-/// Deliveries pending while an endpoint is disabled are sent when it is enabled again.
-async fn pause(hook: &Hook, receiver: &Receiver) -> Result<()> {
-    receiver.answer_next(&["503 Service Unavailable\r\nretry-after: 1"]);
-    let before = receiver.messages().len();
-    let id = hook.test().await?;
-    receiver.await_messages("the attempt before the pause", before + 1, |_| true).await?;
-    hook.change(&json!({"enabled": false})).await?;
-    let waiting = hook.delivery(&id).await?;
-    ensure!(waiting["status"] == "pending", "{waiting}");
-    hook.change(&json!({"enabled": true})).await?;
     hook.await_status(&id, "delivered").await?;
     Ok(())
 }
