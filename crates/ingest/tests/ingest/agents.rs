@@ -7,50 +7,6 @@ use serde_json::{Value, json};
 use crate::test_app::{TestApp, conversation, conversation_of, message};
 
 #[tokio::test]
-async fn unknown_agents_are_refused_with_their_pointers() -> Result<()> {
-    let app = TestApp::on_sqlite().await?;
-    let agent = app.registry.register(app.organization, "bot")?;
-    let foreign = app.registry.register(new_id(), "foreign")?;
-    let messages = json!([
-        message("1", 1, json!({"type": "contact", "external_id": "c"})),
-        message("2", 2, json!({"type": "ai", "external_id": "bot"})),
-        message("3", 3, json!({"type": "ai", "external_id": "foreign"})),
-        message("4", 4, json!({"type": "ai", "id": foreign.id})),
-        message("5", 5, json!({"type": "ai", "id": "no UUID"})),
-        message("6", 6, json!({"type": "ai", "id": agent.id, "external_id": "unknown"})),
-    ]);
-    let response = app.submit(&conversation_of("T-1", messages)).await?;
-    assert_eq!(response.status(), 404);
-    let problem: Value = response.json().await?;
-    assert_eq!(problem["code"], "unknown-agent");
-    let expected = [
-        "/messages/2/author/external_id",
-        "/messages/3/author/id",
-        "/messages/4/author/id",
-        "/messages/5/author/external_id",
-    ];
-    assert_eq!(pointers(&problem), expected);
-    Ok(())
-}
-
-#[tokio::test]
-async fn ids_of_different_agents_are_refused_as_a_mismatch() -> Result<()> {
-    let app = TestApp::on_sqlite().await?;
-    let one = app.registry.register(app.organization, "one")?;
-    app.registry.register(app.organization, "two")?;
-    let messages = json!([
-        message("1", 1, json!({"type": "ai", "id": one.id, "external_id": "one"})),
-        message("2", 2, json!({"type": "ai", "id": one.id, "external_id": "two"})),
-    ]);
-    let response = app.submit(&conversation_of("T-1", messages)).await?;
-    assert_eq!(response.status(), 400);
-    let problem: Value = response.json().await?;
-    assert_eq!(problem["code"], "agent-mismatch");
-    assert_eq!(pointers(&problem), ["/messages/1/author"]);
-    Ok(())
-}
-
-#[tokio::test]
 async fn cached_agent_is_not_fetched_again() -> Result<()> {
     let app = TestApp::on_sqlite().await?;
     app.accepted(&conversation("T-0")).await?;
@@ -91,9 +47,4 @@ async fn registry_outage_answers_503_for_agents_that_are_not_cached() -> Result<
 
 fn by_agent(ticket_id: &str, external_id: &str) -> Value {
     conversation_of(ticket_id, json!([message("1", 1, json!({"type": "ai", "external_id": external_id}))]))
-}
-
-fn pointers(problem: &Value) -> Vec<&str> {
-    let errors = problem["errors"].as_array().map(Vec::as_slice).unwrap_or_default();
-    errors.iter().filter_map(|error| error["pointer"].as_str()).collect()
 }
