@@ -4,7 +4,6 @@ use anyhow::{Result, bail};
 use assay_contracts::event::ConversationEvaluated;
 use assay_contracts::export::{ExportFilters, ExportKind};
 use assay_contracts::ids::EventId;
-use assay_contracts::time::Timestamp;
 use assay_export::domain::csv::render;
 use assay_export::domain::evaluation_row::EvaluationRow;
 use assay_export::store::{Selection, SnapshotError, line_channel};
@@ -24,8 +23,9 @@ impl Stores {
         Ok(self.exports.record_rows(rows.into(), now()).await?)
     }
 
-    fn selection(&self, filters: ExportFilters) -> Selection {
-        Selection { organization_id: self.organization_id, kind: ExportKind::Axis, filters }
+    fn selection(&self) -> Selection {
+        let (kind, filters) = (ExportKind::Axis, ExportFilters::default());
+        Selection { organization_id: self.organization_id, kind, filters }
     }
 
     async fn snapshot(&self, selection: Selection) -> Result<String> {
@@ -44,7 +44,7 @@ impl Stores {
     }
 
     async fn everything(&self) -> Result<String> {
-        self.snapshot(self.selection(ExportFilters::default())).await
+        self.snapshot(self.selection()).await
     }
 }
 
@@ -83,50 +83,11 @@ async fn event_is_handled_once(rows: Stores) -> Result<()> {
     Ok(())
 }
 
-async fn snapshot_is_ordered_by_date_and_ticket(rows: Stores) -> Result<()> {
-    let [a, b] = [rows.evaluated_at_second(5), rows.evaluated_at_second(5)];
-    let [late, early] = [rows.evaluated_at_second(9), rows.evaluated_at_second(1)];
-    assert!(a.ticket.id < b.ticket.id);
-    rows.record(&[&late, &b, &early]).await?;
-    rows.record(&[&a]).await?;
-    assert_eq!(rows.everything().await?, file_of(&[&early, &a, &b, &late]));
-    Ok(())
-}
-
-async fn filters_are_half_open_on_the_conversations_date(rows: Stores) -> Result<()> {
-    let events: Vec<_> = (0..4).map(|second| rows.evaluated_at_second(second)).collect();
-    rows.record(&events.iter().collect::<Vec<_>>()).await?;
-    let at = |second: i64| Some(STARTED.plus_millis(second * 1_000));
-    let cases: [(Option<Timestamp>, Option<Timestamp>, std::ops::Range<usize>); 6] = [
-        (None, None, 0..4),
-        (at(1), None, 1..4),
-        (None, at(1), 0..1),
-        (at(1), at(3), 1..3),
-        (at(2), at(2), 2..2),
-        (at(9), None, 4..4),
-    ];
-    for (from, to, expected) in cases {
-        let selected =
-            rows.snapshot(rows.selection(ExportFilters { from, to, ..ExportFilters::default() })).await?;
-        let expected: Vec<_> = events[expected].iter().collect();
-        assert_eq!(selected, file_of(&expected), "{from:?} {to:?}");
-    }
-    Ok(())
-}
-
-async fn snapshot_contains_only_rows_of_the_organization(rows: Stores) -> Result<()> {
-    let own = rows.evaluated_at_second(0);
-    let foreign = evaluated(new_id(), STARTED);
-    rows.record(&[&own, &foreign]).await?;
-    assert_eq!(rows.everything().await?, file_of(&[&own]));
-    Ok(())
-}
-
 async fn each_kind_of_file_has_its_own_lines(rows: Stores) -> Result<()> {
     let event = rows.evaluated_at_second(0);
     rows.record(&[&event]).await?;
     let kind = ExportKind::ResolutionAudit;
-    let selection = Selection { kind, ..rows.selection(ExportFilters::default()) };
+    let selection = Selection { kind, ..rows.selection() };
     assert_eq!(rows.snapshot(selection).await?, render(kind, &event) + "\r\n");
     Ok(())
 }
@@ -135,7 +96,7 @@ async fn lines_of_a_newer_version_are_refused(rows: Stores) -> Result<()> {
     rows.record(&[&rows.evaluated_at_second(0)]).await?;
     execute_on(&rows.test_database.database, "UPDATE evaluation_rows SET columns_version = 99").await?;
     let (sink, _lines) = line_channel();
-    match rows.work.copy_lines(rows.selection(ExportFilters::default()), sink).await {
+    match rows.work.copy_lines(rows.selection(), sink).await {
         Err(SnapshotError::Columns(unknown)) => assert_eq!(unknown.0, 99),
         other => bail!("{other:?}"),
     }
@@ -150,7 +111,7 @@ async fn snapshot_does_not_see_later_rows(rows: Stores) -> Result<()> {
     }
     rows.record(&events.iter().collect::<Vec<_>>()).await?;
     let (sink, mut lines) = line_channel();
-    let selection = rows.selection(ExportFilters::default());
+    let selection = rows.selection();
     let receiving = async {
         let mut content = lines.recv().await.map(Vec::from).unwrap_or_default();
         // The snapshot has started; the new row would be its last.
@@ -173,7 +134,7 @@ async fn snapshot_stops_when_the_receiver_is_dropped(rows: Stores) -> Result<()>
     rows.record(&[&event]).await?;
     let (sink, lines) = line_channel();
     drop(lines);
-    let result = rows.work.copy_lines(rows.selection(ExportFilters::default()), sink).await;
+    let result = rows.work.copy_lines(rows.selection(), sink).await;
     assert!(matches!(result, Err(SnapshotError::Abandoned)), "{result:?}");
     // The connection can be reused.
     assert_eq!(rows.everything().await?, file_of(&[&event]));
@@ -214,9 +175,6 @@ on_both_databases! { Stores {
     only_a_newer_evaluation_replaces_the_row,
     newest_evaluation_of_a_batch_is_kept,
     event_is_handled_once,
-    snapshot_is_ordered_by_date_and_ticket,
-    filters_are_half_open_on_the_conversations_date,
-    snapshot_contains_only_rows_of_the_organization,
     each_kind_of_file_has_its_own_lines,
     lines_of_a_newer_version_are_refused,
     snapshot_does_not_see_later_rows,
