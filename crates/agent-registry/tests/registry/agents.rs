@@ -170,19 +170,6 @@ async fn call_needs_token_with_audience_kind_and_scope() -> Result<()> {
     Ok(())
 }
 
-#[tokio::test]
-async fn other_methods_and_media_types_are_refused() -> Result<()> {
-    let app = TestApp::on_sqlite().await?;
-    let credentials = app.new_credentials().await?;
-    let url = format!("{}/internal/v1/agents", app.address);
-    let token = app.token(&claims_of(&credentials, Scope::Agents))?;
-    let response = app.http.put(&url).bearer_auth(&token).send().await?;
-    assert_eq!((response.status().as_u16(), response.headers()["allow"].to_str()?), (405, "GET, HEAD, POST"));
-    let request = app.http.post(&url).bearer_auth(&token).header("content-type", "text/plain");
-    assert_eq!(request.body("{}").send().await?.status(), 415);
-    Ok(())
-}
-
 const TOPICS: &[Topic] = &[AgentCreated::TOPIC];
 const AGENT_CREATED: Subscription =
     Subscription { queue: "test.agent-created", topics: TOPICS, max_batch: 10, max_in_flight: 10 };

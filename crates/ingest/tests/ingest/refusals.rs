@@ -68,17 +68,3 @@ async fn call_requires_a_token_with_audience_kind_and_scope() -> Result<()> {
     assert_eq!(app.get(&ticket, &ServiceClaims::Service).await?.status(), 401);
     Ok(())
 }
-
-#[tokio::test]
-async fn unsupported_method_is_refused_with_an_allow_header() -> Result<()> {
-    let app = TestApp::on_sqlite().await?;
-    let response = app.get("/internal/v1/conversations", &app.claims(Scope::Assess)).await?;
-    assert_eq!((response.status().as_u16(), response.headers()["allow"].to_str()?), (405, "POST"));
-    let ticket = format!("/internal/v1/tickets/{}", app.accepted(&conversation("T-1")).await?);
-    let response = app.post(&ticket, &app.claims(Scope::Tickets), String::new()).await?;
-    assert_eq!(
-        (response.status().as_u16(), response.headers()["allow"].to_str()?),
-        (405, "GET, HEAD, DELETE")
-    );
-    Ok(())
-}
