@@ -65,21 +65,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_organization_holds_at_most_half_of_the_slots() {
-        let slots = Slots::new(5);
-        let (greedy, other) = (new_id(), new_id());
-        let slot_of = |owner| slots.acquire().map(|slot| slot.assign_to(owner));
-        let held = [slot_of(greedy), slot_of(greedy)];
-        assert!(held.iter().all(|slot| matches!(slot, Some(Ok(_)))));
-        assert_eq!(slot_of(greedy).and_then(Result::err), Some(ShareExhausted(2)));
-        let others = [slot_of(other), slot_of(other), slot_of(new_id())];
-        assert!(others.iter().all(|slot| matches!(slot, Some(Ok(_)))));
-        assert!(slots.acquire().is_none());
-        drop((held, others));
-        assert_eq!(slots.slots.available_permits(), 5);
-    }
-
-    #[test]
     fn single_slot_serves_organizations_in_turn() {
         let slots = Slots::new(1);
         for _ in 0..3 {
