@@ -93,14 +93,4 @@ mod tests {
         assert!(others.iter().all(Option::is_some));
         assert_eq!(refused(file_of(new_id())), DownloadsBusy::All);
     }
-
-    #[test]
-    fn ended_download_frees_its_permit() {
-        let permits = DownloadPermits::new(DownloadLimits { all: 2, per_export: 1 });
-        let file = file_of(new_id());
-        for _ in 0..3 {
-            assert!(permits.acquire(file).is_ok());
-        }
-        assert_eq!(permits.all.available_permits(), 2);
-    }
 }
