@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, OpenOptions},
-    io::Write as _,
+    io::{ErrorKind, Write as _},
     os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     path::Path,
 };
@@ -25,6 +25,16 @@ fn write_new(path: &Path, text: &str) -> Result<()> {
     file.set_permissions(fs::Permissions::from_mode(0o600))?;
     file.write_all(text.as_bytes())?;
     Ok(())
+}
+
+/// Removes a file, if there is one.
+pub(crate) fn remove_if_there(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", path.display()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The last lines of a log under a heading that names it.

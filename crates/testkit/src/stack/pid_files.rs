@@ -5,7 +5,10 @@ use std::{fs, io::ErrorKind, path::Path};
 use anyhow::{Context as _, Result, bail};
 
 use super::{folder::StackFolder, server_names::EPMD};
-use crate::{files::write_private, identity::ProcessIdentity};
+use crate::{
+    files::{remove_if_there, write_private},
+    identity::ProcessIdentity,
+};
 
 /// The record of the supervisor itself, without a pid file: only the supervised processes have one.
 pub(super) const SUPERVISOR: &str = "supervisor";
@@ -82,15 +85,6 @@ impl PidFiles {
 
 fn has_pid_file(name: &str) -> bool {
     name != SUPERVISOR && name != EPMD
-}
-
-fn remove_if_there(path: &Path) -> Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("cannot remove {}", path.display()))
-        }
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use super::{
     variables::{self, Variables},
 };
 use crate::{
-    files::end_of_log,
+    files::{end_of_log, remove_if_there},
     launcher::ROLES,
     process::{Output, ProcessSpec},
     signals,
@@ -68,7 +68,7 @@ pub fn up(settings: &StackSettings, options: &UpOptions) -> Result<()> {
     let gateway = GatewayAddress::resolve(&settings.gateway_listen)?;
     pid_files.record(SUPERVISOR, std::process::id())?;
     // `key` must not use the addresses of the last run.
-    variables::remove(&folder.environment())?;
+    remove_if_there(&folder.environment())?;
 
     let mut supervisor = Supervisor::new(pid_files.clone(), events, event_sender, options.grace);
     let stack = Stack { assay, folder, settings, gateway, ready_within: options.ready_within };

@@ -39,16 +39,6 @@ pub(super) fn write(path: &Path, variables: &Variables) -> Result<()> {
     write_private(path, &text)
 }
 
-/// Removes a file, if there is one.
-pub(super) fn remove(path: &Path) -> Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("cannot remove {}", path.display()))
-        }
-        _ => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
