@@ -9,7 +9,7 @@ use assay_messaging::Bus;
 use assay_messaging::outbox::{self, Outbox};
 use assay_platform::auth::{ApiKey, Audience, ServiceTokens};
 use assay_platform::db::{Database, DatabaseError, watch_clock};
-use assay_platform::runtime::{Phase, Tasks, periodically};
+use assay_platform::runtime::{Phase, Tasks};
 use assay_platform::web::{BodyBudget, ServerSettings, ServiceAuth, serve};
 use tokio::sync::watch;
 
@@ -79,16 +79,17 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     tasks.spawn(Phase::Relay, "agent-registry key uses", move |stop| {
         record_key_uses(recorded, pending_uses, stop)
     });
-    let (maintained, session_limits) = (store.clone(), config.session_limits());
-    tasks.spawn(Phase::Relay, "agent-registry maintenance", move |stop| {
-        periodically("agent-registry maintenance", MAINTENANCE_INTERVAL, stop, move || {
-            let (store, clock) = (maintained.clone(), clock.clone());
-            async move {
-                clock.verify().await?;
-                run_maintenance(&store, session_limits).await
-            }
-        })
-    });
+    let (maintained, session_limits) = ((store.clone(), clock), config.session_limits());
+    tasks.spawn_periodic(
+        Phase::Relay,
+        "agent-registry maintenance",
+        MAINTENANCE_INTERVAL,
+        maintained,
+        move |(store, clock)| async move {
+            clock.verify().await?;
+            run_maintenance(&store, session_limits).await
+        },
+    );
 
     let services = Data::new(Services {
         store,

@@ -1,10 +1,9 @@
 //! Returns freed memory to the system.
 
-use std::convert::Infallible;
 use std::hint::black_box;
 use std::time::Duration;
 
-use assay_platform::runtime::{Phase, Tasks, periodically};
+use assay_platform::runtime::{Phase, Tasks};
 
 const INTERVAL: Duration = Duration::from_secs(5);
 /// A block of this size has pages of its own, which are freed with it.
@@ -13,11 +12,7 @@ const BLOCK_BYTES: usize = 4 * 1024 * 1024;
 /// Allocates and frees a block from time to time, because mimalloc returns memory that is free for a second only when some
 /// thread frees pages. After hostile bodies an idle gateway would keep those of threads that have ended.
 pub fn spawn_task(tasks: &mut Tasks) {
-    const NAME: &str = "freed memory";
-    tasks.spawn(Phase::Relay, NAME, |stop| {
-        periodically(NAME, INTERVAL, stop, || async {
-            drop(black_box(Vec::<u8>::with_capacity(BLOCK_BYTES)));
-            Ok::<_, Infallible>(())
-        })
+    tasks.spawn_periodic(Phase::Relay, "freed memory", INTERVAL, (), |()| async {
+        drop(black_box(Vec::<u8>::with_capacity(BLOCK_BYTES)));
     });
 }

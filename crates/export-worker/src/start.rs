@@ -11,7 +11,7 @@ use assay_messaging::Bus;
 use assay_platform::auth::{Audience, ServiceTokens};
 use assay_platform::db::{self, Clock, Database, DatabaseError};
 use assay_platform::objects::Objects;
-use assay_platform::runtime::{Phase, Tasks, periodically};
+use assay_platform::runtime::{Phase, Tasks};
 use assay_platform::web::{ServerSettings, serve};
 use tokio::sync::Notify;
 use url::Url;
@@ -111,25 +111,22 @@ fn spawn_maintenance(
     const SWEEP: &str = "export-worker sweep";
     let (retention, grace_millis) = (config.file_retention()?, config.sweep_grace_millis());
     let interval = Duration::from_secs(config.maintenance_interval_seconds.max(1));
-    let (sweep_store, sweep_clock) = (store.clone(), clock.clone());
-    tasks.spawn(Phase::Relay, MAINTENANCE, move |stop| {
-        periodically(MAINTENANCE, interval, stop, move || {
-            let (store, clock, registry) = (store.clone(), clock.clone(), registry.clone());
-            async move {
-                clock.verify().await?;
-                run_maintenance(&store, &registry, retention).await
-            }
-        })
-    });
-    tasks.spawn(Phase::Relay, SWEEP, move |stop| {
-        periodically(SWEEP, interval, stop, move || {
-            let (store, clock, objects) = (sweep_store.clone(), sweep_clock.clone(), objects.clone());
-            async move {
-                clock.verify().await?;
-                sweep(&store, &objects, grace_millis).await;
-                Ok::<_, DatabaseError>(())
-            }
-        })
+    let maintained = (store.clone(), clock.clone(), registry);
+    tasks.spawn_periodic(
+        Phase::Relay,
+        MAINTENANCE,
+        interval,
+        maintained,
+        move |(store, clock, registry)| async move {
+            clock.verify().await?;
+            run_maintenance(&store, &registry, retention).await
+        },
+    );
+    let swept = (store, clock, objects);
+    tasks.spawn_periodic(Phase::Relay, SWEEP, interval, swept, move |(store, clock, objects)| async move {
+        clock.verify().await?;
+        sweep(&store, &objects, grace_millis).await;
+        Ok::<_, DatabaseError>(())
     });
     Ok(())
 }

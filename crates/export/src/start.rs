@@ -11,7 +11,7 @@ use assay_messaging::outbox::{self, Outbox};
 use assay_platform::auth::{Audience, ServiceTokens, SigningKeys};
 use assay_platform::db::{self, Database, DatabaseError};
 use assay_platform::objects::Objects;
-use assay_platform::runtime::{Phase, Tasks, now, periodically};
+use assay_platform::runtime::{Phase, Tasks, now};
 use assay_platform::web::{ResponseBudget, ServiceAuth, serve};
 use tokio::sync::Mutex;
 use url::Url;
@@ -155,22 +155,17 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
 
 fn spawn_target_updates(tasks: &mut Tasks, store: ExportStore, scoring: ScoringClient) {
     const NAME: &str = "export target sequences";
-    tasks.spawn(Phase::Relay, NAME, move |stop| {
-        periodically(NAME, TARGET_UPDATE_INTERVAL, stop, move || {
-            let (store, scoring) = (store.clone(), scoring.clone());
-            async move { set_target_sequences(&store, &scoring).await }
-        })
+    let state = (store, scoring);
+    tasks.spawn_periodic(Phase::Relay, NAME, TARGET_UPDATE_INTERVAL, state, |(store, scoring)| async move {
+        set_target_sequences(&store, &scoring).await
     });
 }
 
 fn spawn_day_refresh(tasks: &mut Tasks, store: EvaluationStore) {
     const NAME: &str = "export days";
-    let failed = Arc::new(Mutex::new(FailedDays::default()));
-    tasks.spawn(Phase::Relay, NAME, move |stop| {
-        periodically(NAME, DAY_REFRESH_INTERVAL, stop, move || {
-            let (store, failed) = (store.clone(), failed.clone());
-            async move { refresh_days(&store, &mut *failed.lock().await, now()).await }
-        })
+    let state = (store, Arc::new(Mutex::new(FailedDays::default())));
+    tasks.spawn_periodic(Phase::Relay, NAME, DAY_REFRESH_INTERVAL, state, |(store, failed)| async move {
+        refresh_days(&store, &mut *failed.lock().await, now()).await
     });
 }
 
@@ -182,14 +177,15 @@ fn spawn_maintenance(
     registry: RegistryClient,
 ) {
     const NAME: &str = "export maintenance";
-    tasks.spawn(Phase::Relay, NAME, move |stop| {
-        periodically(NAME, interval, stop, move || {
-            let (store, clock) = (store.clone(), clock.clone());
-            let (objects, registry) = (objects.clone(), registry.clone());
-            async move {
-                clock.verify().await?;
-                run_maintenance(&store, &objects, &registry, now()).await
-            }
-        })
-    });
+    let state = (store, clock, objects, registry);
+    tasks.spawn_periodic(
+        Phase::Relay,
+        NAME,
+        interval,
+        state,
+        |(store, clock, objects, registry)| async move {
+            clock.verify().await?;
+            run_maintenance(&store, &objects, &registry, now()).await
+        },
+    );
 }

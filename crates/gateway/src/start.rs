@@ -7,7 +7,7 @@ use std::time::Duration;
 use actix_web::web::Data;
 use assay_clients::{ClientError, HttpSettings, RegistryClient, ServiceClient, http_client};
 use assay_platform::auth::{Audience, ServiceTokens};
-use assay_platform::runtime::{Phase, Tasks, periodically};
+use assay_platform::runtime::{Phase, Tasks};
 use assay_platform::web::{BodyBudget, ServerSettings, serve};
 use tokio::sync::Semaphore;
 use url::Url;
@@ -144,12 +144,9 @@ fn watch_services(gateway: &Gateway, tasks: &mut Tasks) {
 /// Reports refused imports from time to time.
 fn start_reports(gateway: &Gateway, tasks: &mut Tasks) {
     const NAME: &str = "gateway reports of refused imports";
-    let (refusals, ingest) = (Arc::clone(&gateway.refusals), gateway.ingest.clone());
-    tasks.spawn(Phase::Relay, NAME, move |stop| {
-        periodically(NAME, REPORT_INTERVAL, stop, move || {
-            let (refusals, ingest) = (Arc::clone(&refusals), ingest.clone());
-            async move { report_refusals(&refusals, &ingest).await }
-        })
+    let state = (Arc::clone(&gateway.refusals), gateway.ingest.clone());
+    tasks.spawn_periodic(Phase::Relay, NAME, REPORT_INTERVAL, state, |(refusals, ingest)| async move {
+        report_refusals(&refusals, &ingest).await
     });
 }
 

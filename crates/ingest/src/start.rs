@@ -8,7 +8,7 @@ use assay_messaging::Bus;
 use assay_messaging::outbox::{self, Backlog, Outbox};
 use assay_platform::auth::{Audience, ServiceTokens};
 use assay_platform::db::{Database, DatabaseError};
-use assay_platform::runtime::{Phase, Tasks, now, periodically};
+use assay_platform::runtime::{Phase, Tasks, now};
 use assay_platform::web::{BodyBudget, ResponseBudget, ServerSettings, ServiceAuth, serve};
 use url::Url;
 
@@ -91,15 +91,16 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     tasks.spawn(Phase::Relay, "ingest relay", move |stop| outbox::relay(relayed, bus, stop));
     let interval = Duration::from_secs(config.maintenance_interval_seconds.max(1));
     let maintained = (store.clone(), outbox.clone(), registry.clone(), clock);
-    tasks.spawn(Phase::Relay, "ingest maintenance", move |stop| {
-        periodically("ingest maintenance", interval, stop, move || {
-            let (store, outbox, registry, clock) = maintained.clone();
-            async move {
-                clock.verify().await?;
-                run_maintenance(&store, &outbox, &registry).await
-            }
-        })
-    });
+    tasks.spawn_periodic(
+        Phase::Relay,
+        "ingest maintenance",
+        interval,
+        maintained,
+        |(store, outbox, registry, clock)| async move {
+            clock.verify().await?;
+            run_maintenance(&store, &outbox, &registry).await
+        },
+    );
 
     let acceptance = Acceptance {
         agents: AgentDirectory::new(registry, config.agent_cache_entries),

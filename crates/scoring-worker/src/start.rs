@@ -1,6 +1,5 @@
 //! Wires the role together.
 
-use std::convert::Infallible;
 use std::net::TcpListener;
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
@@ -19,7 +18,7 @@ use assay_messaging::parking::{ParkedWork, Parking};
 use assay_messaging::{Bus, Subscription};
 use assay_platform::auth::{Audience, ServiceTokens};
 use assay_platform::db::{Clock, Database, DatabaseError, watch_clock};
-use assay_platform::runtime::{BackgroundThreads, Phase, Tasks, now, periodically, timeout};
+use assay_platform::runtime::{BackgroundThreads, Phase, Tasks, now, timeout};
 use assay_platform::web::{ServerSettings, ServiceAuth, serve};
 use assay_scoring::{Scorer, ScorerError};
 use futures_util::future::join;
@@ -218,16 +217,9 @@ fn poll_subscribers(
     let Some(url) = webhooks_url else { return WebhookSubscribers::new(None) };
     let service = ServiceClient::new(http, url, Audience::Webhooks, tokens.clone(), WEBHOOKS_DEADLINE);
     let subscribers = WebhookSubscribers::new(Some(WebhooksClient::new(service)));
-    let polled = subscribers.clone();
     let interval = Duration::from_millis(config.subscribers_poll_interval_milliseconds.max(1));
-    tasks.spawn(Phase::Relay, NAME, move |stop| {
-        periodically(NAME, interval, stop, move || {
-            let subscribers = polled.clone();
-            async move {
-                subscribers.refresh().await;
-                Ok::<_, Infallible>(())
-            }
-        })
+    tasks.spawn_periodic(Phase::Relay, NAME, interval, subscribers.clone(), |subscribers| async move {
+        subscribers.refresh().await
     });
     subscribers
 }
@@ -240,14 +232,10 @@ fn spawn_maintenance(
 ) {
     const NAME: &str = "scoring-worker maintenance";
     let interval = Duration::from_secs(config.maintenance_interval_seconds.max(1));
-    tasks.spawn(Phase::Relay, NAME, move |stop| {
-        periodically(NAME, interval, stop, move || {
-            let (store, registry, clock) = (store.clone(), registry.clone(), clock.clone());
-            async move {
-                clock.verify().await?;
-                run_maintenance(&store, &registry).await
-            }
-        })
+    let state = (store, clock, registry);
+    tasks.spawn_periodic(Phase::Relay, NAME, interval, state, |(store, clock, registry)| async move {
+        clock.verify().await?;
+        run_maintenance(&store, &registry).await
     });
 }
 

@@ -8,7 +8,7 @@ use actix_web::web::Data;
 use assay_messaging::Bus;
 use assay_platform::auth::{Audience, ServiceTokens, SigningKeys};
 use assay_platform::db::{self, Clock, Database, DatabaseError};
-use assay_platform::runtime::{Phase, Tasks, periodically};
+use assay_platform::runtime::{Phase, Tasks};
 use assay_platform::web::{ServerSettings, ServiceAuth, serve};
 use tokio::sync::Notify;
 
@@ -141,15 +141,10 @@ fn spawn_maintenance(
 ) {
     const NAME: &str = "webhooks maintenance";
     let interval = Duration::from_secs(config.maintenance_interval_seconds);
-    let (store, keys, retention) = (store.clone(), keys.clone(), config.delivery_retention_millis());
-    tasks.spawn(Phase::Relay, NAME, move |stop| {
-        periodically(NAME, interval, stop, move || {
-            let (store, keys, clock) = (store.clone(), keys.clone(), clock.clone());
-            async move {
-                clock.verify().await?;
-                run_maintenance(&store, &keys, retention).await
-            }
-        })
+    let (state, retention) = ((store.clone(), keys.clone(), clock), config.delivery_retention_millis());
+    tasks.spawn_periodic(Phase::Relay, NAME, interval, state, move |(store, keys, clock)| async move {
+        clock.verify().await?;
+        run_maintenance(&store, &keys, retention).await
     });
 }
 

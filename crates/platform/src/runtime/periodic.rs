@@ -5,10 +5,28 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::TaskOutput;
+use super::{Phase, TaskOutput, Tasks};
 
 /// Pause after work that failed.
 const RETRY_PAUSE: Duration = Duration::from_secs(30);
+
+impl Tasks {
+    /// Spawns a task that runs `work` as [`periodically`] does, each time with a clone of `state`.
+    pub fn spawn_periodic<S, F, Fut>(
+        &mut self,
+        phase: Phase,
+        name: &'static str,
+        interval: Duration,
+        state: S,
+        work: F,
+    ) where
+        S: Clone + Send + 'static,
+        F: Fn(S) -> Fut + Send + 'static,
+        Fut: Future<Output: TaskOutput + Send> + Send + 'static,
+    {
+        self.spawn(phase, name, move |stop| periodically(name, interval, stop, move || work(state.clone())));
+    }
+}
 
 /// Runs `work` at once and then every `interval` until `stop`. A failure is logged under `name` and retried sooner: it must
 /// not take the service down.

@@ -64,11 +64,8 @@ impl Metrics {
     /// Spawns the task that moves histogram samples into their buckets.
     pub(crate) fn spawn_upkeep(&self, tasks: &mut Tasks) {
         let handle = self.handle.clone();
-        tasks.spawn(Phase::Relay, "metrics upkeep", move |stop| {
-            periodically("metrics upkeep", UPKEEP_INTERVAL, stop, move || {
-                handle.run_upkeep();
-                async {}
-            })
+        tasks.spawn_periodic(Phase::Relay, "metrics upkeep", UPKEEP_INTERVAL, handle, |handle| async move {
+            handle.run_upkeep();
         });
     }
 }
