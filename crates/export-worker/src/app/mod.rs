@@ -3,7 +3,7 @@
 mod run_job;
 mod run_maintenance;
 mod run_slot;
-mod slot_usage;
+mod slot_shares;
 mod sweep_files;
 mod write_file;
 mod write_permits;
@@ -14,11 +14,12 @@ use std::time::Duration;
 use assay_contracts::retention::RetentionPeriod;
 use assay_export::store::WorkStore;
 use assay_platform::objects::Objects;
+use assay_platform::web::Shares;
 use tokio::sync::Semaphore;
 
 pub(crate) use self::run_maintenance::run_maintenance;
 pub(crate) use self::run_slot::run_slot;
-use self::slot_usage::SlotUsage;
+use self::slot_shares::slot_shares;
 pub(crate) use self::sweep_files::sweep;
 use self::write_permits::WritePermits;
 
@@ -43,7 +44,7 @@ pub(crate) struct Worker {
     store: WorkStore,
     objects: Objects,
     settings: WorkerSettings,
-    slot_usage: SlotUsage,
+    slot_shares: Shares,
     /// One slot claims at a time, so that it knows which slots the others have occupied.
     claim_permit: Semaphore,
     /// Limits concurrent file writes. Jobs that wait for the read model hold no permit.
@@ -62,7 +63,7 @@ impl Worker {
             store,
             objects,
             settings,
-            slot_usage: SlotUsage::new(parallel_jobs, waiting_jobs),
+            slot_shares: slot_shares(parallel_jobs, waiting_jobs),
             claim_permit: Semaphore::new(1),
             write_permits: WritePermits::new(parallel_jobs),
         }

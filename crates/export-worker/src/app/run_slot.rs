@@ -8,11 +8,11 @@ use assay_contracts::time::Timestamp;
 use assay_export::domain::lease::{Claim, ClaimTerms};
 use assay_platform::db::{Clock, DatabaseError};
 use assay_platform::runtime::{new_id, now};
+use assay_platform::web::ShareInUse;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::run_job::{MAX_RETRY_DELAY, failure_message};
-use super::slot_usage::OccupiedSlot;
 use super::{Worker, millis};
 
 /// More than the clocks of two workers that run may differ by.
@@ -31,9 +31,9 @@ pub(crate) async fn run_slot(
     while !stop.is_cancelled() {
         let claimed = if clock.is_trusted() { worker.claim(grace, &stop).await } else { Ok(None) };
         match claimed {
-            Ok(Some((claim, occupied_slot))) => {
+            Ok(Some((claim, share))) => {
                 worker.run_job(claim, &stop).await;
-                drop(occupied_slot);
+                drop(share);
                 // Events of other jobs may have arrived meanwhile.
                 grace = Duration::ZERO;
                 continue;
@@ -57,11 +57,12 @@ pub(crate) async fn run_slot(
 }
 
 impl Worker {
+    /// A job, and the slot that its organization occupies: always one, because the claim excepts an organization without room.
     async fn claim(
         &self,
         grace: Duration,
         stop: &CancellationToken,
-    ) -> Result<Option<(Claim, OccupiedSlot)>, DatabaseError> {
+    ) -> Result<Option<(Claim, Option<ShareInUse>)>, DatabaseError> {
         let permit = stop.run_until_cancelled(self.claim_permit.acquire()).await;
         let Some(Ok(_permit)) = permit else { return Ok(None) };
         // The stop signal may have come with the permit: a job that another slot has just released is left to other workers.
@@ -76,12 +77,12 @@ impl Worker {
             latest_lease_end: self.latest_lease_end(now),
             pending_before: created_before(now, grace),
             max_attempts: self.settings.max_attempts,
-            except: self.slot_usage.organization_at_limit(),
+            except: self.slot_shares.owner_at_limit(),
         };
         let claim = self.store.claim(terms).await?;
         Ok(claim.map(|claim| {
-            let occupied_slot = self.slot_usage.occupy(claim.organization_id);
-            (claim, occupied_slot)
+            let share = self.slot_shares.take_one(claim.organization_id);
+            (claim, share)
         }))
     }
 

@@ -54,6 +54,12 @@ impl<K: Copy + Eq + Hash> Shares<K> {
         self.0.in_use.locked().get(&owner).is_none_or(|total| *total < self.0.limit)
     }
 
+    /// An owner that uses its whole share at the moment.
+    pub fn owner_at_limit(&self) -> Option<K> {
+        let in_use = self.0.in_use.locked();
+        in_use.iter().find(|(_, total)| **total >= self.0.limit).map(|(owner, _)| *owner)
+    }
+
     /// Nothing yet of the share of an owner; without one everything is granted.
     pub fn of(&self, owner: Option<K>) -> ShareInUse<K> {
         ShareInUse { shares: self.clone(), owner, amount: 0 }
