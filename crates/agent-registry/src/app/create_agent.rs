@@ -12,8 +12,6 @@ use assay_platform::runtime::{new_id, now};
 use crate::domain::{agent_facts, new_agent};
 use crate::store::{AgentToStore, Store, StoreAgentOutcome};
 
-const CREATED: u16 = 201;
-
 pub struct CreateAgent {
     pub organization_id: OrganizationId,
     pub agent: NewAgent,
@@ -46,19 +44,10 @@ pub async fn create_agent(
 ) -> Result<RecordedResponse, CreateAgentError> {
     let organization_id = request.organization_id;
     let agent = new_agent(new_id(), request.agent, now());
-    let response = RecordedResponse {
-        status: CREATED,
-        location: Some(format!("/v1/agents/{}", agent.id)),
-        body: serde_json::to_string(&agent)?,
-    };
+    let response = RecordedResponse::created(format!("/v1/agents/{}", agent.id), &agent)?;
     let created = AgentCreated { organization_id, agent: agent_facts(&agent), created_at: agent.created_at };
     let event = OutgoingEvent::new(new_id(), agent.created_at, &created)?;
-    let record = request.idempotency.map(|(key, fingerprint)| Record {
-        organization_id,
-        key,
-        fingerprint,
-        response: response.clone(),
-    });
+    let record = Record::of(organization_id, request.idempotency, &response);
     match store.create_agent(AgentToStore { organization_id, agent, event, record }).await? {
         StoreAgentOutcome::Created => {
             outbox.wake();

@@ -8,8 +8,8 @@ use assay_contracts::internal::{FindAgents, FoundAgents};
 use assay_contracts::problem::{Problem, ProblemCode};
 use assay_contracts::tenant::Scope;
 use assay_contracts::validation::FieldError;
-use assay_platform::db::idempotency::{self, Fingerprint, IdempotencyKey};
-use assay_platform::web::{Caller, WebError, body_error, read_body, respond_with};
+use assay_platform::db::idempotency::{self, Fingerprint};
+use assay_platform::web::{Caller, WebError, body_error, idempotency_key, read_body, respond_with};
 
 use super::{BODY_LIMITS, Services, read_as, read_before};
 use crate::app::create_agent::{CreateAgent, CreateAgentError, create_agent};
@@ -24,8 +24,7 @@ pub async fn create(
     payload: Payload,
 ) -> Result<HttpResponse, WebError> {
     let organization_id = caller.tenant(Scope::Agents)?.organization_id;
-    let keys = request.headers().get_all(idempotency::HEADER).map(|value| value.as_bytes());
-    let key = IdempotencyKey::from_headers(keys).map_err(Problem::from)?;
+    let key = idempotency_key(&request)?;
     let body = read_body(&request, payload, BODY_LIMITS).await?;
     let agent = NewAgent::parse(&body).map_err(body_error)?;
     let idempotency = key.map(|key| (key, Fingerprint::of(&body)));

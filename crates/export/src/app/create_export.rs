@@ -13,8 +13,6 @@ use assay_platform::runtime::{new_id, now};
 use crate::domain::job::Job;
 use crate::store::{Created, Creation, ExportStore};
 
-const CREATED: u16 = 201;
-
 /// A request to create an export.
 pub(crate) struct CreateExport {
     pub(crate) organization_id: OrganizationId,
@@ -49,19 +47,11 @@ pub(crate) async fn create_export(
     let organization_id = request.organization_id;
     let target_sequence = find_target_sequence(scoring, organization_id).await;
     let job = Job::new(new_id(), organization_id, &request.export, now());
-    let response = RecordedResponse {
-        status: CREATED,
-        location: Some(format!("/v1/evaluations/exports/{}", job.id)),
-        body: serde_json::to_string(&job.clone().into_export(None, job.created_at))?,
-    };
+    let export = job.clone().into_export(None, job.created_at);
+    let response = RecordedResponse::created(format!("/v1/evaluations/exports/{}", job.id), &export)?;
     let requested = ExportRequested { organization_id, export_id: job.id, kind: job.kind };
     let event = OutgoingEvent::new(new_id(), job.created_at, &requested)?;
-    let record = request.idempotency.map(|(key, fingerprint)| Record {
-        organization_id,
-        key,
-        fingerprint,
-        response: response.clone(),
-    });
+    let record = Record::of(organization_id, request.idempotency, &response);
     let max_open = request.max_open;
     match store.create(Creation { job, event, record, target_sequence, max_open }).await? {
         Created::New => {

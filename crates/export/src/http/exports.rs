@@ -6,12 +6,12 @@ use actix_web::web::{Data, Json, Path, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use assay_contracts::export::{DownloadAddress, Export, NewExport};
 use assay_contracts::internal::PUBLIC_BASE_URL_HEADER;
-use assay_contracts::problem::{Problem, ProblemCode};
+use assay_contracts::problem::ProblemCode;
 use assay_contracts::tenant::Scope;
-use assay_platform::db::idempotency::{self, Fingerprint, IdempotencyKey};
+use assay_platform::db::idempotency::Fingerprint;
 use assay_platform::web::{
-    BodyLimits, Caller, SMALL_BODY, WebError, body_error, page_parameters, query_pairs, read_body,
-    respond_with,
+    BodyLimits, Caller, SMALL_BODY, WebError, body_error, idempotency_key, page_parameters, query_pairs,
+    read_body, respond_with,
 };
 
 use super::Services;
@@ -31,8 +31,7 @@ pub(super) async fn create(
     payload: Payload,
 ) -> Result<HttpResponse, WebError> {
     let organization_id = caller.tenant(Scope::Exports)?.organization_id;
-    let keys = request.headers().get_all(idempotency::HEADER).map(|value| value.as_bytes());
-    let key = IdempotencyKey::from_headers(keys).map_err(Problem::from)?;
+    let key = idempotency_key(&request)?;
     let body = read_body(&request, payload, BODY_LIMITS).await?;
     let export = NewExport::parse(&body).map_err(body_error)?;
     let idempotency = key.map(|key| (key, Fingerprint::of(&body)));

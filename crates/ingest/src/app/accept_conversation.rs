@@ -106,12 +106,7 @@ impl Acceptance {
         let accepted = ConversationAccepted { organization_id, ticket_id, accepted_at };
         let event = OutgoingEvent::new(new_id(), accepted_at, &accepted)?;
         let mut import = Import::new(ticket_id, organization_id, conversation, &agents, event, accepted_at)?;
-        import.record = idempotency.map(|(key, fingerprint)| Record {
-            organization_id,
-            key,
-            fingerprint,
-            response: response.clone(),
-        });
+        import.record = Record::of(organization_id, idempotency, &response);
         Ok((import, response))
     }
 }

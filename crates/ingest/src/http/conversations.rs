@@ -7,8 +7,8 @@ use assay_contracts::conversation::Conversation;
 use assay_contracts::ids::TicketId;
 use assay_contracts::problem::{Problem, ProblemCode};
 use assay_contracts::tenant::Scope;
-use assay_platform::db::idempotency::{self, Fingerprint, IdempotencyKey};
-use assay_platform::web::{Caller, WebError, parse_body, respond_with};
+use assay_platform::db::idempotency::{self, Fingerprint};
+use assay_platform::web::{Caller, WebError, idempotency_key, parse_body, respond_with};
 
 use super::Services;
 use crate::app::accept_conversation::{AcceptConversation, AcceptError};
@@ -25,8 +25,7 @@ pub async fn accept(
     payload: Payload,
 ) -> Result<HttpResponse, WebError> {
     let organization_id = caller.tenant(Scope::Assess)?.organization_id;
-    let keys = request.headers().get_all(idempotency::HEADER).map(|value| value.as_bytes());
-    let key = IdempotencyKey::from_headers(keys).map_err(Problem::from)?;
+    let key = idempotency_key(&request)?;
     let budget = services.body_budget.of_organization(organization_id);
     let mut body = services.read_body(&request, payload, services.max_body_bytes, &budget).await?;
     let conversation = parse_body(&body, Conversation::parse).await?;

@@ -30,7 +30,7 @@ pub use self::held_value::{hold_large_until_sent, hold_until_sent};
 pub use self::metrics::serve_metrics;
 pub use self::page::{invalid_parameter, page_parameters};
 pub use self::page_headers::add_page_headers;
-pub use self::recorded_response::respond_with;
+pub use self::recorded_response::{idempotency_key, respond_with};
 pub use self::request::{REQUEST_ID_HEADER, TRACEPARENT_HEADER, request_middleware};
 pub use self::response_budget::{ResponseBudget, chunked_body};
 pub use self::routes::{

@@ -12,8 +12,6 @@ use crate::domain::endpoint::Endpoint;
 use crate::domain::secret::{SealedSecrets, Secret};
 use crate::store::{CreateOutcome, Creation, WebhookStore};
 
-const CREATED: u16 = 201;
-
 pub(crate) struct CreateWebhook {
     pub(crate) organization_id: OrganizationId,
     pub(crate) webhook: NewWebhook,
@@ -52,17 +50,9 @@ pub(crate) async fn create_webhook(
         updated_at: now,
     };
     // Without the secret: the recorded response stays in the database unencrypted for a day.
-    let without_secret = RecordedResponse {
-        status: CREATED,
-        location: Some(format!("/v1/webhooks/{id}")),
-        body: serde_json::to_string(&Webhook::from(endpoint.clone()))?,
-    };
-    let record = idempotency.map(|(key, fingerprint)| Record {
-        organization_id,
-        key,
-        fingerprint,
-        response: without_secret.clone(),
-    });
+    let without_secret =
+        RecordedResponse::created(format!("/v1/webhooks/{id}"), &Webhook::from(endpoint.clone()))?;
+    let record = Record::of(organization_id, idempotency, &without_secret);
     match store.create(Creation { endpoint, record, limit }).await? {
         CreateOutcome::Created => with_secret(without_secret, &secret),
         CreateOutcome::IdempotencyKeyReused(KeyReuse::Replay(first)) => {

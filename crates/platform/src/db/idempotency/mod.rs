@@ -17,6 +17,7 @@ use assay_contracts::ids::OrganizationId;
 use assay_contracts::problem::{Problem, ProblemCode};
 use assay_contracts::time::Timestamp;
 use diesel::sql_types::{Nullable, SmallInt, Text};
+use serde::Serialize;
 
 pub use self::key::{Fingerprint, IdempotencyKey, InvalidIdempotencyKey};
 use super::{DatabaseError, Migrations, embed};
@@ -47,6 +48,16 @@ pub struct RecordedResponse {
     pub body: String,
 }
 
+impl RecordedResponse {
+    /// 201 with what was created, and its address.
+    ///
+    /// # Errors
+    /// When it cannot be written as JSON.
+    pub fn created(location: String, body: &impl Serialize) -> Result<Self, serde_json::Error> {
+        Ok(Self { status: 201, location: Some(location), body: serde_json::to_string(body)? })
+    }
+}
+
 /// A request with an idempotency key, and its response once the effect is committed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
@@ -58,6 +69,18 @@ pub struct Record {
     pub fingerprint: Fingerprint,
     /// Replayed to a repeated request.
     pub response: RecordedResponse,
+}
+
+impl Record {
+    /// The record of a request with this key and fingerprint of its body; `None` without a key.
+    pub fn of(
+        organization_id: OrganizationId,
+        idempotency: Option<(IdempotencyKey, Fingerprint)>,
+        response: &RecordedResponse,
+    ) -> Option<Self> {
+        let (key, fingerprint) = idempotency?;
+        Some(Self { organization_id, key, fingerprint, response: response.clone() })
+    }
 }
 
 /// Previous use of an idempotency key, less than 24 hours ago.
