@@ -117,18 +117,20 @@ fn crates() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
+/// The methods of routes.
+const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
+
 fn routes_in(source: &str) -> Result<Vec<Operation>> {
     let scope = literal_behind(source, "scope(");
     let mut operations = Vec::new();
-    // The gateway calls `resource` through `guarded`, which adds the key.
-    let calls = source.match_indices("resource(").chain(source.match_indices("guarded("));
+    // The gateway calls `resource` through `guarded!`, which adds the key.
+    let calls = source.match_indices("resource(").chain(source.match_indices("guarded!(config, "));
     for (at, call) in calls {
         let arguments = &source[at + call.len()..];
         let Some(path) = arguments.trim_start().strip_prefix('"').and_then(|rest| rest.split('"').next())
         else {
-            // The definition of `guarded`, and the call of `resource` in it.
-            let is_guarded = source[..at].ends_with("fn ") || arguments.starts_with("path, routes)");
-            ensure!(is_guarded, "a route whose path is no text: {:.60}", arguments);
+            // `guarded` and the pages of the console name their path and routes before.
+            ensure!(arguments.starts_with("path, routes)"), "a route whose path is no text: {arguments:.60}");
             continue;
         };
         let begins_with = |prefixes: &[&str]| prefixes.iter().any(|prefix| path.starts_with(prefix));
@@ -137,8 +139,9 @@ fn routes_in(source: &str) -> Result<Vec<Operation>> {
             || scope.is_none() && begins_with(&["/openapi.json", "/docs", "/console"]);
         let path = if is_whole { path.to_owned() } else { format!("{}{path}", scope.context("no scope")?) };
         let end = arguments.find(']').context("a resource without its list of routes")?;
-        for part in arguments[..end].split("(\"").skip(1) {
-            let method = part.split('"').next().unwrap_or_default().parse()?;
+        let words = arguments[..end].split(|character: char| !character.is_ascii_alphabetic());
+        for word in words.filter(|word| METHODS.contains(word)) {
+            let method = word.parse()?;
             let (parameters, needs_token) = (parameters(&path), path.starts_with("/internal/"));
             let (path, query, statuses) = (path.clone(), Vec::new(), BTreeSet::new());
             operations.push(Operation { method, path, parameters, query, statuses, needs_token });

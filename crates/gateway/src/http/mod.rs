@@ -22,6 +22,7 @@ mod webhooks;
 
 use actix_web::Route;
 use actix_web::dev::HttpServiceFactory;
+use actix_web::http::Method;
 use actix_web::middleware::from_fn;
 use actix_web::web::{self, ServiceConfig};
 use assay_contracts::tenant::Scope;
@@ -47,7 +48,17 @@ pub(crate) fn configure(gateway: web::Data<Gateway>) -> impl Fn(&mut ServiceConf
     }
 }
 
-/// A resource whose requests need a key with `scope`.
+/// Adds a resource whose requests need a key with the scope: its methods and their handlers.
+macro_rules! guarded {
+    ($config:ident, $path:literal, $scope:ident, [$($method:ident $handler:path),+]) => {
+        $config.service(guarded(
+            $path,
+            Scope::$scope,
+            vec![$((stringify!($method), web::method(Method::$method).to($handler))),+],
+        ))
+    };
+}
+
 fn guarded(
     path: &'static str,
     scope: Scope,
@@ -59,120 +70,53 @@ fn guarded(
 
 /// Imports, their tickets, and the agents that take part.
 fn conversations(config: &mut ServiceConfig) {
-    config
-        .service(guarded("/v1/assess", Scope::Assess, vec![("POST", web::post().to(assess::assess))]))
-        .service(guarded("/v1/agents", Scope::Agents, vec![("POST", web::post().to(agents::create_agent))]))
-        .service(guarded(
-            "/v1/tickets/{id}/transcript",
-            Scope::TranscriptsRead,
-            vec![("GET", web::get().to(tickets::get_transcript))],
-        ))
-        // Scope `tickets`. Without a valid key GET answers 404, as for an unknown ticket, and DELETE 401.
-        .service(
-            resource(
-                "/v1/tickets/{id}",
-                vec![
-                    ("GET", web::get().to(tickets::get_ticket)),
-                    ("DELETE", web::delete().to(tickets::delete_ticket)),
-                ],
-            )
-            .wrap(from_fn(authentication::authenticate_or_not_found)),
-        );
+    guarded!(config, "/v1/assess", Assess, [POST assess::assess]);
+    guarded!(config, "/v1/agents", Agents, [POST agents::create_agent]);
+    guarded!(config, "/v1/tickets/{id}/transcript", TranscriptsRead, [GET tickets::get_transcript]);
+    // Scope `tickets`. Without a valid key GET answers 404, as for an unknown ticket, and DELETE 401.
+    config.service(
+        resource(
+            "/v1/tickets/{id}",
+            vec![
+                ("GET", web::get().to(tickets::get_ticket)),
+                ("DELETE", web::delete().to(tickets::delete_ticket)),
+            ],
+        )
+        .wrap(from_fn(authentication::authenticate_or_not_found)),
+    );
 }
 
 /// Lists, summaries and single evaluations, and exports of them.
 fn evaluations_and_exports(config: &mut ServiceConfig) {
-    config
-        .service(guarded(
-            "/v1/evaluations/exports",
-            Scope::Exports,
-            vec![
-                ("GET", web::get().to(exports::list_exports)),
-                ("POST", web::post().to(exports::create_export)),
-            ],
-        ))
-        .service(guarded(
-            "/v1/evaluations/exports/{id}",
-            Scope::Exports,
-            vec![("GET", web::get().to(exports::get_export))],
-        ))
-        .service(guarded(
-            "/v1/evaluations/exports/{id}/download",
-            Scope::Exports,
-            vec![("GET", web::get().to(exports::download_export))],
-        ))
-        .service(guarded(
-            "/v1/evaluations",
-            Scope::EvaluationsRead,
-            vec![("GET", web::get().to(evaluations::list_evaluations))],
-        ))
-        .service(guarded(
-            "/v1/evaluations/summary",
-            Scope::EvaluationsRead,
-            vec![("GET", web::get().to(evaluations::summarize_evaluations))],
-        ))
-        .service(guarded(
-            "/v1/tickets/{id}/neighbours",
-            Scope::EvaluationsRead,
-            vec![("GET", web::get().to(evaluations::get_neighbours))],
-        ))
-        .service(guarded(
-            "/v1/tickets/{id}/evaluation",
-            Scope::Tickets,
-            vec![("GET", web::get().to(tickets::get_evaluation))],
-        ));
+    guarded!(config, "/v1/evaluations/exports", Exports, [
+        GET exports::list_exports, POST exports::create_export
+    ]);
+    guarded!(config, "/v1/evaluations/exports/{id}", Exports, [GET exports::get_export]);
+    guarded!(config, "/v1/evaluations/exports/{id}/download", Exports, [GET exports::download_export]);
+    guarded!(config, "/v1/evaluations", EvaluationsRead, [GET evaluations::list_evaluations]);
+    guarded!(config, "/v1/evaluations/summary", EvaluationsRead, [GET evaluations::summarize_evaluations]);
+    guarded!(config, "/v1/tickets/{id}/neighbours", EvaluationsRead, [GET evaluations::get_neighbours]);
+    guarded!(config, "/v1/tickets/{id}/evaluation", Tickets, [GET tickets::get_evaluation]);
 }
 
 /// Webhooks and what was delivered to them.
 fn webhooks_and_deliveries(config: &mut ServiceConfig) {
-    config
-        .service(guarded(
-            "/v1/webhooks",
-            Scope::Webhooks,
-            vec![
-                ("GET", web::get().to(webhooks::list_webhooks)),
-                ("POST", web::post().to(webhooks::create_webhook)),
-            ],
-        ))
-        .service(guarded(
-            "/v1/webhooks/{id}",
-            Scope::Webhooks,
-            vec![
-                ("GET", web::get().to(webhooks::get_webhook)),
-                ("PATCH", web::patch().to(webhooks::change_webhook)),
-                ("DELETE", web::delete().to(webhooks::delete_webhook)),
-            ],
-        ))
-        .service(guarded(
-            "/v1/webhooks/{id}/secret",
-            Scope::Webhooks,
-            vec![("GET", web::get().to(webhooks::get_webhook_secret))],
-        ))
-        .service(guarded(
-            "/v1/webhooks/{id}/secret/rotate",
-            Scope::Webhooks,
-            vec![("POST", web::post().to(webhooks::rotate_webhook_secret))],
-        ))
-        .service(guarded(
-            "/v1/webhooks/{id}/test",
-            Scope::Webhooks,
-            vec![("POST", web::post().to(webhook_deliveries::test_webhook))],
-        ))
-        .service(guarded(
-            "/v1/webhooks/{id}/deliveries",
-            Scope::Webhooks,
-            vec![("GET", web::get().to(webhook_deliveries::list_webhook_deliveries))],
-        ))
-        .service(guarded(
-            "/v1/webhooks/{id}/deliveries/{deliveryId}",
-            Scope::Webhooks,
-            vec![("GET", web::get().to(webhook_deliveries::get_webhook_delivery))],
-        ))
-        .service(guarded(
-            "/v1/webhooks/{id}/deliveries/{deliveryId}/replay",
-            Scope::Webhooks,
-            vec![("POST", web::post().to(webhook_deliveries::replay_webhook_delivery))],
-        ));
+    guarded!(config, "/v1/webhooks", Webhooks, [GET webhooks::list_webhooks, POST webhooks::create_webhook]);
+    guarded!(config, "/v1/webhooks/{id}", Webhooks, [
+        GET webhooks::get_webhook, PATCH webhooks::change_webhook, DELETE webhooks::delete_webhook
+    ]);
+    guarded!(config, "/v1/webhooks/{id}/secret", Webhooks, [GET webhooks::get_webhook_secret]);
+    guarded!(config, "/v1/webhooks/{id}/secret/rotate", Webhooks, [POST webhooks::rotate_webhook_secret]);
+    guarded!(config, "/v1/webhooks/{id}/test", Webhooks, [POST webhook_deliveries::test_webhook]);
+    guarded!(config, "/v1/webhooks/{id}/deliveries", Webhooks, [
+        GET webhook_deliveries::list_webhook_deliveries
+    ]);
+    guarded!(config, "/v1/webhooks/{id}/deliveries/{deliveryId}", Webhooks, [
+        GET webhook_deliveries::get_webhook_delivery
+    ]);
+    guarded!(config, "/v1/webhooks/{id}/deliveries/{deliveryId}/replay", Webhooks, [
+        POST webhook_deliveries::replay_webhook_delivery
+    ]);
 }
 
 /// Routes without a key: the address of a download is signed.
