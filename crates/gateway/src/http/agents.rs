@@ -31,7 +31,6 @@ use crate::app::{Forward, forward};
         IdempotencyConflict,
         CommonProblems,
     ),
-    security(("api_key" = []))
 )]
 pub(crate) async fn create_agent(
     request: HttpRequest,

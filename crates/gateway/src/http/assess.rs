@@ -45,7 +45,6 @@ const NOTED: [StatusCode; 3] =
         IdempotencyConflict,
         CommonProblems,
     ),
-    security(("api_key" = []))
 )]
 pub(crate) async fn assess(
     request: HttpRequest,

@@ -43,7 +43,6 @@ use crate::app::{Forward, forward};
         BadRequest,
         CommonProblems,
     ),
-    security(("api_key" = []))
 )]
 pub(crate) async fn list_evaluations(
     request: HttpRequest,
@@ -77,7 +76,6 @@ pub(crate) async fn list_evaluations(
         BadRequest,
         CommonProblems,
     ),
-    security(("api_key" = []))
 )]
 pub(crate) async fn summarize_evaluations(
     request: HttpRequest,
@@ -140,7 +138,6 @@ pub(crate) async fn summarize_evaluations(
         NotFound,
         CommonProblems,
     ),
-    security(("api_key" = []))
 )]
 pub(crate) async fn get_neighbours(
     request: HttpRequest,

@@ -42,7 +42,6 @@ use crate::domain::prefers_json;
         IdempotencyConflict,
         CommonProblems,
     ),
-    security(("api_key" = []))
 )]
 pub(crate) async fn create_export(
     request: HttpRequest,
@@ -72,7 +71,6 @@ pub(crate) async fn create_export(
         BadRequest,
         CommonProblems,
     ),
-    security(("api_key" = []))
 )]
 pub(crate) async fn list_exports(
     request: HttpRequest,
@@ -96,7 +94,6 @@ pub(crate) async fn list_exports(
         NotFound,
         CommonProblems,
     ),
-    security(("api_key" = []))
 )]
 pub(crate) async fn get_export(
     request: HttpRequest,
@@ -128,7 +125,6 @@ pub(crate) async fn get_export(
         (status = 409, description = "Conflict: not complete yet, or failed", body = Problem, content_type = "application/problem+json"),
         CommonProblems,
     ),
-    security(("api_key" = []))
 )]
 pub(crate) async fn download_export(
     request: HttpRequest,

@@ -10,10 +10,10 @@ use assay_contracts::problem::Problem;
 use assay_platform::web::{WebError, chunked_body};
 use bytes::Bytes;
 use utoipa::openapi::OpenApi as Document;
-use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::{Modify, OpenApi, ToSchema};
 
-use super::examples::Examples;
+use super::examples::{Examples, operations};
 use super::responses::PublicProblems;
 use super::{agents, assess, downloads, evaluations, exports, tickets, webhook_deliveries, webhooks};
 
@@ -101,13 +101,14 @@ static PUBLISHED: LazyLock<Result<Published, serde_json::Error>> = LazyLock::new
         readyz,
     ),
     components(schemas(Problem)),
-    modifiers(&ApiKeyScheme, &Examples),
+    modifiers(&ApiKeys, &Examples),
 )]
 struct ApiDocument;
 
-struct ApiKeyScheme;
+/// The API key of every operation of `/v1`, but for files, whose address is signed.
+struct ApiKeys;
 
-impl Modify for ApiKeyScheme {
+impl Modify for ApiKeys {
     fn modify(&self, document: &mut Document) {
         let scheme = HttpBuilder::new()
             .scheme(HttpAuthScheme::Bearer)
@@ -115,6 +116,11 @@ impl Modify for ApiKeyScheme {
             .build();
         if let Some(components) = document.components.as_mut() {
             components.add_security_scheme("api_key", SecurityScheme::Http(scheme));
+        }
+        let needs_key = |path: &str| path.starts_with("/v1/") && !path.starts_with("/v1/downloads/");
+        let guarded = document.paths.paths.iter_mut().filter(|(path, _)| needs_key(path));
+        for operation in guarded.flat_map(|(_, item)| operations(item)) {
+            operation.security = Some(vec![SecurityRequirement::new("api_key", [""; 0])]);
         }
     }
 }

@@ -34,7 +34,6 @@ use crate::app::{Forward, forward};
         NotFound,
         PublicProblems,
     ),
-    security(("api_key" = []))
 )]
 pub(crate) async fn get_ticket(
     id: Path<String>,
@@ -63,7 +62,6 @@ pub(crate) async fn get_ticket(
         (status = 404, description = "Resource not found, or deleted before", body = Problem, content_type = "application/problem+json"),
         CommonProblems,
     ),
-    security(("api_key" = []))
 )]
 pub(crate) async fn delete_ticket(
     id: Path<String>,
@@ -96,7 +94,6 @@ pub(crate) async fn delete_ticket(
         NotFound,
         CommonProblems,
     ),
-    security(("api_key" = []))
 )]
 pub(crate) async fn get_evaluation(
     id: Path<String>,
@@ -139,7 +136,6 @@ pub(crate) async fn get_evaluation(
         (status = 404, description = "Resource not found, or its transcript is no longer kept", body = Problem, content_type = "application/problem+json"),
         CommonProblems,
     ),
-    security(("api_key" = []))
 )]
 pub(crate) async fn get_transcript(
     request: HttpRequest,

@@ -29,7 +29,6 @@ use super::webhooks::{send, to_webhook};
         (status = 409, description = "Conflict: the webhook is disabled", body = Problem, content_type = "application/problem+json"),
         CommonProblems,
     ),
-    security(("api_key" = []))
 )]
 pub(crate) async fn test_webhook(
     request: HttpRequest,
@@ -60,7 +59,6 @@ pub(crate) async fn test_webhook(
         WebhookNotFound,
         CommonProblems,
     ),
-    security(("api_key" = []))
 )]
 pub(crate) async fn list_webhook_deliveries(
     request: HttpRequest,
@@ -89,7 +87,6 @@ pub(crate) async fn list_webhook_deliveries(
         WebhookNotFound,
         CommonProblems,
     ),
-    security(("api_key" = []))
 )]
 pub(crate) async fn get_webhook_delivery(
     request: HttpRequest,
@@ -118,7 +115,6 @@ pub(crate) async fn get_webhook_delivery(
         (status = 409, description = "Conflict: the webhook is disabled, or the message was erased", body = Problem, content_type = "application/problem+json"),
         CommonProblems,
     ),
-    security(("api_key" = []))
 )]
 pub(crate) async fn replay_webhook_delivery(
     request: HttpRequest,

@@ -46,7 +46,6 @@ use crate::app::{Forward, forward};
         IdempotencyConflict,
         CommonProblems,
     ),
-    security(("api_key" = []))
 )]
 pub(crate) async fn create_webhook(
     request: HttpRequest,
@@ -76,7 +75,6 @@ pub(crate) async fn create_webhook(
         WebhooksOff,
         CommonProblems,
     ),
-    security(("api_key" = []))
 )]
 pub(crate) async fn list_webhooks(
     request: HttpRequest,
@@ -100,7 +98,6 @@ pub(crate) async fn list_webhooks(
         WebhookNotFound,
         CommonProblems,
     ),
-    security(("api_key" = []))
 )]
 pub(crate) async fn get_webhook(
     request: HttpRequest,
@@ -128,7 +125,6 @@ pub(crate) async fn get_webhook(
         WebhookNotFound,
         CommonProblems,
     ),
-    security(("api_key" = []))
 )]
 pub(crate) async fn change_webhook(
     request: HttpRequest,
@@ -157,7 +153,6 @@ pub(crate) async fn change_webhook(
         WebhookNotFound,
         CommonProblems,
     ),
-    security(("api_key" = []))
 )]
 pub(crate) async fn delete_webhook(
     request: HttpRequest,
@@ -180,7 +175,6 @@ pub(crate) async fn delete_webhook(
         WebhookNotFound,
         CommonProblems,
     ),
-    security(("api_key" = []))
 )]
 pub(crate) async fn get_webhook_secret(
     request: HttpRequest,
@@ -205,7 +199,6 @@ pub(crate) async fn get_webhook_secret(
         WebhookNotFound,
         CommonProblems,
     ),
-    security(("api_key" = []))
 )]
 pub(crate) async fn rotate_webhook_secret(
     request: HttpRequest,
