@@ -27,7 +27,9 @@ use tempfile::TempDir;
 
 use self::cluster::Servers;
 use self::conversations::Conversations;
-use self::measures::{Pace, console, evaluated, exports, growth, hops, imports, lists, replicas, standalone};
+use self::measures::{
+    Bench, Pace, console, evaluated, exports, growth, hops, imports, lists, replicas, standalone,
+};
 use self::report::Report;
 
 /// Measures the service against its limits.
@@ -95,25 +97,19 @@ impl Arguments {
 }
 
 impl Part {
-    async fn measure(
-        self,
-        servers: &Servers,
-        conversations: &Arc<Conversations>,
-        pace: Pace,
-        report: &mut Report,
-    ) -> Result<()> {
+    async fn measure(self, bench: Bench<'_>, report: &mut Report) -> Result<()> {
         match self {
-            Self::Imports => imports::measure(servers, conversations, pace, report).await,
-            Self::Standalone => standalone::measure(servers, conversations, pace, report).await,
-            Self::Evaluated => evaluated::measure(servers, conversations, pace, report).await,
+            Self::Imports => imports::measure(bench, report).await,
+            Self::Standalone => standalone::measure(bench, report).await,
+            Self::Evaluated => evaluated::measure(bench, report).await,
             Self::Hops => {
-                hops::measure(servers, conversations, pace, report).await?;
-                lists::measure(servers, pace, report).await
+                hops::measure(bench, report).await?;
+                lists::measure(bench, report).await
             }
-            Self::Exports => exports::measure(servers, conversations, pace, report).await,
-            Self::Growth => growth::measure(servers, conversations, pace, report).await,
-            Self::Replicas => replicas::measure(servers, conversations, pace, report).await,
-            Self::Console => console::measure(servers, conversations, pace, report).await,
+            Self::Exports => exports::measure(bench, report).await,
+            Self::Growth => growth::measure(bench, report).await,
+            Self::Replicas => replicas::measure(bench, report).await,
+            Self::Console => console::measure(bench, report).await,
         }
     }
 }
@@ -160,10 +156,11 @@ async fn measure(arguments: &Arguments, home: TempDir) -> Result<()> {
         conversations.len(),
         conversations.mean_bytes()
     ));
+    let bench = Bench { servers: &servers, conversations: &conversations, pace: arguments.pace() };
     let mut failed = Vec::new();
     for part in parts {
         // A failed part does not invalidate the others.
-        if let Err(error) = part.measure(&servers, &conversations, arguments.pace(), &mut report).await {
+        if let Err(error) = part.measure(bench, &mut report).await {
             report.note(format!("{part:?} has no figures: {error:#}"));
             failed.push(part);
         }

@@ -19,41 +19,17 @@ pub enum Goal {
 }
 
 /// A measured figure and its baseline; one value per round.
-pub struct Row {
-    pub section: &'static str,
-    pub what: String,
-    pub unit: &'static str,
-    pub ours: Vec<f64>,
+struct Row {
+    section: &'static str,
+    what: String,
+    unit: &'static str,
+    ours: Vec<f64>,
     /// Name and values of the baseline: what the figure is compared with. Without values only the goal counts.
-    pub baseline: (String, Vec<f64>),
-    pub goal: Goal,
+    baseline: (String, Vec<f64>),
+    goal: Goal,
 }
 
 impl Row {
-    /// A figure with a baseline measured in the same rounds.
-    pub fn with_baseline(
-        section: &'static str,
-        what: impl Into<String>,
-        unit: &'static str,
-        ours: &[f64],
-        (baseline, values): (&str, &[f64]),
-        goal: Goal,
-    ) -> Self {
-        let baseline = (baseline.to_owned(), values.to_vec());
-        Self { section, what: what.into(), unit, ours: ours.to_vec(), baseline, goal }
-    }
-
-    /// A figure with a goal only.
-    pub fn without_baseline(
-        section: &'static str,
-        what: impl Into<String>,
-        unit: &'static str,
-        ours: &[f64],
-        goal: Goal,
-    ) -> Self {
-        Self::with_baseline(section, what, unit, ours, ("goal", &[]), goal)
-    }
-
     /// Median of the ratios of the rounds: neighbours in time are compared with each other.
     fn ratio(&self) -> Option<f64> {
         let ratios = self.ours.iter().zip(&self.baseline.1).map(|(ours, baseline)| ours / baseline);
@@ -108,6 +84,8 @@ impl Row {
 pub struct Report {
     /// Whether the runs were long enough to compare figures with goals.
     checks_goals: bool,
+    /// The part that figures are added to.
+    section: &'static str,
     rows: Vec<Row>,
     notes: Vec<String>,
 }
@@ -115,12 +93,32 @@ pub struct Report {
 impl Report {
     /// With `checks_goals` false, figures are not compared with goals.
     pub fn new(checks_goals: bool) -> Self {
-        Self { checks_goals, rows: Vec::new(), notes: Vec::new() }
+        Self { checks_goals, section: "", rows: Vec::new(), notes: Vec::new() }
     }
 
-    pub fn add(&mut self, row: Row) {
+    /// The figures that follow belong to this part.
+    pub fn begin(&mut self, section: &'static str) {
+        self.section = section;
+    }
+
+    /// Adds a figure with a baseline measured in the same rounds; one value per round.
+    pub fn compare(
+        &mut self,
+        what: impl Into<String>,
+        unit: &'static str,
+        ours: &[f64],
+        (baseline, values): (&str, &[f64]),
+        goal: Goal,
+    ) {
+        let (what, ours, baseline) = (what.into(), ours.to_vec(), (baseline.to_owned(), values.to_vec()));
+        let row = Row { section: self.section, what, unit, ours, baseline, goal };
         println!("{}", row.line(self.checks_goals));
         self.rows.push(row);
+    }
+
+    /// Adds a figure with a goal only.
+    pub fn add(&mut self, what: impl Into<String>, unit: &'static str, ours: &[f64], goal: Goal) {
+        self.compare(what, unit, ours, ("goal", &[]), goal);
     }
 
     /// Adds a note on the figures, for example on CPU time.

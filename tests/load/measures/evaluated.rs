@@ -9,13 +9,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, anyhow};
 use tokio::sync::Semaphore;
 
-use super::Pace;
 use super::accepting::{Accepting, CONNECTIONS, imports_to};
+use super::{Bench, Pace};
 use crate::client::Load;
-use crate::cluster::{Cluster, ReadModel, Servers};
-use crate::conversations::Conversations;
+use crate::cluster::{Cluster, ReadModel};
 use crate::cpu::listed;
-use crate::report::{Goal, Report, Row};
+use crate::report::{Goal, Report};
 
 /// Upper limit of accepted conversations that are not in the read model.
 const BACKLOG: usize = 2_000;
@@ -37,12 +36,8 @@ struct Figures {
     oldest_at_end: Vec<f64>,
 }
 
-pub async fn measure(
-    servers: &Servers,
-    conversations: &Arc<Conversations>,
-    pace: Pace,
-    report: &mut Report,
-) -> Result<()> {
+pub async fn measure(Bench { servers, conversations, pace }: Bench<'_>, report: &mut Report) -> Result<()> {
+    report.begin("evaluated");
     let accepting = Accepting::start(servers, conversations, "accepted").await?;
     let cluster = Cluster::distributed(servers, "evaluated").await?;
     cluster.register_agents(&conversations.agents).await?;
@@ -78,32 +73,18 @@ fn add(report: &mut Report, figures: &Figures, pace: Pace) {
     );
     let baseline = "imports accepted while nothing is evaluated";
     let accepted = (baseline, &figures.accepted[..]);
-    report.add(Row::with_baseline("evaluated", what, "/s", &figures.evaluated, accepted, Goal::Ratio(0.5)));
+    report.compare(what, "/s", &figures.evaluated, accepted, Goal::Ratio(0.5));
     let accepted = (baseline, &figures.accepted_p50[..]);
-    report.add(Row::with_baseline(
-        "evaluated",
-        "p50 of an import meanwhile",
-        "ms",
-        &figures.p50,
-        accepted,
-        Goal::None,
-    ));
+    report.compare("p50 of an import meanwhile", "ms", &figures.p50, accepted, Goal::None);
     let accepted = (baseline, &figures.accepted_p99[..]);
-    report.add(Row::with_baseline(
-        "evaluated",
-        "p99 of an import meanwhile",
-        "ms",
-        &figures.p99,
-        accepted,
-        Goal::None,
-    ));
+    report.compare("p99 of an import meanwhile", "ms", &figures.p99, accepted, Goal::None);
     // The latency at this backlog.
     let drained: Vec<f64> = figures.evaluated.iter().map(|rate| BACKLOG as f64 / rate).collect();
     let drained = ("time to evaluate the maximum number that waits", &drained[..]);
     let what = "maximum age of the oldest unscored meanwhile";
-    report.add(Row::with_baseline("evaluated", what, "s", &figures.oldest, drained, Goal::None));
+    report.compare(what, "s", &figures.oldest, drained, Goal::None);
     let what = "age of the oldest unscored at the end";
-    report.add(Row::with_baseline("evaluated", what, "s", &figures.oldest_at_end, drained, Goal::None));
+    report.compare(what, "s", &figures.oldest_at_end, drained, Goal::None);
 }
 
 /// The figures of one round, in the units of [`Figures`].

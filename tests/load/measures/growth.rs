@@ -1,15 +1,13 @@
 //! Cost of an import with millions of stored tickets, compared with a nearly empty cluster.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
 use super::accepting::Accepting;
-use super::{MAX_P99_MS, Pace};
+use super::{Bench, MAX_P99_MS};
 use crate::cluster::{Servers, Sizes, StoredTickets};
-use crate::conversations::Conversations;
-use crate::report::{Goal, Report, Row};
+use crate::report::{Goal, Report};
 
 const FEW: u64 = 10_000;
 const WARM_UP: Duration = Duration::from_secs(2);
@@ -29,12 +27,8 @@ struct Figures {
     many_p99: Vec<f64>,
 }
 
-pub async fn measure(
-    servers: &Servers,
-    conversations: &Arc<Conversations>,
-    pace: Pace,
-    report: &mut Report,
-) -> Result<()> {
+pub async fn measure(Bench { servers, conversations, pace }: Bench<'_>, report: &mut Report) -> Result<()> {
+    report.begin("growth");
     let small = Accepting::start(servers, conversations, "few").await?;
     let large = Accepting::start(servers, conversations, "many").await?;
     let mut few = StoredTickets::of(&small.cluster)?;
@@ -75,32 +69,18 @@ fn add(report: &mut Report, stored: u64, figures: &Figures) {
     let few = (format!("with {FEW} tickets stored before each round"), &figures.few[..]);
     let few_p99 = (&few.0[..], &figures.few_p99[..]);
     let what = format!("imports accepted with {stored} tickets stored");
-    report.add(Row::with_baseline("growth", what, "/s", &figures.many, (&few.0, few.1), Goal::Ratio(0.8)));
+    report.compare(what, "/s", &figures.many, (&few.0, few.1), Goal::Ratio(0.8));
     let what = format!("p99 at half of the maximum rate, with {stored} tickets stored");
-    report.add(Row::with_baseline(
-        "growth",
-        what,
-        "ms",
-        &figures.many_p99,
-        few_p99,
-        Goal::AtMost(MAX_P99_MS),
-    ));
+    report.compare(what, "ms", &figures.many_p99, few_p99, Goal::AtMost(MAX_P99_MS));
 }
 
 fn add_sizes(report: &mut Report, sizes: Sizes, body: usize) {
     let tables = sizes.table_bytes_each();
     let body = ("its body as it was sent", &[body as f64][..]);
     let what = format!("tables of a stored ticket, with {} stored", sizes.tickets);
-    report.add(Row::with_baseline("growth", what, "B", &[tables], body, Goal::None));
+    report.compare(what, "B", &[tables], body, Goal::None);
     let tables = ("its tables", &[tables][..]);
-    report.add(Row::with_baseline(
-        "growth",
-        "indexes of a stored ticket",
-        "B",
-        &[sizes.index_bytes_each()],
-        tables,
-        Goal::None,
-    ));
+    report.compare("indexes of a stored ticket", "B", &[sizes.index_bytes_each()], tables, Goal::None);
 }
 
 /// `wanted` tickets, or as many as fit on the disk.

@@ -9,13 +9,13 @@ use anyhow::{Result, ensure};
 use assay_contracts::tenant::{Scopes, Tenant};
 use assay_platform::auth::{Audience, ServiceClaims};
 
-use super::Pace;
 use super::accepting::{Accepting, CONNECTIONS};
+use super::{Bench, Pace};
 use crate::client::{Load, Requests, write_request};
 use crate::cluster::{Cluster, Servers};
 use crate::conversations::Conversations;
 use crate::limits::select::{STATEMENTS, Selects};
-use crate::report::{Goal, Report, Row};
+use crate::report::{Goal, Report};
 
 const DATABASE: &str = "hops";
 /// Tickets that are read and imported again.
@@ -35,12 +35,8 @@ struct Paths {
     directly: Load,
 }
 
-pub async fn measure(
-    servers: &Servers,
-    conversations: &Arc<Conversations>,
-    pace: Pace,
-    report: &mut Report,
-) -> Result<()> {
+pub async fn measure(Bench { servers, conversations, pace }: Bench<'_>, report: &mut Report) -> Result<()> {
+    report.begin("hops");
     let Accepting { cluster, load } = Accepting::start(servers, conversations, DATABASE).await?;
     let ids =
         servers.texts(DATABASE, &format!("SELECT id FROM ingest.conversations ORDER BY id LIMIT {KNOWN}"))?;
@@ -68,10 +64,10 @@ pub async fn measure(
         }
         let what = format!("{} through the gateway, {CONNECTIONS} clients", paths.what);
         let baseline = ("ingest called directly", &directly[..]);
-        report.add(Row::with_baseline("hops", what, "/s", &through_gateway, baseline, Goal::Ratio(0.5)));
+        report.compare(what, "/s", &through_gateway, baseline, Goal::Ratio(0.5));
         if !selected.is_empty() {
             let baseline = ("pgbench selecting the same rows, 16 clients", &selected[..]);
-            report.add(Row::with_baseline("hops", "the same", "/s", &through_gateway, baseline, Goal::None));
+            report.compare("the same", "/s", &through_gateway, baseline, Goal::None);
         }
     }
     Ok(())

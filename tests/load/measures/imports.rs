@@ -1,26 +1,18 @@
 //! Imports: maximum rate, and latency at half of the maximum rate.
 
-use std::sync::Arc;
-
 use anyhow::Result;
 
 use super::accepting::{Accepting, CONNECTIONS};
-use super::{MAX_P99_MS, Pace};
-use crate::cluster::Servers;
-use crate::conversations::Conversations;
+use super::{Bench, MAX_P99_MS};
 use crate::cpu::listed;
 use crate::limits::pgbench::{Pgbench, Shape};
-use crate::report::{Goal, Report, Row};
+use crate::report::{Goal, Report};
 
 const ONE_BY_ONE: Shape = Shape { clients: 16, imports_per_transaction: 1 };
 const TWENTY: Shape = Shape { clients: 4, imports_per_transaction: 20 };
 
-pub async fn measure(
-    servers: &Servers,
-    conversations: &Arc<Conversations>,
-    pace: Pace,
-    report: &mut Report,
-) -> Result<()> {
+pub async fn measure(Bench { servers, conversations, pace }: Bench<'_>, report: &mut Report) -> Result<()> {
+    report.begin("imports");
     let pgbench = Pgbench::prepare(servers, conversations)?;
     let Accepting { cluster, load } = Accepting::start(servers, conversations, "imports").await?;
     let (mut ours, mut one, mut twenty, mut p50, mut p99) = (vec![], vec![], vec![], vec![], vec![]);
@@ -44,22 +36,10 @@ pub async fn measure(
     let size = conversations.mean_bytes();
     let what = format!("imports accepted through the gateway, {size} B each, {CONNECTIONS} clients");
     let one = ("pgbench, one jsonb import per transaction, 16 clients", &one[..]);
-    report.add(Row::with_baseline("imports", what, "/s", &ours, one, Goal::Ratio(1.2)));
+    report.compare(what, "/s", &ours, one, Goal::Ratio(1.2));
     let twenty = ("pgbench, 20 imports per transaction, 4 clients", &twenty[..]);
-    report.add(Row::with_baseline("imports", "the same", "/s", &ours, twenty, Goal::None));
-    report.add(Row::without_baseline(
-        "imports",
-        "p50 at half of the maximum rate",
-        "ms",
-        &p50,
-        Goal::AtMost(MAX_P99_MS),
-    ));
-    report.add(Row::without_baseline(
-        "imports",
-        "p99 at half of the maximum rate",
-        "ms",
-        &p99,
-        Goal::AtMost(MAX_P99_MS),
-    ));
+    report.compare("the same", "/s", &ours, twenty, Goal::None);
+    report.add("p50 at half of the maximum rate", "ms", &p50, Goal::AtMost(MAX_P99_MS));
+    report.add("p99 at half of the maximum rate", "ms", &p99, Goal::AtMost(MAX_P99_MS));
     Ok(())
 }

@@ -6,11 +6,11 @@ use std::sync::atomic::AtomicU64;
 use anyhow::{Context, Result, ensure};
 use reqwest::Method;
 
-use super::Pace;
+use super::Bench;
 use crate::client::{Load, write_request};
 use crate::cluster::{Cluster, Servers};
 use crate::limits::select::Selects;
-use crate::report::{Goal, Report, Row};
+use crate::report::{Goal, Report};
 
 const DATABASE: &str = "lists";
 const LIST: &str = "/v1/evaluations/exports";
@@ -35,7 +35,8 @@ const SELECT: &str = "
     WHERE organization_id = '{organization}' AND created_at <= {moment} AND (created_at < {moment} OR id < '{id}')
     ORDER BY created_at DESC, id DESC LIMIT 21";
 
-pub async fn measure(servers: &Servers, pace: Pace, report: &mut Report) -> Result<()> {
+pub async fn measure(Bench { servers, pace, .. }: Bench<'_>, report: &mut Report) -> Result<()> {
+    report.begin("lists");
     let cluster = Cluster::distributed(servers, DATABASE).await?;
     let fill = FILL.replace("{count}", &(DEPTH + PAGE).to_string());
     for statement in fill.split(';') {
@@ -56,24 +57,10 @@ pub async fn measure(servers: &Servers, pace: Pace, report: &mut Report) -> Resu
     }
     let baseline = "pgbench, the same select, mean";
     let what = format!("p50 of the first page of exports, {CLIENTS} clients");
-    report.add(Row::with_baseline("lists", what, "ms", &first_ms, (baseline, &select_first_ms), Goal::None));
+    report.compare(what, "ms", &first_ms, (baseline, &select_first_ms), Goal::None);
     let what = format!("p50 of a page at depth {DEPTH}");
-    report.add(Row::with_baseline(
-        "lists",
-        &what[..],
-        "ms",
-        &deep_ms,
-        (baseline, &select_deep_ms),
-        Goal::None,
-    ));
-    report.add(Row::with_baseline(
-        "lists",
-        what,
-        "ms",
-        &deep_ms,
-        ("that of the first page", &first_ms),
-        Goal::None,
-    ));
+    report.compare(&what[..], "ms", &deep_ms, (baseline, &select_deep_ms), Goal::None);
+    report.compare(what, "ms", &deep_ms, ("that of the first page", &first_ms), Goal::None);
     Ok(())
 }
 

@@ -11,7 +11,19 @@ pub mod lists;
 pub mod replicas;
 pub mod standalone;
 
+use std::sync::Arc;
 use std::time::Duration;
+
+use crate::cluster::Servers;
+use crate::conversations::Conversations;
+
+/// What every measurement works with.
+#[derive(Clone, Copy)]
+pub struct Bench<'b> {
+    pub servers: &'b Servers,
+    pub conversations: &'b Arc<Conversations>,
+    pub pace: Pace,
+}
 
 /// Duration and rounds of the measurements.
 #[derive(Clone, Copy)]

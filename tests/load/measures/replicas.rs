@@ -1,17 +1,15 @@
 //! Two replicas of every role on the same databases and the same bus, with one load generator for each gateway. Afterwards
 //! every 202 is checked in PostgreSQL.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use super::Pace;
 use super::accepting::{CONNECTIONS, imports_to};
+use super::{Bench, Pace};
 use crate::cluster::{Cluster, ReadModel, Servers};
-use crate::conversations::Conversations;
 use crate::cpu::listed;
-use crate::report::{Goal, Report, Row};
+use crate::report::{Goal, Report};
 
 const DATABASE: &str = "replicas";
 /// Longer than the longest retry delay.
@@ -46,12 +44,8 @@ const GIVEN_UP: [&str; 3] = [
     "SELECT count(*) FROM scoring.evaluations WHERE status = 'failed'",
 ];
 
-pub async fn measure(
-    servers: &Servers,
-    conversations: &Arc<Conversations>,
-    pace: Pace,
-    report: &mut Report,
-) -> Result<()> {
+pub async fn measure(Bench { servers, conversations, pace }: Bench<'_>, report: &mut Report) -> Result<()> {
+    report.begin("replicas");
     let first = Cluster::distributed(servers, DATABASE).await?;
     let second = first.replica(servers).await?;
     first.register_agents(&conversations.agents).await?;
@@ -83,7 +77,7 @@ pub async fn measure(
     ));
     let load = ("time of the load", &[pace.sustained.as_secs_f64()][..]);
     let what = "time after the load until everything was evaluated and in the read model";
-    report.add(Row::with_baseline("replicas", what, "s", &[settled], load, Goal::None));
+    report.compare(what, "s", &[settled], load, Goal::None);
     add(servers, pace, accepted, report)
 }
 
@@ -97,29 +91,11 @@ fn add(servers: &Servers, pace: Pace, accepted: u64, report: &mut Report) -> Res
         |queries: &[&str]| -> Result<f64> { queries.iter().map(|query| number(query).map(f64::abs)).sum() };
     let accepted = ("answered 202", &[accepted as f64][..]);
     let what = format!("evaluations of what two replicas accepted in {} s", pace.sustained.as_secs());
-    report.add(Row::with_baseline("replicas", what, "", &[number(EVALUATIONS)?], accepted, Goal::Ratio(1.0)));
+    report.compare(what, "", &[number(EVALUATIONS)?], accepted, Goal::Ratio(1.0));
     let what = "rows of them in the read model";
-    report.add(Row::with_baseline("replicas", what, "", &[number(ROWS)?], accepted, Goal::Ratio(1.0)));
-    report.add(Row::without_baseline(
-        "replicas",
-        "conversations lost",
-        "",
-        &[all(&LOST)?],
-        Goal::AtMost(0.0),
-    ));
-    report.add(Row::without_baseline(
-        "replicas",
-        "conversations evaluated or taken in twice",
-        "",
-        &[all(&DUPLICATES)?],
-        Goal::AtMost(0.0),
-    ));
-    report.add(Row::without_baseline(
-        "replicas",
-        "events and evaluations given up",
-        "",
-        &[all(&GIVEN_UP)?],
-        Goal::AtMost(0.0),
-    ));
+    report.compare(what, "", &[number(ROWS)?], accepted, Goal::Ratio(1.0));
+    report.add("conversations lost", "", &[all(&LOST)?], Goal::AtMost(0.0));
+    report.add("conversations evaluated or taken in twice", "", &[all(&DUPLICATES)?], Goal::AtMost(0.0));
+    report.add("events and evaluations given up", "", &[all(&GIVEN_UP)?], Goal::AtMost(0.0));
     Ok(())
 }

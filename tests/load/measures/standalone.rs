@@ -2,18 +2,16 @@
 //! the limits: SQLite alone, and the distributed stack without its scoring worker. It accepts a hundred times as many as it
 //! evaluates, so there is always a backlog.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
 use super::accepting::{Accepting, CONNECTIONS, imports_to};
-use super::{MAX_P99_MS, Pace};
-use crate::cluster::{Cluster, ReadModel, Servers};
-use crate::conversations::Conversations;
+use super::{Bench, MAX_P99_MS};
+use crate::cluster::{Cluster, ReadModel};
 use crate::cpu::listed;
 use crate::limits::sqlite::Sqlite;
-use crate::report::{Goal, Report, Row};
+use crate::report::{Goal, Report};
 
 const WARM_UP: Duration = Duration::from_secs(2);
 /// Upper limit of the product's group commit.
@@ -32,12 +30,8 @@ struct Figures {
     batches: Vec<f64>,
 }
 
-pub async fn measure(
-    servers: &Servers,
-    conversations: &Arc<Conversations>,
-    pace: Pace,
-    report: &mut Report,
-) -> Result<()> {
+pub async fn measure(Bench { servers, conversations, pace }: Bench<'_>, report: &mut Report) -> Result<()> {
+    report.begin("standalone");
     let sqlite = Sqlite::prepare(servers, conversations)?;
     let distributed = Accepting::start(servers, conversations, "beside-standalone").await?;
     let cluster = Cluster::standalone(servers, "standalone").await?;
@@ -78,40 +72,14 @@ fn add(report: &mut Report, figures: &Figures) {
     let Figures { accepted, evaluated, p50, p99, distributed, one, batches } = figures;
     let what = format!("standalone: imports accepted, {CONNECTIONS} clients, while it evaluates what it can");
     let distributed = ("distributed, while nothing is evaluated", &distributed[..]);
-    report.add(Row::with_baseline("standalone", what, "/s", accepted, distributed, Goal::Ratio(1.0)));
+    report.compare(what, "/s", accepted, distributed, Goal::Ratio(1.0));
     let one = ("SQLite, one import per transaction", &one[..]);
-    report.add(Row::with_baseline("standalone", "the same", "/s", accepted, one, Goal::None));
+    report.compare("the same", "/s", accepted, one, Goal::None);
     let batches = (format!("SQLite, {BATCH} imports per transaction"), &batches[..]);
-    report.add(Row::with_baseline(
-        "standalone",
-        "the same",
-        "/s",
-        accepted,
-        (&batches.0, batches.1),
-        Goal::None,
-    ));
+    report.compare("the same", "/s", accepted, (&batches.0, batches.1), Goal::None);
     let what = "standalone: evaluated and in the read model meanwhile";
-    report.add(Row::with_baseline(
-        "standalone",
-        what,
-        "/s",
-        evaluated,
-        ("accepted meanwhile", accepted),
-        Goal::None,
-    ));
+    report.compare(what, "/s", evaluated, ("accepted meanwhile", accepted), Goal::None);
     let goal = Goal::AtMost(MAX_P99_MS);
-    report.add(Row::without_baseline(
-        "standalone",
-        "standalone: p50 at half of the maximum rate",
-        "ms",
-        p50,
-        goal,
-    ));
-    report.add(Row::without_baseline(
-        "standalone",
-        "standalone: p99 at half of the maximum rate",
-        "ms",
-        p99,
-        goal,
-    ));
+    report.add("standalone: p50 at half of the maximum rate", "ms", p50, goal);
+    report.add("standalone: p99 at half of the maximum rate", "ms", p99, goal);
 }

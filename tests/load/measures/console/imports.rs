@@ -14,12 +14,12 @@ use assay_export::store::{ExportStore, export_store};
 use assay_platform::db::{Database, DatabaseSettings};
 use assay_platform::runtime::{new_id, now};
 
-use super::super::Pace;
+use super::super::Bench;
 use super::super::accepting::Accepting;
 use super::stored::event;
 use crate::cluster::Servers;
 use crate::conversations::Conversations;
-use crate::report::{Goal, Report, Row};
+use crate::report::{Goal, Report};
 
 /// Discards what is written for lists and summaries.
 const WITHOUT_FACTS: &str = "
@@ -78,10 +78,8 @@ impl Side {
 }
 
 pub async fn measure(
-    servers: &Servers,
-    conversations: &Arc<Conversations>,
+    Bench { servers, conversations, pace }: Bench<'_>,
     samples: &[Evaluation],
-    pace: Pace,
     report: &mut Report,
 ) -> Result<()> {
     let with = Side::start(servers, conversations, "with_facts").await?;
@@ -101,15 +99,8 @@ pub async fn measure(
     let baseline = "the same without facts and stale days";
     let per_second = 1e3 * BATCH as f64 / INTERVAL.as_millis() as f64;
     let what = format!("imports accepted beside {per_second:.0} evaluations per second");
-    report.add(Row::with_baseline(
-        "console",
-        what,
-        "/s",
-        &accepted[0],
-        (baseline, &accepted[1]),
-        Goal::Ratio(0.95),
-    ));
+    report.compare(what, "/s", &accepted[0], (baseline, &accepted[1]), Goal::Ratio(0.95));
     let what = format!("transaction with {BATCH} evaluations in the read model");
-    report.add(Row::with_baseline("console", what, "ms", &written[0], (baseline, &written[1]), Goal::None));
+    report.compare(what, "ms", &written[0], (baseline, &written[1]), Goal::None);
     Ok(())
 }

@@ -16,12 +16,11 @@ use self::latency::Latencies;
 use self::pages::Pages;
 use self::queries::{FILTERS, SORTS, deep_paths, list_paths, summary_paths};
 use self::stored::Stored;
-use super::Pace;
 use super::accepting::imports_to;
+use super::{Bench, Pace};
 use crate::client::Load;
-use crate::cluster::{Cluster, Servers};
-use crate::conversations::Conversations;
-use crate::report::{Goal, Report, Row};
+use crate::cluster::Cluster;
+use crate::report::{Goal, Report};
 
 const DATABASE: &str = "console";
 /// Conversations that are really evaluated; the stored evaluations are variations of theirs.
@@ -39,12 +38,8 @@ const OPENED_FROM: [&str; 3] =
 /// Pages of a list that are read one after the other.
 const PAGES: usize = 20;
 
-pub async fn measure(
-    servers: &Servers,
-    conversations: &Arc<Conversations>,
-    pace: Pace,
-    report: &mut Report,
-) -> Result<()> {
+pub async fn measure(Bench { servers, conversations, pace }: Bench<'_>, report: &mut Report) -> Result<()> {
+    report.begin("console");
     let cluster = Cluster::distributed(servers, DATABASE).await?;
     cluster.register_agents(&conversations.agents).await?;
     let imports = Arc::new(imports_to(&cluster, conversations, "console", IMPORT_CONNECTIONS));
@@ -69,17 +64,11 @@ pub async fn measure(
         for (latencies, what, goal) in rows {
             let goal = if rate == Some(BACKLOG_RATE) { Goal::None } else { goal };
             latencies.note(report, &what);
-            report.add(Row::without_baseline(
-                "console",
-                format!("p95 of {what}"),
-                "ms",
-                &[latencies.p95()],
-                goal,
-            ));
+            report.add(format!("p95 of {what}"), "ms", &[latencies.p95()], goal);
         }
     }
     drop(cluster);
-    imports::measure(servers, conversations, &stored.samples, pace, report).await
+    imports::measure(Bench { servers, conversations, pace }, &stored.samples, report).await
 }
 
 /// Latencies of lists, summaries and pages, with their goals.

@@ -7,20 +7,18 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
 use self::run::{Exported, export};
 use self::stored::Stored;
-use super::Pace;
 use super::accepting::imports_to;
+use super::{Bench, Pace};
 use crate::client::Load;
 use crate::cluster::{Cluster, Servers};
-use crate::conversations::Conversations;
 use crate::limits::copy;
-use crate::report::{Goal, Report, Row};
+use crate::report::{Goal, Report};
 
 const DATABASE: &str = "exports";
 /// Conversations that are really evaluated; every exported line is a copy of one of their lines.
@@ -45,12 +43,8 @@ struct Figures {
     p99_busy: Vec<f64>,
 }
 
-pub async fn measure(
-    servers: &Servers,
-    conversations: &Arc<Conversations>,
-    pace: Pace,
-    report: &mut Report,
-) -> Result<()> {
+pub async fn measure(Bench { servers, conversations, pace }: Bench<'_>, report: &mut Report) -> Result<()> {
+    report.begin("exports");
     let mut cluster = Cluster::distributed(servers, DATABASE).await?;
     cluster.register_agents(&conversations.agents).await?;
     let imports = imports_to(&cluster, conversations, "exports", IMPORT_CONNECTIONS);
@@ -141,32 +135,30 @@ async fn while_imports_run(
 fn add_rows(figures: &Figures, stored: &Stored, report: &mut Report) {
     let values =
         |exports: &[Exported], value: fn(&Exported) -> f64| exports.iter().map(value).collect::<Vec<_>>();
-    let mut add = |what: &str, unit, ours: Vec<f64>, baseline: (&str, &[f64]), goal| {
-        let baseline = (baseline.0.to_owned(), baseline.1.to_vec());
-        report.add(Row { section: "exports", what: what.to_owned(), unit, ours, baseline, goal });
-    };
     let (alone, busy) = (figures.alone.as_slice(), figures.busy.as_slice());
     let bytes = stored.bytes / stored.rows;
     let what = format!("export of {} rows, {bytes} B each, from request to complete", stored.rows);
     let speed = Exported::megabytes_per_second;
     let faster = "the faster COPY to a file, unsynced";
-    add(&what, "MB/s", values(alone, speed), (faster, &figures.baseline), Goal::Ratio(0.7));
+    report.compare(what, "MB/s", &values(alone, speed), (faster, &figures.baseline), Goal::Ratio(0.7));
     let columns = "COPY CSV of 43 columns of text";
     if !figures.columns.is_empty() {
-        add("the same", "MB/s", values(alone, speed), (columns, &figures.columns), Goal::None);
+        report.compare("the same", "MB/s", &values(alone, speed), (columns, &figures.columns), Goal::None);
     }
-    add("the same", "MB/s", values(alone, speed), ("COPY of the finished lines", &figures.lines), Goal::None);
+    let lines = ("COPY of the finished lines", &figures.lines[..]);
+    report.compare("the same", "MB/s", &values(alone, speed), lines, Goal::None);
     let memory = |export: &Exported| export.peak_megabytes;
-    add("peak memory of export-worker", "MB", values(alone, memory), ("goal", &[]), Goal::AtMost(64.0));
+    report.add("peak memory of export-worker", "MB", &values(alone, memory), Goal::AtMost(64.0));
     let first = |export: &Exported| export.first_byte_ms;
-    add("first byte of the download", "ms", values(alone, first), ("none", &[]), Goal::None);
+    report.compare("first byte of the download", "ms", &values(alone, first), ("none", &[]), Goal::None);
     let download = |export: &Exported| export.download_megabytes_per_second;
-    add("download through the gateway, hashed", "MB/s", values(alone, download), ("none", &[]), Goal::None);
+    let what = "download through the gateway, hashed";
+    report.compare(what, "MB/s", &values(alone, download), ("none", &[]), Goal::None);
     let what = format!("export while {IMPORTS_PER_SECOND} imports/s are accepted and evaluated");
-    add(&what, "MB/s", values(busy, speed), ("export alone", &values(alone, speed)), Goal::None);
-    add("peak memory of export-worker then", "MB", values(busy, memory), ("goal", &[]), Goal::AtMost(64.0));
+    report.compare(what, "MB/s", &values(busy, speed), ("export alone", &values(alone, speed)), Goal::None);
+    report.add("peak memory of export-worker then", "MB", &values(busy, memory), Goal::AtMost(64.0));
     let what = "p99 of these imports";
-    add(what, "ms", figures.p99_busy.clone(), ("without an export", &figures.p99_alone), Goal::None);
+    report.compare(what, "ms", &figures.p99_busy, ("without an export", &figures.p99_alone), Goal::None);
 }
 
 async fn await_rows(servers: &Servers, rows: u64) -> Result<()> {
