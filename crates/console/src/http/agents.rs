@@ -1,21 +1,19 @@
 //! The page of AI agents.
 
+use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::web::{Data, Payload};
-use actix_web::{HttpRequest, HttpResponse};
 use askama::Template;
 use assay_clients::ClientError;
 use assay_contracts::agent::{AgentType, NewAgent};
 
-use super::Console;
 use super::error::PageError;
 use super::form::{Faults, Fields, query_of};
 use super::kept_form::kept_fields;
 use super::long_list::{first_page, read_before};
 use super::respond::{page, redirect};
-use super::session_form::read_session_form;
+use super::session_form::SentForm;
 use super::shell::Shell;
-use super::viewer::Viewer;
+use super::viewer::Visit;
 use crate::app::{create_agent, list_agents_before};
 use crate::domain::{PageTime, format_count};
 
@@ -44,39 +42,28 @@ struct Row {
     created: PageTime,
 }
 
-pub(crate) async fn list(request: HttpRequest, console: Data<Console>) -> Result<HttpResponse, PageError> {
-    let viewer = Viewer::of(&request, &console).await?;
-    show(&request, &console, &viewer, kept_fields(&request).unwrap_or_default(), Faults::default()).await
+pub(crate) async fn list(visit: Visit) -> Result<HttpResponse, PageError> {
+    show(&visit, kept_fields(&visit.request).unwrap_or_default(), Faults::default()).await
 }
 
-pub(crate) async fn create(
-    request: HttpRequest,
-    payload: Payload,
-    console: Data<Console>,
-) -> Result<HttpResponse, PageError> {
-    let (viewer, fields) = read_session_form(&request, payload, &console).await?;
+pub(crate) async fn create(SentForm { visit, fields }: SentForm) -> Result<HttpResponse, PageError> {
     let typed = |name: &str| fields.get(name).trim().to_owned();
     let new =
         NewAgent { external_id: typed("external_id"), name: typed("name"), agent_type: AgentType::Custom };
-    match create_agent(&console.services, &viewer.claims, &new).await {
+    match create_agent(&visit.console.services, &visit.viewer.claims, &new).await {
         Ok(_) => Ok(redirect("/console/agents?done=registered")),
         // 409: another agent has the external id.
         Err(ClientError::Refused { status: 400 | 409, problem: Some(problem), .. }) => {
             let faults = Faults::of_problem(*problem, "external_id");
-            show(&request, &console, &viewer, fields, faults).await
+            show(&visit, fields, faults).await
         }
         Err(error) => Err(error.into()),
     }
 }
 
 /// The page, with what was typed into its form and what is wrong with that.
-async fn show(
-    request: &HttpRequest,
-    console: &Console,
-    viewer: &Viewer,
-    typed: Fields,
-    faults: Faults,
-) -> Result<HttpResponse, PageError> {
+async fn show(visit: &Visit, typed: Fields, faults: Faults) -> Result<HttpResponse, PageError> {
+    let Visit { request, console, viewer } = visit;
     let (before, query_faults) = read_before(request, &["done"]);
     let found = list_agents_before(&console.services, &viewer.claims, before).await?;
     let listed = u64::try_from(found.agents.len()).unwrap_or_default();
@@ -92,7 +79,7 @@ async fn show(
         total: format_count(found.total.unwrap_or(listed)),
         is_first_page: before.is_none(),
         next: next.map(|id| id.to_string()),
-        shell: Shell::new(request, console, viewer, "/console/agents", "Agents"),
+        shell: Shell::new(visit, "/console/agents", "Agents"),
         is_registered: query_of(request).iter().any(|(name, value)| name == "done" && value == "registered"),
         query_faults,
         typed,

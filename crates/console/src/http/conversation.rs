@@ -1,16 +1,15 @@
 //! One conversation: its transcript, and the verdict beside it.
 
+use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use actix_web::web::{Data, Path};
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::web::Path;
 use askama::Template;
 use assay_clients::ClientError;
 use assay_contracts::evaluation::{AiInvolvement, Evaluation, TicketEvaluation, UnscoredStatus};
 use assay_contracts::evaluations::{Neighbours, TicketTranscript};
 use assay_contracts::ids::TicketId;
 
-use super::Console;
 use super::error::PageError;
 use super::filter_form::filter_line;
 use super::form::{Faults, query_of};
@@ -18,7 +17,7 @@ use super::respond::page;
 use super::shell::Shell;
 use super::transcript::{Item, Links, MessagePart, Quotes, items, items_of_quotes, message_part};
 use super::verdict::{Verdict, verdict};
-use super::viewer::{PublicAddress, Viewer};
+use super::viewer::{PublicAddress, Visit};
 use crate::app::{TranscriptLookup, find_evaluation, find_neighbours, find_transcript, list_agents};
 use crate::domain::{
     ListState, PageTime, Pairs, Run, ai_tool_label, format_count, language_label, list_address, runs,
@@ -68,40 +67,31 @@ struct FoundConversation {
     evaluation: Option<TicketEvaluation>,
 }
 
-pub(crate) async fn show(
-    request: HttpRequest,
-    console: Data<Console>,
-    id: Path<String>,
-) -> Result<HttpResponse, PageError> {
-    let viewer = Viewer::of(&request, &console).await?;
+pub(crate) async fn show(visit: Visit, id: Path<String>) -> Result<HttpResponse, PageError> {
     let id: TicketId = id.parse().map_err(|_| PageError::NotFound)?;
     // Looked up before the permit is acquired, because it may take long.
-    let place = place(&request, &console, &viewer, id).await;
-    let _permit = console.transcript_permits.acquire().await;
-    let found = find(&console, &viewer, id).await?;
+    let place = place(&visit, id).await;
+    let _permit = visit.console.transcript_permits.acquire().await;
+    let found = find(&visit, id).await?;
     let status = place.faults.status();
-    let template = view(&request, &console, &viewer, id, found, place);
-    page(&request, status, &template)
+    let template = view(&visit, id, found, place);
+    page(&visit.request, status, &template)
 }
 
 /// One message with all of its text, a part of it a page (`part=2`). The other parameters are those of the list.
-pub(crate) async fn message(
-    request: HttpRequest,
-    console: Data<Console>,
-    path: Path<(String, String)>,
-) -> Result<HttpResponse, PageError> {
-    let viewer = Viewer::of(&request, &console).await?;
+pub(crate) async fn message(visit: Visit, path: Path<(String, String)>) -> Result<HttpResponse, PageError> {
     let (id, number) = path.into_inner();
     let id: TicketId = id.parse().map_err(|_| PageError::NotFound)?;
     let number: usize = number.parse().map_err(|_| PageError::NotFound)?;
     let index = number.checked_sub(1).ok_or(PageError::NotFound)?;
-    let (given, list): (Pairs, Pairs) = query_of(&request).into_iter().partition(|pair| pair.0 == "part");
+    let (given, list): (Pairs, Pairs) =
+        query_of(&visit.request).into_iter().partition(|pair| pair.0 == "part");
     let part: usize = match given.first() {
         Some((_, part)) => part.parse().map_err(|_| PageError::NotFound)?,
         None => 1,
     };
-    let _permit = console.transcript_permits.acquire().await;
-    let FoundConversation { transcript, evaluation } = find(&console, &viewer, id).await?;
+    let _permit = visit.console.transcript_permits.acquire().await;
+    let FoundConversation { transcript, evaluation } = find(&visit, id).await?;
     let transcript = transcript.ok_or(PageError::NotFound)?;
     let evaluation = evaluation.as_ref().and_then(evaluation_of);
     let quotes = Quotes::of(&transcript.messages, evaluation);
@@ -110,7 +100,7 @@ pub(crate) async fn message(
     let links = Links::of_message(id, list);
     let address = |part: usize| links.message(&number, &part, &[]);
     let template = MessagePage {
-        shell: Shell::new(&request, &console, &viewer, "/console/conversations", format!("Message {number}")),
+        shell: Shell::new(&visit, "/console/conversations", format!("Message {number}")),
         back: links.in_conversation(number),
         previous: (part > 1).then(|| address(part - 1)),
         next: (part < parts).then(|| address(part + 1)),
@@ -120,7 +110,7 @@ pub(crate) async fn message(
         parts,
         links,
     };
-    page(&request, StatusCode::OK, &template)
+    page(&visit.request, StatusCode::OK, &template)
 }
 
 #[derive(Template)]
@@ -141,15 +131,10 @@ struct MessagePage {
 }
 
 /// The evaluation as the API gives it.
-pub(crate) async fn json(
-    request: HttpRequest,
-    console: Data<Console>,
-    id: Path<String>,
-) -> Result<HttpResponse, PageError> {
-    let viewer = Viewer::of(&request, &console).await?;
+pub(crate) async fn json(visit: Visit, id: Path<String>) -> Result<HttpResponse, PageError> {
     let id: TicketId = id.parse().map_err(|_| PageError::NotFound)?;
-    let _permit = console.transcript_permits.acquire().await;
-    let found = find(&console, &viewer, id).await?.evaluation.ok_or(PageError::NotFound)?;
+    let _permit = visit.console.transcript_permits.acquire().await;
+    let found = find(&visit, id).await?.evaluation.ok_or(PageError::NotFound)?;
     let text = serde_json::to_string_pretty(&found).map_err(|error| {
         tracing::error!(cause = %error, "evaluation cannot be written");
         PageError::Internal
@@ -161,10 +146,11 @@ pub(crate) async fn json(
 
 /// Transcript and evaluation. The evaluation of a deleted conversation is removed a moment later than the transcript, so the
 /// transcript decides whether there is such a conversation.
-async fn find(console: &Console, viewer: &Viewer, id: TicketId) -> Result<FoundConversation, PageError> {
+async fn find(visit: &Visit, id: TicketId) -> Result<FoundConversation, PageError> {
+    let (services, claims) = (&visit.console.services, &visit.viewer.claims);
     let (transcript, evaluation) = futures_util::future::try_join(
-        find_transcript(&console.services, &viewer.claims, id),
-        find_evaluation(&console.services, &viewer.claims, id),
+        find_transcript(services, claims, id),
+        find_evaluation(services, claims, id),
     )
     .await?;
     let transcript = match transcript {
@@ -176,8 +162,9 @@ async fn find(console: &Console, viewer: &Viewer, id: TicketId) -> Result<FoundC
 }
 
 /// The place in the result of the query. When export, which knows the result, is unavailable, the page is shown without it.
-async fn place(request: &HttpRequest, console: &Console, viewer: &Viewer, id: TicketId) -> Place {
-    let pairs = query_of(request);
+async fn place(visit: &Visit, id: TicketId) -> Place {
+    let (services, claims) = (&visit.console.services, &visit.viewer.claims);
+    let pairs = query_of(&visit.request);
     let state = match ListState::parse(&pairs) {
         Ok(state) => state,
         // The list says beside its fields what is wrong, too, and keeps what is right.
@@ -188,11 +175,9 @@ async fn place(request: &HttpRequest, console: &Console, viewer: &Viewer, id: Ti
     };
     let mut query = state.filters.to_pairs();
     query.push(("sort", state.sort.to_string()));
-    let neighbours = find_neighbours(&console.services, &viewer.claims, id, &query);
+    let neighbours = find_neighbours(services, claims, id, &query);
     let filters_by_agent = !state.filters.agent.is_empty();
-    let agents = async {
-        if filters_by_agent { list_agents(&console.services, &viewer.claims).await.ok() } else { None }
-    };
+    let agents = async { if filters_by_agent { list_agents(services, claims).await.ok() } else { None } };
     let (neighbours, agents) = futures_util::future::join(neighbours, agents).await;
     let address = |id: TicketId| with_query(&format!("/console/conversations/{id}"), &state.page_pairs());
     let mut place = Place {
@@ -236,14 +221,7 @@ fn evaluation_of(evaluation: &TicketEvaluation) -> Option<&Evaluation> {
     }
 }
 
-fn view(
-    request: &HttpRequest,
-    console: &Console,
-    viewer: &Viewer,
-    id: TicketId,
-    found: FoundConversation,
-    place: Place,
-) -> ConversationPage {
+fn view(visit: &Visit, id: TicketId, found: FoundConversation, place: Place) -> ConversationPage {
     let transcript = found.transcript.as_deref();
     let done = found.evaluation.as_ref().and_then(evaluation_of);
     let unscored = match &found.evaluation {
@@ -276,8 +254,8 @@ fn view(
     let subject = subject.unwrap_or(if external_id.is_empty() { "Conversation" } else { external_id });
     let section = "/console/conversations";
     ConversationPage {
-        link: format!("{}/console/conversations/{id}", PublicAddress::of(request).base),
-        shell: Shell::new(request, console, viewer, section, title(subject)),
+        link: format!("{}/console/conversations/{id}", PublicAddress::of(&visit.request).base),
+        shell: Shell::new(visit, section, title(subject)),
         id: id.to_string(),
         subject: runs(subject),
         external_id: runs(external_id),

@@ -1,21 +1,19 @@
 //! The list of conversations: filters as chips and as a form, columns, order, pages. Its URL is its state.
 
+use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::web::Data;
-use actix_web::{HttpRequest, HttpResponse};
 use askama::Template;
 use assay_clients::ClientError;
 use assay_contracts::agent::Agent;
 use assay_contracts::evaluations::{EvaluationPage, Sort};
 
-use super::Console;
 use super::error::PageError;
 use super::filter_form::{Chip, FilterForm, chips};
 use super::form::{Faults, query_of};
 use super::list_rows::{Row, row};
 use super::respond::{page, redirect};
 use super::shell::Shell;
-use super::viewer::Viewer;
+use super::viewer::Visit;
 use crate::app::{list_and_count_agents, list_evaluations};
 use crate::domain::{COLUMNS, Column, ListState, Pairs, ROWS_PER_PAGE, format_count};
 
@@ -85,9 +83,8 @@ impl Head {
     }
 }
 
-pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result<HttpResponse, PageError> {
-    let viewer = Viewer::of(&request, &console).await?;
-    let pairs = query_of(&request);
+pub(crate) async fn show(visit: Visit) -> Result<HttpResponse, PageError> {
+    let pairs = query_of(&visit.request);
     if pairs.iter().any(|(_, value)| value.trim().is_empty()) {
         // A form sends its empty fields, too: redirect to the address without them.
         let address = ListState::parse(&pairs).map(|state| state.address()).ok();
@@ -95,13 +92,12 @@ pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result
             return Ok(redirect(&address));
         }
     }
-    let agents = list_and_count_agents(&console.services, &viewer.claims);
+    let agents = list_and_count_agents(&visit.console.services, &visit.viewer.claims);
     let (state, mut faults) = match ListState::parse(&pairs) {
         Ok(state) => (state, Faults::default()),
         Err(errors) => (ListState::default(), Faults::new(errors)),
     };
-    let found =
-        async { if faults.is_empty() { read(&console, &viewer, &state).await.map(Some) } else { Ok(None) } };
+    let found = async { if faults.is_empty() { read(&visit, &state).await.map(Some) } else { Ok(None) } };
     let (agents, found) = futures_util::future::join(agents, found).await;
     let (agents, other_agents) = agents?;
     let found = match found {
@@ -121,18 +117,18 @@ pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result
         Err(error) => return Err(error.into()),
     };
     let status = if faults.is_empty() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
-    let shell = Shell::new(&request, &console, &viewer, "/console/conversations", "Conversations");
+    let shell = Shell::new(&visit, "/console/conversations", "Conversations");
     let mut template = view(shell, state, &pairs, faults, &agents, found);
     template.form.unlisted_agents += other_agents;
-    page(&request, status, &template)
+    page(&visit.request, status, &template)
 }
 
-async fn read(console: &Console, viewer: &Viewer, state: &ListState) -> Result<EvaluationPage, ClientError> {
+async fn read(visit: &Visit, state: &ListState) -> Result<EvaluationPage, ClientError> {
     let mut query = state.filters.to_pairs();
     query.push(("sort", state.sort.to_string()));
     query.push(("limit", ROWS_PER_PAGE.to_string()));
     query.extend(state.cursor.clone().map(|cursor| ("cursor", cursor)));
-    list_evaluations(&console.services, &viewer.claims, &query).await
+    list_evaluations(&visit.console.services, &visit.viewer.claims, &query).await
 }
 
 fn view(

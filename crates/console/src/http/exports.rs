@@ -1,8 +1,8 @@
 //! Exports: the list, the form for a new one with the filter of the URL, and downloads.
 
+use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::web::{Data, Path, Payload};
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::web::Path;
 use askama::Template;
 use assay_clients::ClientError;
 use assay_contracts::agent::Agent;
@@ -11,16 +11,15 @@ use assay_contracts::ids::ExportId;
 use assay_contracts::page::Page;
 use assay_contracts::validation::shortened;
 
-use super::Console;
 use super::error::PageError;
 use super::filter_form::{Chip, chips, filter_line};
 use super::form::{Faults, Fields, query_of};
 use super::kept_form::kept_fields;
 use super::long_list::refused_cursor;
 use super::respond::{page, redirect};
-use super::session_form::read_session_form;
+use super::session_form::SentForm;
 use super::shell::Shell;
-use super::viewer::{PublicAddress, Viewer};
+use super::viewer::{PublicAddress, Visit};
 use crate::app::{create_export, download_address, list_agents, list_exports};
 use crate::domain::{ListState, PageTime, Pairs, format_count, list_address, with_query};
 
@@ -65,41 +64,35 @@ struct Row {
     error: Option<String>,
 }
 
-pub(crate) async fn list(request: HttpRequest, console: Data<Console>) -> Result<HttpResponse, PageError> {
-    let viewer = Viewer::of(&request, &console).await?;
-    let Some(kept) = kept_fields(&request) else {
-        return show(&request, &console, &viewer, query_of(&request), "axis", None).await;
+pub(crate) async fn list(visit: Visit) -> Result<HttpResponse, PageError> {
+    let Some(kept) = kept_fields(&visit.request) else {
+        return show(&visit, query_of(&visit.request), "axis", None).await;
     };
     let (kind, filters) = kind_and_filters(kept);
-    show(&request, &console, &viewer, filters, &kind, None).await
+    show(&visit, filters, &kind, None).await
 }
 
-pub(crate) async fn create(
-    request: HttpRequest,
-    payload: Payload,
-    console: Data<Console>,
-) -> Result<HttpResponse, PageError> {
-    let (viewer, fields) = read_session_form(&request, payload, &console).await?;
+pub(crate) async fn create(SentForm { visit, fields }: SentForm) -> Result<HttpResponse, PageError> {
     let (kind, filters) = kind_and_filters(fields);
     let Some(kind) = ExportKind::from_name(&kind) else {
         let mut faults = Faults::default();
         faults.add("kind", "Choose what is exported.");
-        return show(&request, &console, &viewer, filters, "", Some(faults)).await;
+        return show(&visit, filters, "", Some(faults)).await;
     };
     let state = match ListState::parse(&filters) {
         Ok(state) => state,
         Err(errors) => {
             let faults = Faults::new(errors);
-            return show(&request, &console, &viewer, filters, kind.as_str(), Some(faults)).await;
+            return show(&visit, filters, kind.as_str(), Some(faults)).await;
         }
     };
     let new = NewExport { kind, format: ExportFormat::Csv, filters: state.filters };
-    match create_export(&console.services, &viewer.claims, &new).await {
+    match create_export(&visit.console.services, &visit.viewer.claims, &new).await {
         Ok(_) => Ok(redirect("/console/exports?done=created")),
         // 429: the organization has too many open exports.
         Err(ClientError::Refused { status: 400 | 429, problem: Some(problem), .. }) => {
             let faults = Faults::of_problem(*problem, "kind");
-            show(&request, &console, &viewer, filters, kind.as_str(), Some(faults)).await
+            show(&visit, filters, kind.as_str(), Some(faults)).await
         }
         Err(error) => Err(error.into()),
     }
@@ -112,33 +105,27 @@ fn kind_and_filters(fields: Fields) -> (String, Pairs) {
 }
 
 /// Redirects to the file, under an address that is signed now.
-pub(crate) async fn download(
-    request: HttpRequest,
-    console: Data<Console>,
-    id: Path<String>,
-) -> Result<HttpResponse, PageError> {
-    let viewer = Viewer::of(&request, &console).await?;
+pub(crate) async fn download(visit: Visit, id: Path<String>) -> Result<HttpResponse, PageError> {
     let id: ExportId = id.parse().map_err(|_| PageError::NotFound)?;
-    let base = PublicAddress::of(&request).base;
-    let address = download_address(&console.services, &viewer.claims, &base, id).await?;
+    let base = PublicAddress::of(&visit.request).base;
+    let address = download_address(&visit.console.services, &visit.viewer.claims, &base, id).await?;
     Ok(redirect(&address))
 }
 
 async fn show(
-    request: &HttpRequest,
-    console: &Console,
-    viewer: &Viewer,
+    visit: &Visit,
     query: Pairs,
     kind: &str,
     faults: Option<Faults>,
 ) -> Result<HttpResponse, PageError> {
+    let Visit { request, console, viewer } = visit;
     let value_of = |name: &str| query.iter().find(|pair| pair.0 == name).map(|pair| pair.1.clone());
     let (cursor, is_created) = (value_of("cursor"), value_of("done").is_some());
     let filters: Pairs =
         query.iter().filter(|pair| !matches!(pair.0.as_str(), "cursor" | "done")).cloned().collect();
     let base = PublicAddress::of(request).base;
     let ((exports, query_faults), agents) = futures_util::future::try_join(
-        read_page(console, viewer, &base, cursor.as_deref()),
+        read_page(visit, &base, cursor.as_deref()),
         list_agents(&console.services, &viewer.claims),
     )
     .await?;
@@ -153,7 +140,7 @@ async fn show(
     let next = exports.page_info.next_cursor.as_ref();
     let next = next.map(|cursor| with_query("/console/exports", &[("cursor".to_owned(), cursor.clone())]));
     let template = ExportsPage {
-        shell: Shell::new(request, console, viewer, "/console/exports", "Exports"),
+        shell: Shell::new(visit, "/console/exports", "Exports"),
         exports: exports.data.iter().map(|export| row(export, &agents)).collect(),
         next,
         is_first_page: cursor.is_none() || !query_faults.is_empty(),
@@ -180,17 +167,17 @@ async fn show(
 
 /// The page of the cursor; the first one and the fault when the cursor is refused.
 async fn read_page(
-    console: &Console,
-    viewer: &Viewer,
+    visit: &Visit,
     base: &str,
     cursor: Option<&str>,
 ) -> Result<(Page<Export>, Faults), ClientError> {
-    let listed = list_exports(&console.services, &viewer.claims, base, cursor).await;
+    let (services, claims) = (&visit.console.services, &visit.viewer.claims);
+    let listed = list_exports(services, claims, base, cursor).await;
     let faults = refused_cursor(cursor, &listed);
     if faults.is_empty() {
         return Ok((listed?, faults));
     }
-    Ok((list_exports(&console.services, &viewer.claims, base, None).await?, faults))
+    Ok((list_exports(services, claims, base, None).await?, faults))
 }
 
 fn row(export: &Export, agents: &[Agent]) -> Row {

@@ -1,7 +1,6 @@
 //! Imports: counts by status, what was refused and why, and how to import. A refused conversation is not stored: what is known
 //! of it is what the API answered.
 
-use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use askama::Template;
 use assay_clients::ClientError;
@@ -12,7 +11,6 @@ use assay_contracts::validation::shortened;
 use assay_platform::auth::ServiceClaims;
 use assay_platform::runtime::now;
 
-use super::Console;
 use super::error::PageError;
 use super::filter_form::filter_line;
 use super::form::{Faults, query_of};
@@ -20,7 +18,7 @@ use super::list_rows::{Row, row};
 use super::overview_parts::rows_address;
 use super::respond::page;
 use super::shell::Shell;
-use super::viewer::Viewer;
+use super::viewer::Visit;
 use crate::app::{
     ImportCounts, Services, count_imports, find_evaluation, list_evaluations, list_refusals, summarize,
 };
@@ -71,10 +69,9 @@ struct Refused {
     omitted: usize,
 }
 
-pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result<HttpResponse, PageError> {
-    let viewer = Viewer::of(&request, &console).await?;
-    let (state, faults) = read_period(&request);
-    let (services, claims) = (&console.services, &viewer.claims);
+pub(crate) async fn show(visit: Visit) -> Result<HttpResponse, PageError> {
+    let (state, faults) = read_period(&visit.request);
+    let (services, claims) = (&visit.console.services, &visit.viewer.claims);
     let query = SummaryQuery {
         filters: state.filters.clone(),
         by: vec![Dimension::Source],
@@ -117,10 +114,10 @@ pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result
         has_more_sources,
         failed,
         period: filter_line(&state, &[]),
-        shell: Shell::new(&request, &console, &viewer, ADDRESS, "Imports"),
+        shell: Shell::new(&visit, ADDRESS, "Imports"),
         faults,
     };
-    page(&request, template.faults.status(), &template)
+    page(&visit.request, template.faults.status(), &template)
 }
 
 /// The period of the query, which has no other filter, and its faults.

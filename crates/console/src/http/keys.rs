@@ -1,8 +1,8 @@
 //! API keys, and the sessions of the console.
 
+use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::web::{Data, Path, Payload};
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::web::Path;
 use askama::Template;
 use assay_clients::ClientError;
 use assay_contracts::console::{KeyEntry, NewKeyRequest, SessionEntry};
@@ -12,15 +12,14 @@ use assay_contracts::time::Timestamp;
 use assay_platform::runtime::now;
 use assay_platform::web::query_pairs;
 
-use super::Console;
 use super::error::PageError;
 use super::form::{Faults, Fields};
 use super::kept_form::kept_fields;
 use super::long_list::{first_page, read_before};
 use super::respond::{page, redirect};
-use super::session_form::read_session_form;
+use super::session_form::SentForm;
 use super::shell::Shell;
-use super::viewer::Viewer;
+use super::viewer::{Viewer, Visit};
 use crate::app::{create_key, list_keys, list_sessions, revoke_key};
 use crate::domain::{PageTime, browser_name, parse_day, plus_days};
 
@@ -72,31 +71,25 @@ struct ScopeChoice {
     is_checked: bool,
 }
 
-pub(crate) async fn list(request: HttpRequest, console: Data<Console>) -> Result<HttpResponse, PageError> {
-    let viewer = Viewer::of(&request, &console).await?;
-    let notice = match query_pairs(&request, &[])?.get("done").map(String::as_str) {
+pub(crate) async fn list(visit: Visit) -> Result<HttpResponse, PageError> {
+    let notice = match query_pairs(&visit.request, &[])?.get("done").map(String::as_str) {
         Some("revoked") => Some(
             "The key is revoked. Gateways may accept it for half a minute more, or a minute while agent-registry does not answer.",
         ),
         Some("session-ended") => Some("The session has ended."),
         _ => None,
     };
-    show(&request, &console, &viewer, StatusCode::OK, |page| {
+    show(&visit, StatusCode::OK, |page| {
         page.notice = notice;
-        page.typed = kept_fields(&request).unwrap_or_default();
+        page.typed = kept_fields(&visit.request).unwrap_or_default();
     })
     .await
 }
 
-pub(crate) async fn create(
-    request: HttpRequest,
-    payload: Payload,
-    console: Data<Console>,
-) -> Result<HttpResponse, PageError> {
-    let (viewer, fields) = read_session_form(&request, payload, &console).await?;
+pub(crate) async fn create(SentForm { visit, fields }: SentForm) -> Result<HttpResponse, PageError> {
     let (faults, created) = match new_key(&fields) {
         Err(faults) => (faults, None),
-        Ok(new) => match create_key(&console.services, &viewer.claims, &new).await {
+        Ok(new) => match create_key(&visit.console.services, &visit.viewer.claims, &new).await {
             Ok(created) => (Faults::default(), Some(created.key)),
             Err(ClientError::Refused { problem: Some(problem), .. }) if !problem.errors.is_empty() => {
                 (Faults::new(problem.errors), None)
@@ -105,7 +98,7 @@ pub(crate) async fn create(
         },
     };
     let status = if created.is_some() { StatusCode::CREATED } else { StatusCode::BAD_REQUEST };
-    show(&request, &console, &viewer, status, |page| {
+    show(&visit, status, |page| {
         page.faults = faults;
         if created.is_none() {
             page.typed = fields;
@@ -116,14 +109,11 @@ pub(crate) async fn create(
 }
 
 pub(crate) async fn revoke(
-    request: HttpRequest,
-    payload: Payload,
-    console: Data<Console>,
+    SentForm { visit, .. }: SentForm,
     id: Path<String>,
 ) -> Result<HttpResponse, PageError> {
-    let (viewer, _) = read_session_form(&request, payload, &console).await?;
     let id: ApiKeyId = id.parse().map_err(|_| PageError::NotFound)?;
-    revoke_key(&console.services, &viewer.claims, id).await?;
+    revoke_key(&visit.console.services, &visit.viewer.claims, id).await?;
     Ok(redirect("/console/keys?done=revoked"))
 }
 
@@ -158,12 +148,11 @@ fn new_key(fields: &Fields) -> Result<NewKeyRequest, Faults> {
 }
 
 async fn show(
-    request: &HttpRequest,
-    console: &Console,
-    viewer: &Viewer,
+    visit: &Visit,
     status: StatusCode,
     fill: impl FnOnce(&mut KeysPage),
 ) -> Result<HttpResponse, PageError> {
+    let Visit { request, console, viewer } = visit;
     let (before, query_faults) = read_before(request, &["done"]);
     let keys = list_keys(&console.services, &viewer.claims, before);
     let sessions = list_sessions(&console.services, &viewer.claims);
@@ -172,7 +161,7 @@ async fn show(
     let now = now();
     let status = if query_faults.is_empty() { status } else { StatusCode::BAD_REQUEST };
     let mut template = KeysPage {
-        shell: Shell::new(request, console, viewer, "/console/keys", "Keys"),
+        shell: Shell::new(visit, "/console/keys", "Keys"),
         keys: keys.into_iter().map(|key| key_row(key, now)).collect(),
         is_first_page: before.is_none(),
         next,

@@ -1,12 +1,10 @@
 //! The overview of a period, compared with an earlier one. Every count of conversations is a link to their list.
 
-use actix_web::web::Data;
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::HttpResponse;
 use askama::Template;
 use assay_contracts::evaluations::{Coverage, Step, Summary};
 use assay_contracts::time::DAY_MILLIS;
 
-use super::Console;
 use super::error::PageError;
 use super::filter_form::FilterForm;
 use super::form::{Faults, query_of};
@@ -18,7 +16,7 @@ use super::overview_parts::{
 use super::overview_selection::{BREAKDOWNS, DISTRIBUTIONS, PERIOD_PARAMETERS, Selection, accepted, step_of};
 use super::respond::page;
 use super::shell::Shell;
-use super::viewer::Viewer;
+use super::viewer::Visit;
 use crate::app::{ImportCounts, count_imports, summarize};
 use crate::domain::{
     COMPARISONS, PERIODS, Pairs, charge_counts, charge_total, day_of, day_text, filter_pairs, format_count,
@@ -93,9 +91,9 @@ struct CoverageLine {
     parts: Vec<(&'static str, String, &'static str, Option<String>)>,
 }
 
-pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result<HttpResponse, PageError> {
-    let viewer = Viewer::of(&request, &console).await?;
-    let query = query_of(&request);
+pub(crate) async fn show(visit: Visit) -> Result<HttpResponse, PageError> {
+    let Visit { request, console, viewer } = &visit;
+    let query = query_of(request);
     let (mut selection, faults) = Selection::read(&query);
     let services = &console.services;
     let mut summary = summarize(services, &viewer.claims, &selection.query()).await?;
@@ -114,9 +112,9 @@ pub(crate) async fn show(request: HttpRequest, console: Data<Console>) -> Result
     }
     let counts = count_imports(services, &viewer.claims, &selection.filters(), &summary).await;
     let status = faults.status();
-    let mut shell = Shell::new(&request, &console, &viewer, "/console", "Overview");
+    let mut shell = Shell::new(&visit, "/console", "Overview");
     shell.has_charts = summary.totals.scored > 0;
-    page(&request, status, &view(shell, &query, &selection, faults, &summary, counts))
+    page(request, status, &view(shell, &query, &selection, faults, &summary, counts))
 }
 
 fn length_in_days(summary: &Summary) -> i64 {

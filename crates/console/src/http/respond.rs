@@ -19,7 +19,7 @@ use super::assets::{accepts_gzip, gzip};
 use super::error::PageError;
 use super::kept_form::{forget_shown, keep, sent_form};
 use super::shell::Shell;
-use super::viewer::Viewer;
+use super::viewer::Visit;
 use crate::domain::KeptForm;
 
 /// A smaller page is sent as it is.
@@ -100,13 +100,13 @@ async fn error_page(request: &HttpRequest, error: &PageError) -> Option<HttpResp
         return Some(redirect_to_sign_in(request, form.as_ref()));
     }
     let console = request.app_data::<Data<Console>>()?;
-    let viewer = match error {
+    let visit = match error {
         // The unavailable service may be agent-registry, which knows the session.
         PageError::Unavailable(_) => None,
-        _ => Viewer::of(request, console).await.ok(),
+        _ => Visit::of(request).await.ok(),
     };
-    let shell = match viewer {
-        Some(viewer) => Shell::new(request, console, &viewer, "", error.title()),
+    let shell = match visit {
+        Some(visit) => Shell::new(&visit, "", error.title()),
         None => Shell::signed_out(request, console, error.title()),
     };
     let form = error.kept_form().map(KeptForm::path);

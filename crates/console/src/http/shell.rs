@@ -6,7 +6,7 @@ use actix_web::http::header::COOKIE;
 use super::Console;
 use super::assets::Addresses;
 use super::kept_form::kept_fields;
-use super::viewer::Viewer;
+use super::viewer::Visit;
 use crate::domain::cookie_value;
 
 /// The cookie of the theme; without it the theme is that of the system.
@@ -44,13 +44,8 @@ pub(crate) struct Shell {
 }
 
 impl Shell {
-    pub(crate) fn new(
-        request: &HttpRequest,
-        console: &Console,
-        viewer: &Viewer,
-        section: &'static str,
-        title: impl Into<String>,
-    ) -> Self {
+    pub(crate) fn new(visit: &Visit, section: &'static str, title: impl Into<String>) -> Self {
+        let Visit { request, console, viewer } = visit;
         Self {
             section,
             organization: Some(viewer.session.organization.clone()),

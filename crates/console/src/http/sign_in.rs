@@ -17,9 +17,9 @@ use super::Console;
 use super::error::PageError;
 use super::form::read_same_origin_form;
 use super::respond::{page, redirect};
-use super::session_form::read_session_form;
+use super::session_form::SentForm;
 use super::shell::Shell;
-use super::viewer::{FORM_PURPOSE, PublicAddress, SESSION_COOKIE, Viewer, read_cookie};
+use super::viewer::{FORM_PURPOSE, PublicAddress, SESSION_COOKIE, Visit, read_cookie};
 use crate::app::{begin_session, end_session};
 use crate::domain::may_redirect_to;
 use crate::metrics::{SignInResult, count_sign_in};
@@ -87,7 +87,7 @@ pub(crate) async fn show_form(
     let query = query_pairs(&request, &["token", "back"])?;
     let back = query.get("back").filter(|path| may_redirect_to(path)).cloned().unwrap_or_default();
     let Some(token) = query.get("token") else {
-        if Viewer::of(&request, &console).await.is_ok() {
+        if Visit::of(&request).await.is_ok() {
             return Ok(redirect(if back.is_empty() { "/console" } else { &back }));
         }
         return show(&request, &console, StatusCode::OK, |page| page.back = back);
@@ -224,27 +224,20 @@ fn show(
 }
 
 /// Ends the session of the request.
-pub(crate) async fn sign_out(
-    request: HttpRequest,
-    payload: Payload,
-    console: Data<Console>,
-) -> Result<HttpResponse, PageError> {
-    let (viewer, _) = read_session_form(&request, payload, &console).await?;
+pub(crate) async fn sign_out(SentForm { visit, .. }: SentForm) -> Result<HttpResponse, PageError> {
+    let Visit { request, console, viewer } = &visit;
     end_session(&console.services, &viewer.claims, viewer.session.id).await?;
     let mut response = redirect("/console/sign-in");
-    PublicAddress::of(&request).set_cookie(response.headers_mut(), SESSION_COOKIE, "", 0);
+    PublicAddress::of(request).set_cookie(response.headers_mut(), SESSION_COOKIE, "", 0);
     Ok(response)
 }
 
 /// Ends another session of the organization.
 pub(crate) async fn end(
-    request: HttpRequest,
-    payload: Payload,
-    console: Data<Console>,
+    SentForm { visit, .. }: SentForm,
     id: Path<String>,
 ) -> Result<HttpResponse, PageError> {
-    let (viewer, _) = read_session_form(&request, payload, &console).await?;
     let id: SessionId = id.parse().map_err(|_| PageError::NotFound)?;
-    end_session(&console.services, &viewer.claims, id).await?;
+    end_session(&visit.console.services, &visit.viewer.claims, id).await?;
     Ok(redirect("/console/keys?done=session-ended"))
 }

@@ -1,10 +1,13 @@
 //! The person who is signed in, and the public address, both read from the request.
 
-use actix_web::HttpRequest;
+use actix_web::dev::Payload;
 use actix_web::http::header::{COOKIE, HeaderMap, HeaderValue, SET_COOKIE};
+use actix_web::web::Data;
+use actix_web::{FromRequest, HttpRequest};
 use assay_contracts::console::Session;
 use assay_contracts::internal::PUBLIC_BASE_URL_HEADER;
 use assay_platform::auth::{RandomToken, ServiceClaims};
+use futures_util::future::LocalBoxFuture;
 
 use super::Console;
 use super::error::PageError;
@@ -13,6 +16,35 @@ use crate::domain::cookie_value;
 
 /// The purpose that tokens of forms are derived for.
 pub(crate) const FORM_PURPOSE: &str = "form";
+
+/// A request of somebody who is signed in.
+pub(crate) struct Visit {
+    pub(crate) request: HttpRequest,
+    pub(crate) console: Data<Console>,
+    pub(crate) viewer: Viewer,
+}
+
+impl Visit {
+    /// The request with its session.
+    ///
+    /// # Errors
+    /// [`PageError::SignedOut`] without one.
+    pub(crate) async fn of(request: &HttpRequest) -> Result<Self, PageError> {
+        let console = request.app_data::<Data<Console>>().cloned().ok_or(PageError::Internal)?;
+        let viewer = Viewer::of(request, &console).await?;
+        Ok(Self { request: request.clone(), console, viewer })
+    }
+}
+
+impl FromRequest for Visit {
+    type Error = PageError;
+    type Future = LocalBoxFuture<'static, Result<Self, PageError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let request = request.clone();
+        Box::pin(async move { Self::of(&request).await })
+    }
+}
 
 /// Somebody who is signed in.
 pub(crate) struct Viewer {
@@ -24,10 +56,7 @@ pub(crate) struct Viewer {
 
 impl Viewer {
     /// The session of the request.
-    ///
-    /// # Errors
-    /// [`PageError::SignedOut`] without one.
-    pub(crate) async fn of(request: &HttpRequest, console: &Console) -> Result<Self, PageError> {
+    async fn of(request: &HttpRequest, console: &Console) -> Result<Self, PageError> {
         let token = session_token(request).ok_or(PageError::SignedOut(None))?;
         let look_ups = &console.session_look_ups;
         let permit = look_ups.begin(token.hash()).map_err(|_| PageError::Unavailable(None))?;

@@ -1,8 +1,8 @@
 //! One webhook: its settings, its deliveries (messages, on pages) with their attempts, and replays.
 
+use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::web::{Data, Path, Payload};
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::web::Path;
 use askama::Template;
 use assay_clients::ClientError;
 use assay_contracts::evaluation::Named as _;
@@ -11,14 +11,13 @@ use assay_contracts::page::Page;
 use assay_contracts::webhook::{DeliveryStatus, Webhook, WebhookDelivery, WebhookDeliveryDetails};
 use serde_json::json;
 
-use super::Console;
 use super::error::PageError;
 use super::form::{Faults, query_of};
 use super::long_list::refused_cursor;
 use super::respond::{page, redirect};
-use super::session_form::read_session_form;
+use super::session_form::SentForm;
 use super::shell::Shell;
-use super::viewer::Viewer;
+use super::viewer::Visit;
 use super::webhooks::{SECTION, WebhookForm, request_body, state_text, webhooks_client};
 use crate::app::{
     change_webhook, delete_webhook, list_deliveries, read_delivery, read_webhook, replay_delivery,
@@ -74,25 +73,16 @@ struct AttemptRow {
     is_good: bool,
 }
 
-pub(crate) async fn show_webhook(
-    request: HttpRequest,
-    console: Data<Console>,
-    id: Path<String>,
-) -> Result<HttpResponse, PageError> {
-    let viewer = Viewer::of(&request, &console).await?;
-    show(&request, &console, &viewer, webhook_id(&id)?, StatusCode::OK, |page| page.form.refill(&request))
-        .await
+pub(crate) async fn show_webhook(visit: Visit, id: Path<String>) -> Result<HttpResponse, PageError> {
+    show(&visit, webhook_id(&id)?, StatusCode::OK, |page| page.form.refill(&visit.request)).await
 }
 
 /// Saves the settings, or does what one of the buttons says: `test`, `rotate`, `enable`, `disable`, `delete`.
 pub(crate) async fn change(
-    request: HttpRequest,
-    payload: Payload,
-    console: Data<Console>,
+    SentForm { visit, fields }: SentForm,
     id: Path<String>,
 ) -> Result<HttpResponse, PageError> {
-    let (viewer, fields) = read_session_form(&request, payload, &console).await?;
-    let (service, claims, id) = (webhooks_client(&console)?, &viewer.claims, webhook_id(&id)?);
+    let (service, claims, id) = (webhooks_client(&visit.console)?, &visit.viewer.claims, webhook_id(&id)?);
     let redirect_back = |done: &str| Ok(redirect(&format!("{SECTION}/{id}?done={done}")));
     match fields.get("do") {
         "test" => {
@@ -101,7 +91,7 @@ pub(crate) async fn change(
         }
         "rotate" => {
             let secret = rotate_secret(service, claims, id).await?.secret;
-            show(&request, &console, &viewer, id, StatusCode::OK, |page| page.secret = Some(secret)).await
+            show(&visit, id, StatusCode::OK, |page| page.secret = Some(secret)).await
         }
         "delete" => {
             delete_webhook(service, claims, id).await?;
@@ -116,8 +106,7 @@ pub(crate) async fn change(
             Err(ClientError::Refused { status: 400, problem: Some(problem), .. }) => {
                 let faults = Faults::of_problem(*problem, "url");
                 let form = WebhookForm::typed(&fields, faults);
-                let status = StatusCode::BAD_REQUEST;
-                show(&request, &console, &viewer, id, status, |page| page.form = form).await
+                show(&visit, id, StatusCode::BAD_REQUEST, |page| page.form = form).await
             }
             Err(error) => Err(error.into()),
         },
@@ -125,14 +114,12 @@ pub(crate) async fn change(
 }
 
 async fn show(
-    request: &HttpRequest,
-    console: &Console,
-    viewer: &Viewer,
+    visit: &Visit,
     id: WebhookId,
     status: StatusCode,
     fill: impl FnOnce(&mut WebhookPage),
 ) -> Result<HttpResponse, PageError> {
-    let query = query_of(request);
+    let query = query_of(&visit.request);
     let mut faults = Faults::of_parameters(&query, &["status", "cursor", "done"]);
     let get = |name: &str| query.iter().find(|pair| pair.0 == name).map(|pair| pair.1.as_str());
     let (wanted, cursor) =
@@ -140,8 +127,7 @@ async fn show(
     if get("status") != wanted {
         faults.add("status", format!("is none of {}", DeliveryStatus::names()));
     }
-    let (webhook, deliveries) =
-        read_with_deliveries(console, viewer, id, wanted, cursor, &mut faults).await?;
+    let (webhook, deliveries) = read_with_deliveries(visit, id, wanted, cursor, &mut faults).await?;
     let status = if faults.is_empty() { status } else { StatusCode::BAD_REQUEST };
     let here = format!("{SECTION}/{id}");
     let statuses = DeliveryStatus::ALL.iter().map(|status| status.as_str());
@@ -152,7 +138,7 @@ async fn show(
     });
     let all = [("all", here.clone(), wanted.is_none())];
     let mut template = WebhookPage {
-        shell: Shell::new(request, console, viewer, SECTION, "Webhook"),
+        shell: Shell::new(visit, SECTION, "Webhook"),
         id: id.to_string(),
         state: state_text(&webhook),
         is_enabled: webhook.enabled,
@@ -169,7 +155,7 @@ async fn show(
         secret: None,
     };
     fill(&mut template);
-    page(request, status, &template)
+    page(&visit.request, status, &template)
 }
 
 /// What was done.
@@ -184,14 +170,13 @@ fn notice(done: &str) -> Option<&'static str> {
 
 /// The webhook, and the page of its deliveries at the cursor; the first one, with a fault, when the cursor is refused.
 async fn read_with_deliveries(
-    console: &Console,
-    viewer: &Viewer,
+    visit: &Visit,
     id: WebhookId,
     wanted: Option<&str>,
     cursor: Option<&str>,
     faults: &mut Faults,
 ) -> Result<(Webhook, Page<WebhookDelivery>), PageError> {
-    let (service, claims) = (webhooks_client(console)?, &viewer.claims);
+    let (service, claims) = (webhooks_client(&visit.console)?, &visit.viewer.claims);
     let (webhook, listed) = futures_util::future::join(
         read_webhook(service, claims, id),
         list_deliveries(service, claims, id, wanted, cursor),
@@ -207,31 +192,26 @@ async fn read_with_deliveries(
 }
 
 pub(crate) async fn show_delivery(
-    request: HttpRequest,
-    console: Data<Console>,
+    visit: Visit,
     ids: Path<(String, String)>,
 ) -> Result<HttpResponse, PageError> {
-    let viewer = Viewer::of(&request, &console).await?;
     let (webhook, delivery) = (webhook_id(&ids.0)?, delivery_id(&ids.1)?);
-    let (service, claims) = (webhooks_client(&console)?, &viewer.claims);
+    let (service, claims) = (webhooks_client(&visit.console)?, &visit.viewer.claims);
     let (webhook, found) = futures_util::future::try_join(
         read_webhook(service, claims, webhook),
         read_delivery(service, claims, webhook, delivery),
     )
     .await?;
-    let shell = Shell::new(&request, &console, &viewer, SECTION, "Message");
-    page(&request, StatusCode::OK, &delivery_page(shell, &webhook, found))
+    let shell = Shell::new(&visit, SECTION, "Message");
+    page(&visit.request, StatusCode::OK, &delivery_page(shell, &webhook, found))
 }
 
 pub(crate) async fn replay(
-    request: HttpRequest,
-    payload: Payload,
-    console: Data<Console>,
+    SentForm { visit, .. }: SentForm,
     ids: Path<(String, String)>,
 ) -> Result<HttpResponse, PageError> {
-    let (viewer, _) = read_session_form(&request, payload, &console).await?;
     let (webhook, delivery) = (webhook_id(&ids.0)?, delivery_id(&ids.1)?);
-    replay_delivery(webhooks_client(&console)?, &viewer.claims, webhook, delivery).await?;
+    replay_delivery(webhooks_client(&visit.console)?, &visit.viewer.claims, webhook, delivery).await?;
     Ok(redirect(&format!("{SECTION}/{webhook}?done=replayed")))
 }
 

@@ -1,7 +1,6 @@
 //! Webhooks: the list and a new one.
 
 use actix_web::http::StatusCode;
-use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use askama::Template;
 use assay_clients::{ClientError, ServiceClient};
@@ -13,9 +12,9 @@ use super::error::PageError;
 use super::form::{Faults, Fields, query_of};
 use super::kept_form::kept_fields;
 use super::respond::page;
-use super::session_form::read_session_form;
+use super::session_form::SentForm;
 use super::shell::Shell;
-use super::viewer::Viewer;
+use super::viewer::Visit;
 use crate::app::{create_webhook, list_webhooks};
 use crate::domain::{PageTime, words};
 
@@ -122,52 +121,46 @@ pub(crate) fn webhooks_client(console: &Console) -> Result<&ServiceClient, PageE
     console.services.webhooks.as_ref().ok_or(PageError::NotFound)
 }
 
-pub(crate) async fn list(request: HttpRequest, console: Data<Console>) -> Result<HttpResponse, PageError> {
-    let viewer = Viewer::of(&request, &console).await?;
+pub(crate) async fn list(visit: Visit) -> Result<HttpResponse, PageError> {
+    let request = &visit.request;
     let is_deleted = request.query_string() == "done=deleted";
-    let faults = Faults::of_parameters(&query_of(&request), &["done"]);
-    show(&request, &console, &viewer, faults.status(), |page| {
+    let faults = Faults::of_parameters(&query_of(request), &["done"]);
+    show(&visit, faults.status(), |page| {
         page.is_deleted = is_deleted;
-        page.form.refill(&request);
+        page.form.refill(request);
         page.faults = faults;
     })
     .await
 }
 
-pub(crate) async fn create(
-    request: HttpRequest,
-    payload: Payload,
-    console: Data<Console>,
-) -> Result<HttpResponse, PageError> {
-    let (viewer, fields) = read_session_form(&request, payload, &console).await?;
-    match create_webhook(webhooks_client(&console)?, &viewer.claims, &request_body(&fields, true)).await {
+pub(crate) async fn create(SentForm { visit, fields }: SentForm) -> Result<HttpResponse, PageError> {
+    let (service, body) = (webhooks_client(&visit.console)?, request_body(&fields, true));
+    match create_webhook(service, &visit.viewer.claims, &body).await {
         Ok(created) => {
             let shown = (created.webhook.url, created.secret);
-            show(&request, &console, &viewer, StatusCode::CREATED, |page| page.created = Some(shown)).await
+            show(&visit, StatusCode::CREATED, |page| page.created = Some(shown)).await
         }
         Err(ClientError::Refused { status: 400 | 409, problem: Some(problem), .. }) => {
             let faults = Faults::of_problem(*problem, "url");
             let form = WebhookForm::typed(&fields, faults);
-            show(&request, &console, &viewer, StatusCode::BAD_REQUEST, |page| page.form = form).await
+            show(&visit, StatusCode::BAD_REQUEST, |page| page.form = form).await
         }
         Err(error) => Err(error.into()),
     }
 }
 
 async fn show(
-    request: &HttpRequest,
-    console: &Console,
-    viewer: &Viewer,
+    visit: &Visit,
     status: StatusCode,
     fill: impl FnOnce(&mut WebhooksPage),
 ) -> Result<HttpResponse, PageError> {
+    let Visit { request, console, viewer } = visit;
     let webhooks = match &console.services.webhooks {
         Some(service) => Some(list_webhooks(service, &viewer.claims).await?.iter().map(row).collect()),
         None => None,
     };
-    let shell = Shell::new(request, console, viewer, SECTION, "Webhooks");
     let mut template = WebhooksPage {
-        shell,
+        shell: Shell::new(visit, SECTION, "Webhooks"),
         webhooks,
         form: WebhookForm::empty(),
         created: None,
