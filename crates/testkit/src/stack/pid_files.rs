@@ -1,6 +1,7 @@
 //! Records of the stack's running processes: pid files for people and tests, identities for `assay-stack down`.
 
-use std::{fs, io::ErrorKind, path::Path};
+use std::fs;
+use std::io::ErrorKind;
 
 use anyhow::{Context as _, Result, bail};
 
