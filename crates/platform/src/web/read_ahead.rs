@@ -1,8 +1,9 @@
 //! How far a connection is read ahead of the request in progress. What a client sends beyond it stays in the kernel's buffers, which
 //! slows the client down.
 //!
-//! actix reads up to 128 KiB ahead. With that much in its buffer it polls the connection again and again until the response is sent,
-//! so one client that pipelines requests and does not read the responses would occupy a processor.
+//! actix reads up to 128 KiB ahead, and parses all requests in it at once: 4,000 small ones, 2 kB of memory each. With a full buffer it polls
+//! the connection again and again until the response is sent. So a client that pipelines requests and does not read the responses
+//! would occupy a processor and 8 MB for each connection.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -14,21 +15,24 @@ use actix_web::HttpMessage as _;
 use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::{Payload, ServiceRequest};
 use actix_web::error::PayloadError;
+use actix_web::http::header::CONTENT_LENGTH;
 use actix_web::web::Bytes;
 use futures_util::Stream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Bytes after which reading ahead pauses. A read that began before may double them, still less than what actix buffers.
-const MAX_READ_AHEAD: usize = 32 * 1024;
+/// Bytes that are read before it is known whether they hold a request, and beyond the body of a request in progress.
+const READ_AHEAD: usize = 2 * 1024;
+/// Bytes of a body of known length that are read at once.
+const MAX_BODY_READ: usize = 32 * 1024;
 
-/// What was read of a connection and may still be in its buffer. Shared by the connection and its request in progress.
-#[derive(Debug, Clone, Default)]
+/// How much may be read of a connection. Shared by the connection and its request in progress.
+#[derive(Debug, Clone)]
 pub(super) struct ReadAhead(Rc<State>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
-    /// Bytes read since the buffer was known to hold no complete request.
-    ahead: Cell<usize>,
+    /// Bytes that may be read now.
+    room: Cell<usize>,
     is_in_progress: Cell<bool>,
     /// All that was to be read was read while no request was in progress, and none has begun since.
     was_idle: Cell<bool>,
@@ -37,14 +41,16 @@ struct State {
 }
 
 impl ReadAhead {
-    /// A request begins: reading pauses [`MAX_READ_AHEAD`] later, until its handler waits for more of its body or the value is
+    /// A request begins: reading pauses after [`READ_AHEAD`] until its handler waits for more of its body, or until the value is
     /// dropped, which is when the response is sent. `None` in tests without a connection.
     pub(super) fn begin(request: &mut ServiceRequest) -> Option<RequestInProgress> {
         let connection = request.conn_data::<Self>()?.clone();
+        let length =
+            request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
         match request.take_payload() {
             Payload::None => {}
             payload => {
-                let body = RequestBody { payload, connection: connection.clone() };
+                let body = RequestBody { payload, rest: length, connection: connection.clone() };
                 request.set_payload(Payload::Stream { payload: Box::pin(body) });
             }
         }
@@ -62,9 +68,9 @@ impl ReadAhead {
         let state = &*self.0;
         if !state.is_in_progress.get() && state.was_idle.take() {
             // No request has begun of what was read: the buffer holds the beginning of one at most.
-            state.ahead.set(0);
+            state.room.set(READ_AHEAD);
         }
-        if state.ahead.get() < MAX_READ_AHEAD {
+        if state.room.get() > 0 {
             return Poll::Ready(());
         }
         if state.is_in_progress.get() {
@@ -82,9 +88,9 @@ impl ReadAhead {
         self.0.was_idle.set(!self.0.is_in_progress.get());
     }
 
-    /// The handler waits for more of the body: the buffer holds nothing but the beginning of it.
-    fn wants_body(&self) {
-        self.0.ahead.set(0);
+    /// The handler waits for more of the body, of which this is the rest, if that is known: the buffer holds none of it.
+    fn wants_body(&self, rest: Option<usize>) {
+        self.0.room.set(rest.map_or(READ_AHEAD, |rest| rest.clamp(1, MAX_BODY_READ)));
         self.wake();
     }
 
@@ -98,6 +104,8 @@ impl ReadAhead {
 /// The body of a request, which is read as the handler asks for it.
 struct RequestBody {
     payload: Payload,
+    /// Bytes that the handler has not got; unknown of a chunked body.
+    rest: Option<usize>,
     connection: ReadAhead,
 }
 
@@ -106,8 +114,12 @@ impl Stream for RequestBody {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let polled = Pin::new(&mut self.payload).poll_next(context);
-        if polled.is_pending() {
-            self.connection.wants_body();
+        match &polled {
+            Poll::Pending => self.connection.wants_body(self.rest),
+            Poll::Ready(Some(Ok(bytes))) => {
+                self.rest = self.rest.map(|rest| rest.saturating_sub(bytes.len()));
+            }
+            Poll::Ready(_) => {}
         }
         polled
     }
@@ -159,7 +171,13 @@ pub(super) struct LimitedStream<S> {
 
 impl<S> LimitedStream<S> {
     pub(super) fn new(stream: S) -> Self {
-        Self { stream, read_ahead: ReadAhead::default() }
+        let state = State {
+            room: Cell::new(READ_AHEAD),
+            is_in_progress: Cell::default(),
+            was_idle: Cell::default(),
+            waiting: RefCell::default(),
+        };
+        Self { stream, read_ahead: ReadAhead(Rc::new(state)) }
     }
 
     pub(super) fn read_ahead(&self) -> ReadAhead {
@@ -176,14 +194,20 @@ impl<S: AsyncRead + Unpin> AsyncRead for LimitedStream<S> {
         if self.read_ahead.poll_room(context).is_pending() {
             return Poll::Pending;
         }
-        let before = buffer.filled().len();
-        let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
+        let (room, before) = (self.read_ahead.0.room.get(), buffer.filled().len());
+        let polled = if buffer.remaining() <= room {
+            Pin::new(&mut self.stream).poll_read(context, buffer)
+        } else {
+            // Part of a buffer can be given to a reader in unsafe code only.
+            let mut bytes = [0; READ_AHEAD];
+            let mut limited = ReadBuf::new(&mut bytes[..room.min(READ_AHEAD)]);
+            let polled = Pin::new(&mut self.stream).poll_read(context, &mut limited);
+            buffer.put_slice(limited.filled());
+            polled
+        };
         match &polled {
             Poll::Pending => self.read_ahead.has_read_all(),
-            Poll::Ready(_) => {
-                let ahead = &self.read_ahead.0.ahead;
-                ahead.set(ahead.get().saturating_add(buffer.filled().len() - before));
-            }
+            Poll::Ready(_) => self.read_ahead.0.room.set(room - (buffer.filled().len() - before)),
         }
         polled
     }
@@ -237,7 +261,7 @@ mod tests {
     async fn reading_pauses_while_a_request_is_in_progress() {
         let (mut stream, _client) = connection().await;
         let request = stream.read_ahead().begin_request();
-        assert_eq!(read(&mut stream), MAX_READ_AHEAD);
+        assert_eq!(read(&mut stream), READ_AHEAD);
         assert_eq!(read(&mut stream), 0);
         drop(request);
         // Requests that are answered one after another from the buffer: it does not grow.
@@ -246,7 +270,7 @@ mod tests {
             drop(stream.read_ahead().begin_request());
         }
         assert_eq!(read(&mut stream), 0);
-        assert_eq!(read(&mut stream), MAX_READ_AHEAD, "it holds none");
+        assert_eq!(read(&mut stream), READ_AHEAD, "it holds none");
     }
 
     #[tokio::test]
@@ -259,6 +283,9 @@ mod tests {
             let request = stream.read_ahead().begin_request();
             client.write_all(&[b'x'; 50]).await.unwrap();
             assert_eq!(read(&mut stream), 50, "of its body");
+            stream.read_ahead().wants_body(Some(5_000));
+            client.write_all(&[b'x'; 5_000]).await.unwrap();
+            assert_eq!(read(&mut stream), 5_000, "the rest of its body");
             drop(request);
             assert_eq!(read(&mut stream), 0);
         }
@@ -269,14 +296,15 @@ mod tests {
         let (mut stream, _client) = connection().await;
         let connection = stream.read_ahead();
         let _request = connection.clone().begin_request();
-        for _ in 0..10 {
-            assert_eq!(read(&mut stream), MAX_READ_AHEAD);
+        assert_eq!(read(&mut stream), READ_AHEAD);
+        for (rest, room) in
+            [(None, READ_AHEAD), (Some(100_000), MAX_BODY_READ), (Some(100), 100), (Some(0), 1)]
+        {
             assert_eq!(read(&mut stream), 0);
-            let waiting = stream.read_u8();
-            tokio::pin!(waiting);
-            assert!(waiting.as_mut().now_or_never().is_none());
-            connection.wants_body();
+            assert!(connection.0.waiting.borrow().is_some());
+            connection.wants_body(rest);
             assert!(connection.0.waiting.borrow().is_none(), "it is woken");
+            assert_eq!(read(&mut stream), room);
         }
     }
 
