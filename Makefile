@@ -23,7 +23,7 @@ TEST_RUNNER = $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo "$(CARG
 help:
 	@echo "make run         build and start everything in one process on $(LISTEN), data in $(DATA_DIR)"
 	@echo "make test        all tests, with private servers; as root on Debian it installs what they need"
-	@echo "make fairness    a million conversations of one organization, ten a second of another, on both stacks, and the results"
+	@echo "make fairness    a million conversations of one organization beside ten a second of another, and imports at full speed beside them, on both stacks, and the results"
 	@echo "make flood       10,000 idle and 3,000 rude connections against both stacks, and the results"
 	@echo "make test-read-model   lists, summaries and files of ten thousand random filters while rows change"
 	@echo "make screenshots every page of the console in both themes and two widths: target/screenshots"

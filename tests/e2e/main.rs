@@ -119,6 +119,9 @@ scenarios! {
         /// `make fairness`.
         #[ignore = "takes half an hour: make fairness"]
         fairness = crate::scenarios::fairness::latency_beside_backlog,
+        /// `make fairness`.
+        #[ignore = "takes minutes: make fairness"]
+        fairness_beside_imports = crate::scenarios::fairness::latency_beside_imports,
         graceful_shutdown_answers_received_requests = crate::scenarios::shutdown::under_load,
         second_stop_signal_ends_the_process_at_once = crate::scenarios::shutdown::twice,
         accepted_conversations_and_deletions_survive_a_crash = crate::scenarios::durability::run,

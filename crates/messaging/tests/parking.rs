@@ -150,6 +150,7 @@ fn consume(database: &Database, bus: &Bus, handler: Arc<dyn Handler>) -> (Runnin
     let work = ParkedWork {
         queue: "scorer.parked",
         handler: handler.clone(),
+        priority_handler: handler.clone(),
         outbox: Outbox::new(database.clone()),
         bus: bus.clone(),
     };

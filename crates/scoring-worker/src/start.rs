@@ -123,21 +123,30 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     let parking = Parking::new(database.clone(), chunk_sizes(config, judge.as_ref()));
     let judging = judge.map(|judge| {
         let stop = tasks.stop_token(Phase::Consume);
-        JudgeConversations { judge, scorer: scorer.clone(), store: store.clone(), stop }
+        Arc::new(JudgeConversations { judge, scorer: scorer.clone(), store: store.clone(), stop })
     });
     let evaluate = EvaluateConversations {
         ingest,
         store: store.clone(),
         outbox: outbox.clone(),
         scorer,
-        threads,
+        background: Some(threads),
         judging,
         subscribers: subscribers.clone(),
     };
+    let priority = EvaluateConversations { background: None, ..evaluate.clone() };
     let handler = Arc::new(ConversationAcceptedHandler { evaluate });
+    let priority_handler = Arc::new(ConversationAcceptedHandler { evaluate: priority });
 
     register_checks(config, tasks, &database, (&bus, subscription.queue), &outbox);
-    let work = ParkedWork { queue: PARKED_QUEUE, handler, outbox: outbox.clone(), bus: bus.clone() };
+    let (outbox_of_parked, bus_of_parked) = (outbox.clone(), bus.clone());
+    let work = ParkedWork {
+        queue: PARKED_QUEUE,
+        handler,
+        priority_handler,
+        outbox: outbox_of_parked,
+        bus: bus_of_parked,
+    };
     spawn_evaluation(tasks, store.clone(), parking, work, subscription);
     spawn_removal_consumers(config, tasks, (&store, &subscribers), &bus, &outbox);
     tasks.spawn(Phase::Relay, "scoring-worker relay", move |stop| outbox::relay(outbox, bus, stop));

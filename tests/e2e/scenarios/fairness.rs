@@ -20,8 +20,7 @@ const MAX_P95: Duration = Duration::from_secs(5);
 /// Interval between polls.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Imports of the large organization in a second once it has its backlog. Faster ones would leave the scorer, whose threads have a
-/// lower priority, too little of a small machine for the conversations of the small organization alone.
+/// Imports of the large organization in a second once it has its backlog.
 const LATER_PER_SECOND: u32 = 100;
 
 /// Messages of a conversation, and the text of each.
@@ -31,9 +30,10 @@ const TEXT: &str = "My order has not arrived, although the confirmation said tha
                     please find out what has happened, and tell me when I can expect it?";
 
 struct Load {
-    /// Conversations of the large organization, imported as fast as possible, before the small one begins. Until the end it
-    /// imports [`LATER_PER_SECOND`].
+    /// Conversations of the large organization, imported as fast as possible, before the small one begins.
     backlog: usize,
+    /// Its imports in a second from then until the end; `None`: as fast as possible.
+    later_per_second: Option<u32>,
     /// Concurrent imports of the large organization.
     connections: usize,
     /// Imports of the small organization in a second.
@@ -51,7 +51,13 @@ pub async fn order_of_turns(stack: &mut PrivateStack) -> Result<()> {
     const BACKLOG: usize = 600;
     const SMALL: usize = 20;
     // `per_second` and `time` are not used: here the small organization imports all at once.
-    let load = Load { backlog: BACKLOG, connections: 8, per_second: 0, time: Duration::ZERO };
+    let load = Load {
+        backlog: BACKLOG,
+        later_per_second: None,
+        connections: 8,
+        per_second: 0,
+        time: Duration::ZERO,
+    };
     stack.start().await?;
     let (large, small) = organizations(stack).await?;
     let (tickets, is_over) = (Tickets::default(), Arc::new(AtomicBool::new(false)));
@@ -102,7 +108,26 @@ async fn wait_for_backlog(load: &Load, tickets: &Tickets, importing: &mut JoinSe
 pub async fn latency_beside_backlog(stack: &mut PrivateStack) -> Result<()> {
     let backlog = std::env::var("FAIRNESS_CONVERSATIONS").ok().map(|count| count.parse()).transpose()?;
     let backlog = backlog.unwrap_or(1_000_000);
-    measure(stack, Load { backlog, connections: 128, per_second: 10, time: Duration::from_secs(60) }).await
+    let load = Load {
+        backlog,
+        later_per_second: Some(LATER_PER_SECOND),
+        connections: 128,
+        per_second: 10,
+        time: Duration::from_secs(60),
+    };
+    measure(stack, load).await
+}
+
+/// `make fairness`: the large organization imports as fast as it can all the time.
+pub async fn latency_beside_imports(stack: &mut PrivateStack) -> Result<()> {
+    let load = Load {
+        backlog: 10_000,
+        later_per_second: None,
+        connections: 128,
+        per_second: 10,
+        time: Duration::from_secs(60),
+    };
+    measure(stack, load).await
 }
 
 async fn measure(stack: &mut PrivateStack, load: Load) -> Result<()> {
@@ -143,7 +168,8 @@ fn import_until_over(
 ) -> JoinSet<Result<()>> {
     let number = Arc::new(AtomicUsize::new(0));
     let backlog = load.backlog;
-    let later_pause = Duration::from_secs(load.connections as u64) / LATER_PER_SECOND;
+    let later_pause =
+        load.later_per_second.map(|imports| Duration::from_secs(load.connections as u64) / imports);
     let mut importing = JoinSet::new();
     for _ in 0..load.connections {
         let (api, tickets, is_over) = (api.clone(), tickets.clone(), is_over.clone());
@@ -151,8 +177,8 @@ fn import_until_over(
         importing.spawn(async move {
             while !is_over.load(Ordering::Relaxed) {
                 let number = number.fetch_add(1, Ordering::Relaxed);
-                if number >= backlog {
-                    sleep(later_pause).await;
+                if let Some(pause) = later_pause.filter(|_| number >= backlog) {
+                    sleep(pause).await;
                 }
                 let ticket = import(&api, &format!("large-{number}")).await?;
                 lock(&tickets).push(ticket);

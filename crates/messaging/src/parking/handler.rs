@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 
-use super::{InFlightPermit, Parking};
+use super::Parking;
+use super::lane::InFlightPermit;
 use crate::bus::{Delivery, Handler, Outcome, cut_short};
 
 /// Lets through to a handler what it can handle at once, and parks all other deliveries.
@@ -25,7 +26,7 @@ impl Parking {
         if self.shared.may_hold_unclaimed.load(Ordering::Relaxed) {
             return None;
         }
-        self.shared.try_acquire(events)
+        self.shared.turns.try_acquire(events)
     }
 
     async fn park_deliveries(&self, deliveries: &[Delivery]) -> Result<(), String> {
@@ -33,7 +34,7 @@ impl Parking {
         let events = events.map_err(|error| error.to_string())?;
         self.park(events).await.map_err(|error| format!("the event was not parked: {error}"))?;
         self.shared.may_hold_unclaimed.store(true, Ordering::Relaxed);
-        self.shared.changed.notify_one();
+        self.shared.turns.changed.notify_one();
         Ok(())
     }
 }
@@ -55,10 +56,13 @@ impl ParkingHandler {
     async fn handle_unparked(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
         let shared = &self.parking.shared;
         let mut outcomes = Vec::with_capacity(deliveries.len());
-        for chunk in deliveries.chunks(shared.chunk_size.get()) {
+        for chunk in deliveries.chunks(shared.turns.chunk_size.get()) {
             let is_isolated =
                 chunk.iter().any(|delivery| delivery.cut_short >= cut_short::ISOLATION_THRESHOLD);
-            let _in_flight = shared.acquire(chunk.len(), is_isolated).await;
+            let _in_flight = match is_isolated {
+                true => (shared.turns.acquire_all().await, Some(shared.priority.acquire_all().await)),
+                false => (shared.turns.acquire(chunk.len()).await, None),
+            };
             outcomes.extend(self.handler.handle(chunk).await);
         }
         outcomes

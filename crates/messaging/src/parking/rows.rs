@@ -27,6 +27,14 @@ pub(super) struct Claim {
     pub(super) last_turn: Option<OrganizationId>,
 }
 
+/// Organizations with few parked events.
+#[derive(Debug, Default)]
+pub(super) struct SmallBacklogs {
+    pub(super) organizations: Vec<OrganizationId>,
+    /// The organization that was looked at last; `None`: no event is parked.
+    pub(super) last_listed: Option<OrganizationId>,
+}
+
 /// The results of claimed events.
 #[derive(Debug, Default)]
 pub(super) struct Settled {

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::{CLAIMABLE, Connection, Id};
 use crate::envelope::OutgoingEvent;
 use crate::outbox::Connection as _;
-use crate::parking::rows::{Claim, Key, LEASE_MILLIS, MAX_LEASE_MILLIS, ParkedEvent, Settled};
+use crate::parking::rows::{Claim, Key, LEASE_MILLIS, MAX_LEASE_MILLIS, ParkedEvent, Settled, SmallBacklogs};
 use crate::parking::turns::take_turns;
 
 diesel::table! {
@@ -49,6 +49,15 @@ const NEXT_ORGANIZATIONS: &str = "
         FROM found WHERE found.organization_id IS NOT NULL AND found.number < $2)
     SELECT organization_id FROM found ORDER BY number";
 
+/// An organization with so many parked events at most has a small backlog.
+const MAX_SMALL_BACKLOG: usize = 200;
+
+/// How many organizations are counted in one search for small backlogs.
+const COUNTED_ORGANIZATIONS: usize = 100;
+
+const COUNT_OF_ORGANIZATION: &str = "
+    SELECT count(*) AS events FROM (SELECT 1 FROM parked WHERE organization_id = $1 LIMIT $2) AS counted";
+
 const COUNT: &str = "SELECT count(*) AS events FROM (SELECT 1 FROM parked LIMIT $1) AS counted";
 
 /// At most `limit` organizations with parked events: those after `after`, then from the first one on.
@@ -61,6 +70,29 @@ pub(in crate::parking) fn organizations(
     if found.len() < limit && !after.as_uuid().is_nil() {
         let from_start = next_organizations(connection, Uuid::nil().into(), limit - found.len())?;
         found.extend(from_start.into_iter().take_while(|organization| *organization <= after));
+    }
+    Ok(found)
+}
+
+/// At most `limit` organizations with a small backlog, among [`COUNTED_ORGANIZATIONS`] after `after`.
+pub(in crate::parking) fn small_backlogs(
+    connection: &mut Connection,
+    after: OrganizationId,
+    limit: usize,
+) -> Result<SmallBacklogs, DatabaseError> {
+    let mut found = SmallBacklogs::default();
+    for organization in organizations(connection, after, COUNTED_ORGANIZATIONS)? {
+        found.last_listed = Some(organization);
+        let counted: CountRow = static_sql(COUNT_OF_ORGANIZATION)
+            .bind::<Id, _>(StoredId::of(organization))
+            .bind::<BigInt, _>(row_limit(MAX_SMALL_BACKLOG + 1))
+            .get_result(connection)?;
+        if counted.events <= row_limit(MAX_SMALL_BACKLOG) {
+            found.organizations.push(organization);
+        }
+        if found.organizations.len() == limit {
+            break;
+        }
     }
     Ok(found)
 }

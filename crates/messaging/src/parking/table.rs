@@ -6,7 +6,7 @@ use assay_platform::db::{DatabaseError, on_database};
 
 #[cfg(feature = "distributed")]
 use super::postgres;
-use super::rows::{Claim, Key, Settled};
+use super::rows::{Claim, Key, Settled, SmallBacklogs};
 use super::{Parking, sqlite};
 use crate::envelope::OutgoingEvent;
 
@@ -23,6 +23,15 @@ impl Parking {
         limit: usize,
     ) -> Result<Vec<OrganizationId>, DatabaseError> {
         on_database!(self, read, organizations(after, limit))
+    }
+
+    /// At most `limit` organizations with a small backlog, among some after `after`.
+    pub(super) async fn small_backlogs(
+        &self,
+        after: OrganizationId,
+        limit: usize,
+    ) -> Result<SmallBacklogs, DatabaseError> {
+        on_database!(self, read, small_backlogs(after, limit))
     }
 
     /// Claims at most `limit` events of these organizations, which take turns in this order. No two claims get the same event

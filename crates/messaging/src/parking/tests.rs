@@ -40,6 +40,8 @@ on_both_databases! { Tables {
     event_that_is_dead_in_the_outbox_is_not_returned_twice,
     chunk_without_claimable_events_wakes_no_worker,
     parked_event_without_room_is_not_overtaken,
+    priority_lane_handles_small_backlogs_only,
+    isolated_delivery_waits_for_the_priority_lane,
     delivery_cut_short_twice_is_isolated_and_not_parked,
     event_that_ended_two_processes_returns_with_its_count,
     lone_event_that_always_fails_returns_after_many_failures,
@@ -215,11 +217,15 @@ async fn chunk_without_claimable_events_wakes_no_worker(Tables(database, _): Tab
     let stop = CancellationToken::new();
     for _ in 0..3 {
         assert_eq!(parking.handle_chunk(&work, 0, &stop).await, Ok(false));
-        let woken = timeout(Duration::from_millis(50), parking.shared.changed.notified()).await;
+        let woken = timeout(Duration::from_millis(50), parking.shared.turns.changed.notified()).await;
         assert!(woken.is_err(), "it would look again at once, forever");
     }
     assert!(
-        parking.shared.try_acquire(super::WORKERS * parking.shared.chunk_size.get()).is_some(),
+        parking
+            .shared
+            .turns
+            .try_acquire(super::lane::WORKERS * parking.shared.turns.chunk_size.get())
+            .is_some(),
         "every permit is released"
     );
     Ok(())
@@ -230,9 +236,46 @@ async fn parked_event_without_room_is_not_overtaken(Tables(database, _): Tables)
     park(&parking, new_id(), 1).await?;
     let work = work(&parking, Arc::new(Recorder::default()))?;
     // Of the four permits one is left: too few for a chunk.
-    let _in_flight = parking.shared.try_acquire(3).expect("room");
+    let _in_flight = parking.shared.turns.try_acquire(3).expect("room");
     assert_eq!(parking.handle_chunk(&work, 0, &CancellationToken::new()).await, Ok(false));
     assert!(parking.shared.may_hold_unclaimed.load(Ordering::Relaxed));
+    Ok(())
+}
+
+async fn priority_lane_handles_small_backlogs_only(Tables(database, _): Tables) -> Result<()> {
+    let parking = Parking::new(database, 8..=8);
+    let [large, small, other] = organizations();
+    for (organization, events) in [(large, 201), (small, 2), (other, 3)] {
+        park(&parking, organization, events).await?;
+    }
+    let handler = Arc::new(Recorder::default());
+    let (unused, priority_handler) = (Arc::new(Recorder::default()), handler.clone());
+    let work = ParkedWork { priority_handler, ..work(&parking, unused.clone())? };
+    let stop = CancellationToken::new();
+    assert_eq!(parking.handle_priority_chunk(&work, 0, &stop).await, Ok(false), "no delivery has to wait");
+    parking.shared.may_hold_unclaimed.store(true, Ordering::Relaxed);
+    assert_eq!(parking.handle_priority_chunk(&work, 0, &stop).await, Ok(true));
+    assert_eq!(parking.handle_priority_chunk(&work, 0, &stop).await, Ok(false));
+    let handled = [handler, unused].map(|handler| handler.cut_short_counts().len());
+    assert_eq!((handled, parking.count(1_000).await?), ([5, 0], 201));
+    let done = claim(&parking, now(), 1).await?.iter().map(ParkedEvent::key).collect();
+    parking.settle(Settled { done, ..Settled::default() }).await?;
+    assert_eq!(parking.handle_priority_chunk(&work, 0, &stop).await, Ok(true), "its backlog is small now");
+    Ok(())
+}
+
+async fn isolated_delivery_waits_for_the_priority_lane(Tables(database, _): Tables) -> Result<()> {
+    let parking = Parking::new(database, 2..=2);
+    let in_front = parking.in_front_of(Arc::new(Recorder::default()));
+    let mut delivery = Delivery::parse(event(new_id()).payload.as_bytes(), 1)?;
+    delivery.cut_short = 2;
+    let in_flight = parking.shared.priority.try_acquire(1).expect("room");
+    let deliveries = [delivery];
+    let handling = in_front.handle(&deliveries);
+    tokio::pin!(handling);
+    assert!(timeout(Duration::from_millis(50), &mut handling).await.is_err(), "another event is in flight");
+    drop(in_flight);
+    assert_eq!(handling.await, [Outcome::Done]);
     Ok(())
 }
 
@@ -243,14 +286,14 @@ async fn delivery_cut_short_twice_is_isolated_and_not_parked(Tables(database, _)
     for (cut_short, others) in [(1, 3), (2, 1)] {
         let mut delivery = Delivery::parse(event(new_id()).payload.as_bytes(), 1)?;
         delivery.cut_short = cut_short;
-        let in_flight = parking.shared.try_acquire(others).expect("room");
+        let in_flight = parking.shared.turns.try_acquire(others).expect("room");
         let deliveries = [delivery];
         let handling = in_front.handle(&deliveries);
         tokio::pin!(handling);
         if cut_short == 2 {
             let early = timeout(Duration::from_millis(50), &mut handling).await;
             assert!(early.is_err(), "another event is in flight");
-            assert!(parking.shared.try_acquire(1).is_none(), "nothing else begins before it");
+            assert!(parking.shared.turns.try_acquire(1).is_none(), "nothing else begins before it");
             drop(in_flight);
         }
         // An event cut short once is handled beside those in flight: `in_flight` lives until the end of the round.
@@ -270,8 +313,7 @@ async fn event_that_ended_two_processes_returns_with_its_count(Tables(database, 
     }
     let handler = Arc::new(Recorder::default());
     let bus = local_bus(parking.in_front_of(handler.clone())).await?;
-    let work =
-        ParkedWork { queue: "parked", handler: handler.clone(), outbox: outbox.clone(), bus: bus.clone() };
+    let work = ParkedWork { outbox: outbox.clone(), bus: bus.clone(), ..work(&parking, handler.clone())? };
     let stop = CancellationToken::new();
     let relay = tokio::spawn(outbox::relay(outbox, bus, stop.clone()));
     // By then the relay has looked for isolated events and found none: the returned event must make it look again.
@@ -327,7 +369,8 @@ async fn local_bus(handler: Arc<dyn Handler>) -> Result<Bus> {
 
 fn work(parking: &Parking, handler: Arc<Recorder>) -> Result<ParkedWork> {
     let outbox = Outbox::new(parking.database.clone());
-    Ok(ParkedWork { queue: "parked", handler, outbox, bus: Bus::open(&BusSettings::new("local:"))? })
+    let bus = Bus::open(&BusSettings::new("local:"))?;
+    Ok(ParkedWork { queue: "parked", handler: handler.clone(), priority_handler: handler, outbox, bus })
 }
 
 /// In ascending order, as the table has them.
@@ -341,11 +384,11 @@ fn turns(claimed: &[ParkedEvent]) -> Vec<OrganizationId> {
 
 /// Claims as a worker does: beginning with the organization after the last turn.
 async fn claim(parking: &Parking, now: Timestamp, limit: usize) -> Result<Vec<ParkedEvent>> {
-    let last_turn = *parking.shared.last_turn.locked();
+    let last_turn = *parking.shared.turns.last_turn.locked();
     let organizations = parking.organizations(last_turn, limit).await?;
     let claim = parking.claim(organizations, now, limit).await?;
     if let Some(last_turn) = claim.last_turn {
-        *parking.shared.last_turn.locked() = last_turn;
+        *parking.shared.turns.last_turn.locked() = last_turn;
     }
     Ok(claim.events)
 }

@@ -11,8 +11,9 @@ use futures_util::future::join_all;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
+use super::Parking;
+use super::lane::WORKERS;
 use super::rows::{Key, ParkedEvent, Settled};
-use super::{Parking, WORKERS};
 use crate::backoff::backoff;
 use crate::bus::{Bus, Delivery, Handler, Outcome, cut_short};
 use crate::envelope::OutgoingEvent;
@@ -22,6 +23,8 @@ use crate::outbox::Outbox;
 
 /// Interval of polls without a wake-up: other processes park events, too.
 const POLL: Duration = Duration::from_millis(500);
+/// Interval of polls of the priority lane while other events wait: it is not woken for each of theirs.
+const PRIORITY_POLL: Duration = Duration::from_millis(100);
 /// Pauses of a worker while the database or a service that the handler needs is down.
 const OUTAGE_BACKOFF: ExponentialBuilder = backoff(Duration::from_millis(500), Duration::from_secs(5));
 /// After this many consecutive failures of a worker (within about five minutes), a chunk that fails as a whole is
@@ -42,11 +45,22 @@ pub struct ParkedWork {
     pub queue: &'static str,
     /// Handles them.
     pub handler: Arc<dyn Handler>,
+    /// Handles those of organizations with a small backlog, at the priority of requests.
+    pub priority_handler: Arc<dyn Handler>,
     /// Returns failed events to the bus. In the database of the parked events; not the outbox that published them, which may
     /// still hold them.
     pub outbox: Outbox,
     /// The bus that they came from.
     pub bus: Bus,
+}
+
+/// What a worker handles.
+#[derive(Clone, Copy)]
+pub(super) enum WorkerKind {
+    /// Events of all organizations, in turns.
+    Turns,
+    /// Events of organizations with a small backlog.
+    Priority,
 }
 
 /// The pause of a worker in an outage.
@@ -59,18 +73,30 @@ impl Parking {
     /// Handles parked events until `stop`, then finishes those in flight. A task of `Phase::Consume`.
     pub async fn work(self, work: ParkedWork, stop: CancellationToken) {
         metrics::register_queue(work.queue);
-        let workers = join_all((0..WORKERS).map(|_| self.run_worker(&work, &stop)));
-        tokio::join!(workers, self.update_gauge(stop.clone()));
+        let workers = |kind| join_all((0..WORKERS).map(|_| self.run_worker(kind, &work, &stop)));
+        tokio::join!(
+            workers(WorkerKind::Turns),
+            workers(WorkerKind::Priority),
+            self.update_gauge(stop.clone())
+        );
     }
 
-    async fn run_worker(&self, work: &ParkedWork, stop: &CancellationToken) {
+    async fn run_worker(&self, kind: WorkerKind, work: &ParkedWork, stop: &CancellationToken) {
         let mut pause = Pause::default();
+        let (lane, poll) = match kind {
+            WorkerKind::Turns => (&self.shared.turns, POLL),
+            WorkerKind::Priority => (&self.shared.priority, PRIORITY_POLL),
+        };
         while !stop.is_cancelled() {
-            match self.handle_chunk(work, pause.failures, stop).await {
+            let handled = match kind {
+                WorkerKind::Turns => self.handle_chunk(work, pause.failures, stop).await,
+                WorkerKind::Priority => self.handle_priority_chunk(work, pause.failures, stop).await,
+            };
+            match handled {
                 Ok(true) => pause.end(),
                 // Nothing to do, or enough in flight.
                 Ok(false) => {
-                    let changed = timeout(POLL, self.shared.changed.notified());
+                    let changed = timeout(poll, lane.changed.notified());
                     stop.run_until_cancelled(changed).await;
                 }
                 // The end of the process may be the cause: the events are handled after the next start.
@@ -87,9 +113,10 @@ impl Parking {
         failures: u32,
         stop: &CancellationToken,
     ) -> Result<bool, String> {
-        let chunk = self.shared.chunk_size.get();
+        let lane = &self.shared.turns;
+        let chunk = lane.chunk_size.get();
         for _ in 0..MAX_PAGES {
-            let last_turn = *self.shared.last_turn.locked();
+            let last_turn = *lane.last_turn.locked();
             let organizations =
                 self.organizations(last_turn, chunk).await.map_err(|error| error.to_string())?;
             let Some(last_listed) = organizations.last().copied() else {
@@ -98,19 +125,19 @@ impl Parking {
             };
             let has_more_organizations = organizations.len() >= chunk;
             self.shared.may_hold_unclaimed.store(true, Ordering::Relaxed);
-            let Some(mut in_flight) = self.shared.try_acquire(chunk) else { return Ok(false) };
+            let Some(mut in_flight) = lane.try_acquire(chunk) else { return Ok(false) };
             let claim = self.claim(organizations, now(), chunk).await.map_err(|error| error.to_string())?;
             in_flight.keep(claim.events.len());
-            *self.shared.last_turn.locked() = claim.last_turn.unwrap_or(last_listed);
+            *lane.last_turn.locked() = claim.last_turn.unwrap_or(last_listed);
             let may_hold_unclaimed = has_more_organizations || claim.events.len() >= chunk;
             self.shared.may_hold_unclaimed.store(may_hold_unclaimed, Ordering::Relaxed);
             if !claim.events.is_empty() {
                 if may_hold_unclaimed {
-                    self.shared.changed.notify_one();
+                    lane.changed.notify_one();
                 }
                 let (events, began) = (claim.events.len(), Instant::now());
-                self.handle(work, claim.events, failures, stop).await?;
-                self.shared.chunk_size.adapt(events, began.elapsed());
+                self.handle((work, &*work.handler), claim.events, failures, stop).await?;
+                lane.chunk_size.adapt(events, began.elapsed());
                 return Ok(true);
             }
             // Other workers have claimed all events of these organizations.
@@ -121,11 +148,44 @@ impl Parking {
         Ok(false)
     }
 
+    /// As `handle_chunk`, for the organizations with a small backlog.
+    pub(super) async fn handle_priority_chunk(
+        &self,
+        work: &ParkedWork,
+        failures: u32,
+        stop: &CancellationToken,
+    ) -> Result<bool, String> {
+        if !self.shared.may_hold_unclaimed.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        let lane = &self.shared.priority;
+        let chunk = lane.chunk_size.get();
+        let last_turn = *lane.last_turn.locked();
+        let page = self.small_backlogs(last_turn, chunk).await.map_err(|error| error.to_string())?;
+        if page.organizations.is_empty() {
+            *lane.last_turn.locked() = page.last_listed.unwrap_or(last_turn);
+            return Ok(false);
+        }
+        let Some(mut in_flight) = lane.try_acquire(chunk) else { return Ok(false) };
+        let claim = self.claim(page.organizations, now(), chunk).await.map_err(|error| error.to_string())?;
+        in_flight.keep(claim.events.len());
+        if let Some(turn) = claim.last_turn.or(page.last_listed) {
+            *lane.last_turn.locked() = turn;
+        }
+        if claim.events.is_empty() {
+            return Ok(false);
+        }
+        let (events, began) = (claim.events.len(), Instant::now());
+        self.handle((work, &*work.priority_handler), claim.events, failures, stop).await?;
+        lane.chunk_size.adapt(events, began.elapsed());
+        Ok(true)
+    }
+
     /// Fails in an outage: when no event could be handled, or the results could not be recorded. Fails, too, when an event
     /// failed while the process ends.
     async fn handle(
         &self,
-        work: &ParkedWork,
+        (work, handler): (&ParkedWork, &dyn Handler),
         claimed: Vec<ParkedEvent>,
         failures: u32,
         stop: &CancellationToken,
@@ -147,7 +207,8 @@ impl Parking {
                 Err(_) => settled.returned.push(parked.event),
             }
         }
-        let outcomes = self.invoke_under_lease(work, &mut deliveries, &keys, &earlier_claims).await;
+        let outcomes =
+            self.invoke_under_lease((work, handler), &mut deliveries, &keys, &earlier_claims).await;
         let has_progress =
             outcomes.iter().any(|outcome| matches!(outcome, Outcome::Done | Outcome::Reject { .. }));
         let mut outage = None;
@@ -177,7 +238,7 @@ impl Parking {
     /// Calls the handler, and renews the lease meanwhile.
     async fn invoke_under_lease(
         &self,
-        work: &ParkedWork,
+        (work, handler): (&ParkedWork, &dyn Handler),
         deliveries: &mut [Delivery],
         keys: &[Key],
         earlier_claims: &[u32],
@@ -185,7 +246,7 @@ impl Parking {
         if deliveries.is_empty() {
             return Vec::new();
         }
-        let handling = work.bus.call_handler(work.queue, &*work.handler, deliveries, earlier_claims);
+        let handling = work.bus.call_handler(work.queue, handler, deliveries, earlier_claims);
         let renew = || self.renew(keys.to_vec(), now());
         let warning = "lease of parked events was not renewed: they may be handled twice";
         under_lease(handling, renew, warning).await

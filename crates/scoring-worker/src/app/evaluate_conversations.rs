@@ -14,7 +14,7 @@ use assay_contracts::internal::{TicketReference, Transcript, Transcripts, Unread
 use assay_messaging::all_or_each;
 use assay_messaging::outbox::Outbox;
 use assay_platform::db::DatabaseError;
-use assay_platform::runtime::{BackgroundThreads, RequestContext};
+use assay_platform::runtime::{BackgroundThreads, RequestContext, blocking};
 use assay_scoring::Scorer;
 use futures_util::future::join_all;
 
@@ -30,14 +30,15 @@ const FAILURE: &str = "the conversation could not be evaluated: the scorer faile
 /// Error message of an evaluation whose stored transcript cannot be parsed.
 const UNREADABLE: &str = "the conversation could not be evaluated: its stored transcript cannot be read";
 
+#[derive(Clone)]
 pub(crate) struct EvaluateConversations {
     pub(crate) ingest: IngestClient,
     pub(crate) store: EvaluationStore,
     pub(crate) outbox: Outbox,
     pub(crate) scorer: Arc<Scorer>,
-    /// The threads on which the scorer runs.
-    pub(crate) threads: BackgroundThreads,
-    pub(crate) judging: Option<JudgeConversations>,
+    /// The threads on which the scorer runs; `None`: those of blocking calls, with the priority of requests.
+    pub(crate) background: Option<BackgroundThreads>,
+    pub(crate) judging: Option<Arc<JudgeConversations>>,
     pub(crate) subscribers: WebhookSubscribers,
 }
 
@@ -251,7 +252,10 @@ impl EvaluateConversations {
             EvaluationOutcome::Evaluated { evaluation }
         };
         let work = move || transcripts.get(chunk).unwrap_or_default().iter().map(score).collect();
-        self.threads.run(work).await.ok()
+        match &self.background {
+            Some(threads) => threads.run(work).await.ok(),
+            None => blocking(work).await.ok(),
+        }
     }
 }
 

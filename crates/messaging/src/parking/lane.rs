@@ -1,0 +1,99 @@
+//! A lane of parked events: whose turn it is in it, and room for what may be in flight.
+
+use std::ops::RangeInclusive;
+use std::sync::{Arc, Mutex};
+
+use assay_contracts::ids::OrganizationId;
+use tokio::sync::{Notify, Semaphore};
+use uuid::Uuid;
+
+use super::chunk_size::ChunkSize;
+
+/// Workers of a lane: while one waits for the database, the other computes.
+pub(super) const WORKERS: usize = 2;
+/// Permits of a chunk: an event needs its share of them, whatever the size of the chunk is at the time.
+const PERMITS_OF_CHUNK: usize = 1 << 12;
+
+pub(super) struct Lane {
+    /// Most events handled together.
+    pub(super) chunk_size: ChunkSize,
+    /// Permits for as many chunks as handlers may work on at a time.
+    room: Semaphore,
+    /// Wakes a worker: events were parked, or a permit was released.
+    pub(super) changed: Notify,
+    /// The organization that had the last turn.
+    pub(super) last_turn: Mutex<OrganizationId>,
+}
+
+/// Permit to handle some events. On drop it is released, and a worker wakes.
+pub(super) struct InFlightPermit {
+    lane: Arc<Lane>,
+    /// Size of a chunk when it was acquired.
+    chunk: usize,
+    permits: usize,
+}
+
+impl Lane {
+    pub(super) fn new(chunk: RangeInclusive<usize>) -> Arc<Self> {
+        Arc::new(Self {
+            chunk_size: ChunkSize::new(chunk),
+            room: Semaphore::new(WORKERS * PERMITS_OF_CHUNK),
+            changed: Notify::new(),
+            last_turn: Mutex::new(Uuid::nil().into()),
+        })
+    }
+
+    /// A permit to handle `events` events, if there is room for them.
+    pub(super) fn try_acquire(self: &Arc<Self>, events: usize) -> Option<InFlightPermit> {
+        let chunk = self.chunk_size.get();
+        let permits = permits_of(events, chunk);
+        self.room.try_acquire_many(permits_as_u32(permits)).ok()?.forget();
+        Some(InFlightPermit { lane: Arc::clone(self), chunk, permits })
+    }
+
+    /// A permit to handle `events` events, once there is room for them; in the order of the calls.
+    pub(super) async fn acquire(self: &Arc<Self>, events: usize) -> InFlightPermit {
+        self.acquire_permits(permits_of(events, self.chunk_size.get()).min(WORKERS * PERMITS_OF_CHUNK)).await
+    }
+
+    /// A permit that excludes all other work of the lane, once none is in flight.
+    pub(super) async fn acquire_all(self: &Arc<Self>) -> InFlightPermit {
+        self.acquire_permits(WORKERS * PERMITS_OF_CHUNK).await
+    }
+
+    async fn acquire_permits(self: &Arc<Self>, permits: usize) -> InFlightPermit {
+        let chunk = self.chunk_size.get();
+        // The semaphore is never closed.
+        if let Ok(taken) = self.room.acquire_many(permits_as_u32(permits)).await {
+            taken.forget();
+        }
+        InFlightPermit { lane: Arc::clone(self), chunk, permits }
+    }
+}
+
+impl InFlightPermit {
+    /// Reduces the permit to `events` events, without waking a worker: a worker that found no event would wake itself.
+    pub(super) fn keep(&mut self, events: usize) {
+        let unused = self.permits.saturating_sub(permits_of(events, self.chunk));
+        self.permits -= unused;
+        self.lane.room.add_permits(unused);
+    }
+}
+
+impl Drop for InFlightPermit {
+    fn drop(&mut self) {
+        if self.permits > 0 {
+            self.lane.room.add_permits(self.permits);
+            self.lane.changed.notify_one();
+        }
+    }
+}
+
+/// The permits of `events` events where `chunk` of them are a chunk; rounded down, so that two full chunks always have room.
+fn permits_of(events: usize, chunk: usize) -> usize {
+    events.saturating_mul(PERMITS_OF_CHUNK) / chunk
+}
+
+fn permits_as_u32(permits: usize) -> u32 {
+    u32::try_from(permits).unwrap_or(u32::MAX)
+}
