@@ -26,6 +26,12 @@ const STARTED: Timestamp = Timestamp::saturating_from_millis(1_795_158_000_000);
 /// What a spreadsheet takes for the beginning of a formula.
 const FORMULA_STARTS: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
 
+/// A record of one cell, after the one that is checked.
+const NEXT_LINE: &str = "next";
+
+static AXIS_COLUMNS: LazyLock<Vec<String>> = LazyLock::new(|| columns(ExportKind::Axis));
+static AUDIT_COLUMNS: LazyLock<Vec<String>> = LazyLock::new(|| columns(ExportKind::ResolutionAudit));
+
 /// A real one; its texts are replaced.
 static EVALUATION: LazyLock<Evaluation> = LazyLock::new(|| {
     let message = |number: i64, author: &Value, content: &str| {
@@ -85,13 +91,14 @@ fn event(mut next: impl FnMut() -> String) -> ConversationEvaluated {
 fn check(event: &ConversationEvaluated) {
     for kind in [ExportKind::Axis, ExportKind::ResolutionAudit] {
         let line = render(kind, event);
-        // The line twice: a cell that is not closed would swallow the second one.
-        let rows = records(&format!("{}{line}\r\n{line}\r\n", header(kind)));
-        let [names, row, again] = rows.as_slice() else { panic!("{} records, not three: {line:?}", rows.len()) };
-        assert!(row == again && row.len() == names.len(), "{row:?} and {again:?} below {names:?}");
+        // A cell that is not closed would swallow the next line.
+        let rows = records(&format!("{line}\r\n{NEXT_LINE}\r\n"));
+        let [row, next] = rows.as_slice() else { panic!("{} records, not two: {line:?}", rows.len()) };
+        let names = if kind == ExportKind::Axis { &*AXIS_COLUMNS } else { &*AUDIT_COLUMNS };
+        assert!(*next == [NEXT_LINE] && row.len() == names.len(), "{row:?} and {next:?} below {names:?}");
         for cell in row {
-            let is_number = cell.parse::<f64>().is_ok_and(f64::is_finite);
-            assert!(is_number || !cell.starts_with(FORMULA_STARTS), "a formula: {cell:?}");
+            let is_formula = || cell.starts_with(FORMULA_STARTS) && !cell.parse().is_ok_and(f64::is_finite);
+            assert!(!is_formula(), "a formula: {cell:?}");
         }
         texts_are_kept(kind, event, |name| {
             let place = names.iter().position(|known| known == name).expect("a column");
@@ -100,7 +107,11 @@ fn check(event: &ConversationEvaluated) {
     }
 }
 
-/// The records of a CSV file, the header first. One reader for all inputs: building its tables takes longer than reading.
+fn columns(kind: ExportKind) -> Vec<String> {
+    records(&header(kind)).concat()
+}
+
+/// The records of a CSV file. One reader for all inputs: building its tables takes longer than reading.
 fn records(file: &str) -> Vec<Vec<String>> {
     thread_local! {
         static READER: RefCell<csv_core::Reader> = RefCell::new(csv_core::Reader::new());
