@@ -25,13 +25,15 @@ const MAX_ALL_GROUPS: usize = 2_000;
 /// are not known.
 const MAX_DISTINCT_VALUES: usize = 20_000;
 
-/// The field of a row that has the value of a dimension.
+/// The field of a row that has the value of a dimension, and the filter values that select rows with it.
 #[derive(Debug, Clone, Copy)]
 enum RowField {
-    Code(CodeField),
-    Set(SetField),
-    /// The texts of the row.
-    Texts,
+    /// The name of the value.
+    Code(CodeField, fn(u64) -> Option<String>),
+    /// The names of the values, and the filter value for none.
+    Set(SetField, fn(u64) -> Vec<Option<String>>, Option<&'static str>),
+    /// Texts of the row, and the filter value for none.
+    Texts(fn(&Texts) -> Vec<String>, Option<&'static str>),
 }
 
 /// Lists of texts of one dimension, each with a number.
@@ -78,12 +80,10 @@ impl Groups {
     /// Must be called before the rows of a day are added; days come in ascending order.
     pub fn begin_day(&mut self, day: &Day) {
         for (dimension, field, interned) in &mut self.dimensions {
-            if !matches!(field, RowField::Texts) {
-                continue;
-            }
+            let RowField::Texts(list_of, _) = field else { continue };
             // Texts without an origin still have the language.
             self.is_incomplete |= *dimension != Dimension::Language && day.lacks_texts();
-            interned.begin_day(day.texts.iter().map(|texts| list_of(*dimension, texts)));
+            interned.begin_day(day.texts.iter().map(*list_of));
             if *dimension == Dimension::Agent {
                 let agents = day.texts.iter().flat_map(Texts::agents);
                 self.names.extend(agents.map(|Agent { id, name }| (id.clone(), name.clone())));
@@ -99,11 +99,13 @@ impl Groups {
         let mut key = [0; 2];
         for ((_, field, interned), raw) in self.dimensions.iter().zip(&mut key) {
             *raw = match field {
-                RowField::Code(field) => u64::from(row.facets.code(*field)),
+                RowField::Code(field, _) => u64::from(row.facets.code(*field)),
                 // Failed evaluations have no sets, which differs from an empty set: they get a bit of their own.
-                RowField::Set(field) if row.facets.code(facets::INVOLVEMENT) == 0 => 1 << field.bits,
-                RowField::Set(field) => row.facets.set(*field),
-                RowField::Texts => interned.of_day.get(row.text_index as usize).copied().unwrap_or_default(),
+                RowField::Set(field, ..) if row.facets.code(facets::INVOLVEMENT) == 0 => 1 << field.bits,
+                RowField::Set(field, ..) => row.facets.set(*field),
+                RowField::Texts(..) => {
+                    interned.of_day.get(row.text_index as usize).copied().unwrap_or_default()
+                }
             };
         }
         let index = match self.previous {
@@ -167,27 +169,15 @@ impl Groups {
 
     /// The filter values that select rows with a raw value.
     fn values(&self, level: usize, raw: u64) -> Vec<Option<String>> {
-        let (dimension, _, interned) = &self.dimensions[level];
-        let or_none = |values: Vec<Option<String>>, none: Option<&str>| {
-            if values.is_empty() { vec![none.map(str::to_owned)] } else { values }
+        let (_, field, interned) = &self.dimensions[level];
+        let (values, none) = match field {
+            RowField::Code(_, name) => return vec![name(raw)],
+            // The bit of failed evaluations.
+            RowField::Set(field, ..) if raw >> field.bits != 0 => return vec![None],
+            RowField::Set(_, names, none) => (names(raw), none),
+            RowField::Texts(_, none) => (interned.list(raw), none),
         };
-        match dimension {
-            Dimension::AiTool if raw >> facets::AI_TOOLS.bits != 0 => vec![None],
-            Dimension::AiTool => or_none(set_names::<AiTool>(raw), Some("none")),
-            Dimension::ChargeReason => or_none(set_names::<ChargeReason>(raw), None),
-            Dimension::Flag => or_none(set_names::<Flag>(raw), None),
-            Dimension::Agent => or_none(interned.list(raw), Some("none")),
-            Dimension::Source | Dimension::Language => or_none(interned.list(raw), None),
-            Dimension::Involvement => code_name::<AiInvolvement>(raw),
-            Dimension::Resolution => code_name::<ResolutionStatus>(raw),
-            Dimension::ResolvedBy => code_name::<ResolvedBy>(raw),
-            Dimension::Basis => code_name::<ResolutionBasis>(raw),
-            Dimension::Charge => code_name::<ChargeAssessment>(raw),
-            Dimension::Handoff => code_name::<HandoffState>(raw),
-            Dimension::Band => code_name::<AxisBand>(raw),
-            Dimension::Scorer => code_name::<ScorerKind>(raw),
-            Dimension::Status => code_name::<ResultStatus>(raw),
-        }
+        if values.is_empty() { vec![none.map(str::to_owned)] } else { values }
     }
 }
 
@@ -211,28 +201,26 @@ impl InternedTexts {
 
 fn row_field(dimension: Dimension) -> RowField {
     match dimension {
-        Dimension::AiTool => RowField::Set(facets::AI_TOOLS),
-        Dimension::ChargeReason => RowField::Set(facets::CHARGE_REASONS),
-        Dimension::Flag => RowField::Set(facets::FLAGS),
-        Dimension::Agent | Dimension::Source | Dimension::Language => RowField::Texts,
-        Dimension::Involvement => RowField::Code(facets::INVOLVEMENT),
-        Dimension::Resolution => RowField::Code(facets::RESOLUTION),
-        Dimension::ResolvedBy => RowField::Code(facets::RESOLVED_BY),
-        Dimension::Basis => RowField::Code(facets::BASIS),
-        Dimension::Charge => RowField::Code(facets::CHARGE),
-        Dimension::Handoff => RowField::Code(facets::HANDOFF),
-        Dimension::Band => RowField::Code(facets::BAND),
-        Dimension::Scorer => RowField::Code(facets::SCORER),
-        Dimension::Status => RowField::Code(facets::STATUS),
-    }
-}
-
-fn list_of(dimension: Dimension, texts: &Texts) -> Vec<String> {
-    match dimension {
-        Dimension::Agent => texts.agents().iter().map(|agent| agent.id.clone()).collect(),
-        Dimension::Source => texts.origin.iter().map(|origin| origin.source.clone()).collect(),
-        Dimension::Language => texts.language.iter().cloned().collect(),
-        _ => Vec::new(),
+        Dimension::AiTool => RowField::Set(facets::AI_TOOLS, set_names::<AiTool>, Some("none")),
+        Dimension::ChargeReason => RowField::Set(facets::CHARGE_REASONS, set_names::<ChargeReason>, None),
+        Dimension::Flag => RowField::Set(facets::FLAGS, set_names::<Flag>, None),
+        Dimension::Agent => RowField::Texts(
+            |texts| texts.agents().iter().map(|agent| agent.id.clone()).collect(),
+            Some("none"),
+        ),
+        Dimension::Source => {
+            RowField::Texts(|texts| texts.origin.iter().map(|origin| origin.source.clone()).collect(), None)
+        }
+        Dimension::Language => RowField::Texts(|texts| texts.language.iter().cloned().collect(), None),
+        Dimension::Involvement => RowField::Code(facets::INVOLVEMENT, code_name::<AiInvolvement>),
+        Dimension::Resolution => RowField::Code(facets::RESOLUTION, code_name::<ResolutionStatus>),
+        Dimension::ResolvedBy => RowField::Code(facets::RESOLVED_BY, code_name::<ResolvedBy>),
+        Dimension::Basis => RowField::Code(facets::BASIS, code_name::<ResolutionBasis>),
+        Dimension::Charge => RowField::Code(facets::CHARGE, code_name::<ChargeAssessment>),
+        Dimension::Handoff => RowField::Code(facets::HANDOFF, code_name::<HandoffState>),
+        Dimension::Band => RowField::Code(facets::BAND, code_name::<AxisBand>),
+        Dimension::Scorer => RowField::Code(facets::SCORER, code_name::<ScorerKind>),
+        Dimension::Status => RowField::Code(facets::STATUS, code_name::<ResultStatus>),
     }
 }
 
@@ -241,9 +229,9 @@ fn set_names<T: Named>(set: u64) -> Vec<Option<String>> {
     values.map(|value| Some(value.name().to_owned())).collect()
 }
 
-fn code_name<T: Named>(raw: u64) -> Vec<Option<String>> {
-    let value = u32::try_from(raw).ok().and_then(value_of::<T>);
-    vec![value.map(|value| value.name().to_owned())]
+fn code_name<T: Named>(raw: u64) -> Option<String> {
+    let value = u32::try_from(raw).ok().and_then(value_of::<T>)?;
+    Some(value.name().to_owned())
 }
 
 /// The groups with most evaluations, in that order, then by value.
