@@ -9,11 +9,10 @@ use assay_contracts::evaluation::Score;
 use assay_contracts::evaluations::{Dimension, EvaluationFilters, Sort, SortKey, SummaryQuery};
 use assay_contracts::event::ConversationEvaluated;
 use assay_contracts::time::Timestamp;
-use assay_export::domain::evaluation_row::EvaluationRow;
 use assay_export::domain::ranking::Rank;
 use assay_export::store::{ListSelection, RankBound};
 use assay_platform::db::Database;
-use assay_platform::runtime::{new_id, now};
+use assay_platform::runtime::new_id;
 use assay_testkit::{eventually, execute_on, number_on, on_both_databases};
 
 use crate::copied_facts::copy_facts;
@@ -21,16 +20,12 @@ use crate::random_evaluations::Random;
 use crate::read_model::{ReadModel, refresh};
 use crate::samples::{STARTED, changed, evaluated};
 use crate::test_app::TestApp;
-
-async fn record(model: &ReadModel, events: &[ConversationEvaluated]) -> Result<()> {
-    let rows: Vec<_> = events.iter().map(|event| EvaluationRow::of(new_id(), event)).collect();
-    Ok(model.exports.record_rows(Arc::new(rows), now()).await?)
-}
+use crate::test_database::record;
 
 /// A summary of very many rows without columns needs little memory.
 async fn rows_are_read_without_holding_them(model: ReadModel) -> Result<()> {
     let event = evaluated(model.organization_id, STARTED);
-    record(&model, std::slice::from_ref(&event)).await?;
+    record(&model.exports, std::slice::from_ref(&event)).await?;
     let database = &model.test_database.database;
     if matches!(database, Database::Postgres(_)) {
         // Updating this index would take most of the time of the copies.
@@ -67,7 +62,7 @@ async fn day_with_very_many_sources_stays_exact(model: ReadModel) -> Result<()> 
         })
         .collect();
     for batch in events.chunks(100) {
-        record(&model, batch).await?;
+        record(&model.exports, batch).await?;
     }
     refresh(&model.evaluations, 10).await?;
     let database = &model.test_database.database;
@@ -110,7 +105,7 @@ async fn page_by_rank_has_no_rows_after_its_last_rank(model: ReadModel) -> Resul
     };
     let older = STARTED.plus_millis(-1);
     let events = [(10, STARTED), (20, older), (30, STARTED), (30, older), (40, STARTED)];
-    record(&model, &events.map(|(tenths, date)| scored(tenths, date))).await?;
+    record(&model.exports, &events.map(|(tenths, date)| scored(tenths, date))).await?;
     let listed = async |descending: bool, value: u8, start_times: &[Timestamp]| {
         let sort = Sort { key: SortKey::Axis, descending };
         let ranks = RankBound {
@@ -151,8 +146,7 @@ async fn damaged_day_does_not_block_the_refresh_of_others(app: TestApp) -> Resul
     let organization = new_id();
     let [damaged, sound] =
         [STARTED.plus_millis(-86_400_000), STARTED].map(|date| evaluated(organization, date));
-    let rows = [&damaged, &sound].map(|event| EvaluationRow::of(new_id(), event));
-    app.exports.record_rows(Arc::new(rows.to_vec()), now()).await?;
+    record(&app.exports, &[damaged.clone(), sound]).await?;
     let database = &app.test_database.database;
     let stale_days = "SELECT count(*) FROM stale_days";
     eventually("the columns of both days", || async { Ok(number_on(database, stale_days).await? == 0) })

@@ -1,7 +1,6 @@
 //! `GET /internal/v1/evaluations` and a ticket's neighbours: pages, cursors, totals and `ETag`s.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use anyhow::Result;
 use assay_contracts::agent::AgentFacts;
@@ -15,8 +14,6 @@ use assay_contracts::tenant::Scope;
 use assay_contracts::ticket::MAX_SUBJECT_CHARS;
 use assay_contracts::validation::shortened;
 use assay_export::domain::evaluation_facts::EvaluationFacts;
-use assay_export::domain::evaluation_row::EvaluationRow;
-use assay_export::domain::removal::DeletedRow;
 use assay_platform::auth::Audience;
 use assay_platform::runtime::{new_id, now};
 use assay_testkit::{eventually, execute_on, number_on, on_both_databases};
@@ -25,8 +22,9 @@ use reqwest::Response;
 use crate::copied_facts::copy_facts;
 use crate::list_order::{compare, ids};
 use crate::random_evaluations::{Random, satisfies};
-use crate::samples::{STARTED, evaluated};
+use crate::samples::{STARTED, deletion, evaluated};
 use crate::test_app::{TestApp, claims, header, problem};
+use crate::test_database::record;
 
 /// An `ETag` that no response has.
 const UNKNOWN_ETAG: &str = "\"-\"";
@@ -40,11 +38,6 @@ async fn get(app: &TestApp, organization: OrganizationId, path: &str, etag: &str
 
 async fn page(app: &TestApp, organization: OrganizationId, query: &str) -> Result<EvaluationPage> {
     Ok(get(app, organization, &format!("?{query}"), UNKNOWN_ETAG).await?.error_for_status()?.json().await?)
-}
-
-async fn record(app: &TestApp, events: &[ConversationEvaluated]) -> Result<()> {
-    let rows: Vec<_> = events.iter().map(|event| EvaluationRow::of(new_id(), event)).collect();
-    Ok(app.exports.record_rows(Arc::new(rows), now()).await?)
 }
 
 fn items(events: &[ConversationEvaluated]) -> Vec<EvaluationItem> {
@@ -64,7 +57,7 @@ fn query(filters: &EvaluationFilters, sort: Sort, more: &[(&'static str, &str)])
 async fn pages_of_any_order_hold_every_row_once(app: TestApp) -> Result<()> {
     let (organization, mut random) = (new_id(), Random::new(3));
     let events: Vec<_> = (0..60).map(|_| random.event(organization)).collect();
-    record(&app, &events).await?;
+    record(&app.exports, &events).await?;
     let rows = items(&events);
     let all = EvaluationFilters::default();
     let words = EvaluationFilters { search: Some("late".to_owned()), ..EvaluationFilters::default() };
@@ -98,7 +91,7 @@ async fn agent_filter_compares_ids_only(app: TestApp) -> Result<()> {
     let [own, other]: [AgentId; 2] = [new_id(), new_id()];
     event.ticket.agents =
         vec![AgentFacts { id: own, external_id: other.to_string(), name: format!("\"id\":\"{other}\"") }];
-    record(&app, &[event]).await?;
+    record(&app.exports, &[event]).await?;
     for (agent, count) in [(own, 1), (other, 0)] {
         let agent = vec![OrNone::Value(agent)];
         let filters = EvaluationFilters { agent, ..EvaluationFilters::default() };
@@ -114,7 +107,7 @@ async fn cut_subject_keeps_its_mark(app: TestApp) -> Result<()> {
     let mut event = evaluated(organization, STARTED);
     let cut = shortened(&"é".repeat(1_001), MAX_SUBJECT_CHARS);
     event.ticket.subject = Some(cut.clone());
-    record(&app, &[event]).await?;
+    record(&app.exports, &[event]).await?;
     let page = page(&app, organization, "").await?;
     assert!(cut.ends_with('…'));
     assert_eq!(page.data[0].ticket.subject, cut);
@@ -138,7 +131,7 @@ async fn pages_of_a_search_with_many_hits_keep_their_order(app: TestApp) -> Resu
         })
         .collect();
     for batch in events.chunks(300) {
-        record(&app, batch).await?;
+        record(&app.exports, batch).await?;
     }
     let filters = EvaluationFilters { search: Some("late".to_owned()), ..EvaluationFilters::default() };
     for sort in sorts() {
@@ -167,7 +160,7 @@ async fn pages_neither_skip_nor_repeat_while_rows_change(app: TestApp) -> Result
     for sort in sorts() {
         let organization = new_id();
         let events: Vec<_> = (0..40).map(|_| random.event(organization)).collect();
-        record(&app, &events).await?;
+        record(&app.exports, &events).await?;
         let mut kept: BTreeMap<TicketId, EvaluationItem> =
             items(&events).into_iter().map(|row| (row.ticket.id, row)).collect();
         let (mut seen, mut cursor) = (Vec::new(), None::<String>);
@@ -182,16 +175,10 @@ async fn pages_neither_skip_nor_repeat_while_rows_change(app: TestApp) -> Result
                 break;
             }
             let new = random.event(organization);
-            record(&app, &[new]).await?;
+            record(&app.exports, &[new]).await?;
             let gone = random.choose(&kept.keys().copied().collect::<Vec<_>>());
             kept.remove(&gone);
-            let row = DeletedRow {
-                event_id: new_id(),
-                organization_id: organization,
-                ticket_id: gone,
-                deleted_at: now(),
-            };
-            app.exports.delete_rows(vec![row], now()).await?;
+            app.exports.delete_rows(vec![deletion(organization, gone)], now()).await?;
         }
         let distinct: BTreeSet<TicketId> = seen.iter().copied().collect();
         assert_eq!(distinct.len(), seen.len(), "{sort}: a row twice");
@@ -206,7 +193,7 @@ async fn pages_neither_skip_nor_repeat_while_rows_change(app: TestApp) -> Result
 async fn cursor_of_another_list_is_refused(app: TestApp) -> Result<()> {
     let (organization, other, mut random) = (new_id(), new_id(), Random::new(5));
     let events: Vec<_> = (0..9).map(|_| random.event(organization)).collect();
-    record(&app, &events).await?;
+    record(&app.exports, &events).await?;
     let first = page(&app, organization, "limit=2&sort=axis").await?;
     let cursor = first.page_info.next_cursor.unwrap_or_default();
     assert_eq!(page(&app, organization, &format!("limit=2&sort=axis&cursor={cursor}")).await?.data.len(), 2);
@@ -235,7 +222,7 @@ async fn cursor_of_another_list_is_refused(app: TestApp) -> Result<()> {
 async fn neighbours_are_those_of_the_list(app: TestApp) -> Result<()> {
     let (organization, mut random) = (new_id(), Random::new(17));
     let events: Vec<_> = (0..20).map(|_| random.event(organization)).collect();
-    record(&app, &events).await?;
+    record(&app.exports, &events).await?;
     let rows = items(&events);
     let filters = EvaluationFilters { language: vec!["en".to_owned()], ..EvaluationFilters::default() };
     let path = |id: TicketId, sort: Sort| format!("/{id}/neighbours?{}", query(&filters, sort, &[]));
@@ -263,7 +250,7 @@ async fn neighbours_are_those_of_the_list(app: TestApp) -> Result<()> {
 
 async fn list_is_not_sent_again_while_it_is_unchanged(app: TestApp) -> Result<()> {
     let (organization, mut random) = (new_id(), Random::new(23));
-    record(&app, &[random.event(organization)]).await?;
+    record(&app.exports, &[random.event(organization)]).await?;
     for path in ["?sort=axis", "/summary?by=language"] {
         let first = get(&app, organization, path, UNKNOWN_ETAG).await?;
         let etag = header(&first, "etag").unwrap_or_default();
@@ -280,7 +267,7 @@ async fn list_is_not_sent_again_while_it_is_unchanged(app: TestApp) -> Result<()
         }
         // The same path of another organization is another list.
         assert_eq!(get(&app, new_id(), path, &etag).await?.status(), 200);
-        record(&app, &[random.event(organization)]).await?;
+        record(&app.exports, &[random.event(organization)]).await?;
         let changed = get(&app, organization, path, &etag).await?;
         assert_eq!(changed.status(), 200, "{path}");
         assert_ne!(header(&changed, "etag"), Some(etag));
@@ -293,7 +280,7 @@ async fn total_is_a_bound_while_many_rows_change(app: TestApp) -> Result<()> {
     let organization: OrganizationId = new_id();
     let [changing, unchanged] =
         [evaluated(organization, STARTED), evaluated(organization, STARTED.plus_millis(-900_000_000))];
-    record(&app, &[changing.clone(), unchanged]).await?;
+    record(&app.exports, &[changing.clone(), unchanged]).await?;
     let database = &app.test_database.database;
     let stale_days = "SELECT count(*) FROM stale_days";
     eventually("the columns of both days", || async { Ok(number_on(database, stale_days).await? == 0) })

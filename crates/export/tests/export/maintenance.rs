@@ -1,54 +1,31 @@
 //! Maintenance and readiness.
 
 use anyhow::{Context as _, Result};
-use assay_contracts::event::ExportRequested;
-use assay_contracts::export::{ExportKind, NewExport};
+use assay_contracts::export::ExportFilters;
 use assay_contracts::ids::{ExportId, OrganizationId};
 use assay_contracts::time::Timestamp;
-use assay_export::domain::job::Job;
-use assay_export::store::{Creation, Notifications, export_store, work_store};
-use assay_messaging::OutgoingEvent;
+use assay_export::store::{Notifications, export_store, work_store};
 use assay_platform::objects::ObjectError;
 use assay_platform::runtime::{new_id, now};
 use assay_testkit::{eventually, execute_on, number_on, on_both_databases};
 
 use crate::test_app::{PreparedDatabase, TestApp, complete};
-use crate::test_database::TestDatabase;
+use crate::test_database::{TestDatabase, create_job};
 
 async fn create_complete_export(
     prepared: &PreparedDatabase,
     expires_at: Timestamp,
 ) -> Result<(ExportId, String)> {
     let TestDatabase { database, .. } = &prepared.test_database;
-    let organization_id = new_id();
-    let export =
-        NewExport { kind: ExportKind::Axis, format: Default::default(), filters: Default::default() };
-    let job = Job::new(new_id(), organization_id, &export, now());
-    let id = job.id;
-    let requested = ExportRequested { organization_id, export_id: id, kind: job.kind };
-    let event = OutgoingEvent::new(new_id(), now(), &requested)?;
-    let creation = Creation { job, event, record: None, target_sequence: None, max_open: 1_000 };
-    export_store(database).create(creation).await?;
+    let (exports, organization_id) = (export_store(database), new_id());
+    let id = create_job(&exports, organization_id, ExportFilters::default(), now(), None).await?;
     complete(&work_store(database, Notifications::Off), &prepared.objects, b"header\r\n", expires_at).await?;
     Ok((id, format!("exports/{organization_id}/{id}/1.csv")))
 }
 
-async fn expired_files_are_removed(prepared: PreparedDatabase) -> Result<()> {
-    let (expired, expired_key) = create_complete_export(&prepared, now()).await?;
-    let (_, kept_key) = create_complete_export(&prepared, now().plus_millis(600_000)).await?;
-    let app = prepared.start()?;
-    let removed =
-        format!("SELECT count(*) FROM exports WHERE file_removed_at IS NOT NULL AND id = '{expired}'");
-    eventually("the removal", || async { Ok(number_on(&app.test_database.database, &removed).await? == 1) })
-        .await?;
-    assert!(matches!(app.objects.size(&expired_key).await, Err(ObjectError::NotFound(_))));
-    assert_eq!(app.objects.size(&kept_key).await?, 8);
-    assert_eq!(app.exports.expired_files(now(), None, 10).await?, []);
-    Ok(())
-}
-
 async fn expired_files_are_removed_although_other_steps_fail(prepared: PreparedDatabase) -> Result<()> {
     let (expired, expired_key) = create_complete_export(&prepared, now()).await?;
+    let (_, kept_key) = create_complete_export(&prepared, now().plus_millis(600_000)).await?;
     // Breaks the creation of partitions and pruning.
     for table in ["evaluation_rows", "idempotency_keys"] {
         execute_on(
@@ -63,6 +40,8 @@ async fn expired_files_are_removed_although_other_steps_fail(prepared: PreparedD
     eventually("the removal", || async { Ok(number_on(&app.test_database.database, &removed).await? == 1) })
         .await?;
     assert!(matches!(app.objects.size(&expired_key).await, Err(ObjectError::NotFound(_))));
+    assert_eq!(app.objects.size(&kept_key).await?, 8);
+    assert_eq!(app.exports.expired_files(now(), None, 10).await?, []);
     Ok(())
 }
 
@@ -138,7 +117,6 @@ mod removing {
     use super::*;
 
     on_both_databases! { PreparedDatabase {
-        expired_files_are_removed,
         expired_files_are_removed_although_other_steps_fail,
         files_that_cannot_be_removed_do_not_block_others,
         skipped_sequences_are_forgotten_after_90_days,

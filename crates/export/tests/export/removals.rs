@@ -2,15 +2,14 @@
 
 use anyhow::Result;
 use assay_contracts::event::{ConversationEvaluated, EvaluationDeleted};
-use assay_contracts::export::{ExportFilters, ExportKind, NewExport};
+use assay_contracts::export::{ExportFilters, ExportKind};
 use assay_contracts::ids::{EventId, ExportId, OrganizationId, TicketId};
 use assay_contracts::internal::OrganizationRetention;
 use assay_contracts::retention::RetentionPeriod;
 use assay_contracts::time::Timestamp;
 use assay_export::domain::evaluation_row::EvaluationRow;
-use assay_export::domain::job::Job;
 use assay_export::domain::removal::DeletedRow;
-use assay_export::store::{Creation, Selection, line_channel};
+use assay_export::store::Selection;
 use assay_messaging::{OutgoingEvent, PublishError};
 use assay_platform::runtime::{new_id, now};
 use assay_testkit::{eventually, number_on, on_both_databases};
@@ -19,7 +18,7 @@ use uuid::Uuid;
 
 use crate::samples::{STARTED, evaluated, evaluated_again};
 use crate::test_app::TestApp;
-use crate::test_database::Stores;
+use crate::test_database::{Stores, create_job, read_lines};
 
 const DAY: i64 = 24 * 60 * 60 * 1_000;
 
@@ -36,29 +35,14 @@ impl Stores {
 
     /// Number of lines of a file of this kind.
     async fn lines(&self, kind: ExportKind) -> Result<u64> {
-        let (sink, mut lines) = line_channel();
-        let selection =
-            Selection { organization_id: self.organization_id, kind, filters: ExportFilters::default() };
-        let receiving = async { while lines.recv().await.is_some() {} };
-        let (count, ()) = tokio::join!(self.work.copy_lines(selection, sink), receiving);
-        Ok(count?)
+        let (organization_id, filters) = (self.organization_id, ExportFilters::default());
+        Ok(read_lines(&self.work, Selection { organization_id, kind, filters }).await?.0)
     }
 
     /// Creates an export with this target sequence.
     async fn export_of(&self, target: i64) -> Result<ExportId> {
-        let kind = ExportKind::Axis;
-        let export = NewExport { kind, format: Default::default(), filters: Default::default() };
-        let job = Job::new(new_id(), self.organization_id, &export, now());
-        let id = job.id;
-        let requested = assay_contracts::event::ExportRequested {
-            organization_id: self.organization_id,
-            export_id: id,
-            kind,
-        };
-        let event = OutgoingEvent::new(new_id(), now(), &requested)?;
-        let target_sequence = Some(target);
-        self.exports.create(Creation { job, event, record: None, target_sequence, max_open: 1_000 }).await?;
-        Ok(id)
+        let filters = ExportFilters::default();
+        create_job(&self.exports, self.organization_id, filters, now(), Some(target)).await
     }
 }
 

@@ -9,9 +9,10 @@ use assay_contracts::evaluation::{
     SCHEMA_VERSION, Score, Scorer, ScorerKind, Sentiment, SentimentLevel, Signal, Timeline,
 };
 use assay_contracts::event::{ConversationEvaluated, EvaluationOutcome, TicketFacts};
-use assay_contracts::ids::OrganizationId;
+use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
-use assay_platform::runtime::new_id;
+use assay_export::domain::removal::DeletedRow;
+use assay_platform::runtime::{new_id, now};
 use uuid::Uuid;
 
 /// 2026-11-20T07:00:00.000Z.
@@ -51,6 +52,11 @@ pub fn changed(
         change(evaluation);
     }
     event
+}
+
+/// The deletion of a ticket.
+pub fn deletion(organization_id: OrganizationId, ticket_id: TicketId) -> DeletedRow {
+    DeletedRow { event_id: new_id(), organization_id, ticket_id, deleted_at: now() }
 }
 
 fn ticket(started_at: Timestamp) -> TicketFacts {

@@ -3,18 +3,16 @@
 use std::collections::HashSet;
 
 use anyhow::{Context as _, Result};
-use assay_contracts::event::ExportRequested;
-use assay_contracts::export::{ExportKind, ExportStatus, NewExport};
+use assay_contracts::export::{ExportFilters, ExportKind, ExportStatus};
 use assay_contracts::ids::{ExportId, OrganizationId};
 use assay_contracts::time::Timestamp;
 use assay_export::domain::job::{Job, JobState};
 use assay_export::domain::lease::{Claim, ClaimTerms, FinishedFile};
-use assay_export::store::{Creation, Notifications, work_store};
-use assay_messaging::OutgoingEvent;
+use assay_export::store::{Notifications, work_store};
 use assay_platform::runtime::new_id;
 use assay_testkit::{execute_on, number_on, on_both_databases};
 
-use crate::test_database::Stores;
+use crate::test_database::{Stores, create_job};
 
 const NOW: Timestamp = Timestamp::saturating_from_millis(1_795_158_000_000);
 const LEASE: i64 = 60_000;
@@ -28,15 +26,9 @@ impl Stores {
     }
 
     async fn create_for(&self, organization_id: OrganizationId, created_at: Timestamp) -> Result<ExportId> {
-        let export = NewExport::parse(br#"{"kind":"axis","filters":{"from":1,"to":2}}"#);
-        let job =
-            Job::new(new_id(), organization_id, &export.map_err(|e| anyhow::anyhow!("{e:?}"))?, created_at);
-        let requested = ExportRequested { organization_id, export_id: job.id, kind: job.kind };
-        let event = OutgoingEvent::new(new_id(), created_at, &requested)?;
-        let id = job.id;
-        let creation = Creation { job, event, record: None, target_sequence: None, max_open: 1_000 };
-        self.exports.create(creation).await?;
-        Ok(id)
+        let moment = |millis| Some(Timestamp::saturating_from_millis(millis));
+        let filters = ExportFilters { from: moment(1), to: moment(2), ..ExportFilters::default() };
+        create_job(&self.exports, organization_id, filters, created_at, None).await
     }
 
     async fn claim_at(&self, now: Timestamp) -> Result<Option<Claim>> {

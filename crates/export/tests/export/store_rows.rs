@@ -11,7 +11,7 @@ use assay_platform::runtime::{new_id, now};
 use assay_testkit::{execute_on, number_on, on_both_databases};
 
 use crate::samples::{STARTED, evaluated, evaluated_again};
-use crate::test_database::Stores;
+use crate::test_database::{Stores, read_lines};
 
 impl Stores {
     fn evaluated_at_second(&self, second: i64) -> ConversationEvaluated {
@@ -29,17 +29,9 @@ impl Stores {
     }
 
     async fn snapshot(&self, selection: Selection) -> Result<String> {
-        let (sink, mut lines) = line_channel();
-        let receiving = async {
-            let mut content = Vec::new();
-            while let Some(chunk) = lines.recv().await {
-                content.extend_from_slice(&chunk);
-            }
-            content
-        };
-        let (count, content) = tokio::join!(self.work.copy_lines(selection, sink), receiving);
+        let (count, content) = read_lines(&self.work, selection).await?;
         let content = String::from_utf8(content)?;
-        assert_eq!(count?, content.matches(",scored,").count() as u64);
+        assert_eq!(count, content.matches(",scored,").count() as u64);
         Ok(content)
     }
 

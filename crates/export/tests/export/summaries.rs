@@ -1,7 +1,5 @@
 //! `GET /internal/v1/evaluations/summary`: the period to compare with.
 
-use std::sync::Arc;
-
 use anyhow::{Context as _, Result};
 use assay_contracts::evaluations::{
     Comparison, EvaluationFilters, EvaluationItem, Step, Summary, SummaryQuery, encode_query,
@@ -11,13 +9,13 @@ use assay_contracts::ids::OrganizationId;
 use assay_contracts::tenant::Scope;
 use assay_contracts::time::{DAY_MILLIS, Timestamp};
 use assay_export::domain::evaluation_facts::EvaluationFacts;
-use assay_export::domain::evaluation_row::EvaluationRow;
 use assay_platform::auth::Audience;
 use assay_platform::runtime::{new_id, now};
 use assay_testkit::on_both_databases;
 
 use crate::random_evaluations::{Random, satisfies};
 use crate::test_app::{TestApp, claims};
+use crate::test_database::record;
 
 /// From the days of the samples, in November 2026, to the same dates of the year before: without 29 February.
 const YEAR_MILLIS: i64 = 365 * DAY_MILLIS;
@@ -54,8 +52,7 @@ fn events_of_two_years(organization: OrganizationId, random: &mut Random) -> Vec
 async fn compared_period_has_the_numbers_of_its_own_summary(app: TestApp) -> Result<()> {
     let (organization, mut random) = (new_id(), Random::new(37));
     let events = events_of_two_years(organization, &mut random);
-    let lines: Vec<_> = events.iter().map(|event| EvaluationRow::of(new_id(), event)).collect();
-    app.exports.record_rows(Arc::new(lines), now()).await?;
+    record(&app.exports, &events).await?;
     let rows: Vec<EvaluationItem> =
         events.iter().map(|event| EvaluationFacts::of(event).into_item()).collect();
     let mut compared_rows = [0, 0];

@@ -13,17 +13,17 @@ use assay_export::domain::evaluation_facts::EvaluationFacts;
 use assay_export::domain::evaluation_row::EvaluationRow;
 use assay_export::domain::matcher::needs_rows;
 use assay_export::domain::ranking::rank;
-use assay_export::domain::removal::DeletedRow;
 use assay_export::domain::summary::{lack_texts, summarize};
 use assay_export::store::{
     DayCache, EvaluationStore, ExportStore, ListPosition, ListSelection, Notifications, RankBound, Selection,
-    WorkStore, evaluation_store, export_store, line_channel, work_store,
+    WorkStore, evaluation_store, export_store, work_store,
 };
 use assay_platform::runtime::{new_id, now};
 
 use crate::list_order::position_of;
 use crate::random_evaluations::Random;
-use crate::test_database::TestDatabase;
+use crate::samples::deletion;
+use crate::test_database::{TestDatabase, read_lines};
 
 /// Maximum number of rows of the organization: with more, the oldest expire. Only the longest test reaches it.
 const MAX_ROWS: usize = 600;
@@ -106,8 +106,7 @@ impl ReadModel {
         for _ in 0..3 {
             let ticket_id = self.random.choose(&known);
             self.rows.remove(&ticket_id);
-            let organization_id = self.organization_id;
-            deleted.push(DeletedRow { event_id: new_id(), organization_id, ticket_id, deleted_at: now() });
+            deleted.push(deletion(self.organization_id, ticket_id));
         }
         Ok(self.exports.delete_rows(deleted, now()).await?)
     }
@@ -190,21 +189,13 @@ impl ReadModel {
 
     /// The ticket ids of a file, in order.
     pub async fn file(&self, filters: &EvaluationFilters) -> Result<Vec<String>> {
-        let (sink, mut lines) = line_channel();
         let (organization_id, filters) = (self.organization_id, filters.clone());
         let selection = Selection { organization_id, kind: ExportKind::Axis, filters };
-        let receiving = async {
-            let mut bytes = Vec::new();
-            while let Some(chunk) = lines.recv().await {
-                bytes.extend(chunk);
-            }
-            bytes
-        };
-        let (count, bytes) = tokio::join!(self.work.copy_lines(selection, sink), receiving);
+        let (count, bytes) = read_lines(&self.work, selection).await?;
         let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(&bytes[..]);
         let ids: Vec<String> =
             reader.records().map(|record| Ok(record?[0].to_owned())).collect::<Result<_>>()?;
-        assert_eq!(count?, ids.len() as u64);
+        assert_eq!(count, ids.len() as u64);
         Ok(ids)
     }
 }

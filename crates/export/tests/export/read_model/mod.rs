@@ -12,12 +12,12 @@ use anyhow::Result;
 use assay_contracts::evaluations::{Dimension, Step, Summary, SummaryQuery};
 use assay_contracts::ids::TicketId;
 use assay_export::domain::evaluation_row::EvaluationRow;
-use assay_export::domain::removal::DeletedRow;
 use assay_export::store::EvaluationStore;
 use assay_platform::runtime::{new_id, now};
 use assay_testkit::{number_on, on_both_databases};
 
 pub use self::fixture::{ReadModel, refresh};
+use crate::samples::deletion;
 
 /// Filters of an ordinary test; `ten_thousand_filters_agree_on_postgres` checks more.
 const FILTERS: u64 = 400;
@@ -86,13 +86,7 @@ async fn columns_stay_exact_beside_concurrent_changes(mut model: ReadModel) -> R
         };
         let deleting = async {
             for ticket_id in &deleted {
-                let organization_id = model.organization_id;
-                let row = DeletedRow {
-                    event_id: new_id(),
-                    organization_id,
-                    ticket_id: *ticket_id,
-                    deleted_at: now(),
-                };
+                let row = deletion(model.organization_id, *ticket_id);
                 model.exports.delete_rows(vec![row], now()).await?;
             }
             anyhow::Ok(())
