@@ -4,7 +4,6 @@
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 
-use assay_platform::telemetry::traces::Span;
 use futures_util::FutureExt;
 use futures_util::stream::{self, StreamExt};
 
@@ -33,7 +32,7 @@ pub(super) async fn invoke(
     let parts = part_ranges(deliveries).into_iter().filter_map(|range| deliveries.get(range));
     let calls = parts.map(|part| call(handler, part)).collect::<Vec<_>>();
     let mut outcomes = stream::iter(calls).buffered(CONCURRENT_PARTS).concat().await;
-    for ((span, outcome), delivery) in spans.into_iter().zip(&mut outcomes).zip(&*deliveries) {
+    for ((mut span, outcome), delivery) in spans.into_iter().zip(&mut outcomes).zip(&*deliveries) {
         let is_dead = match outcome {
             Outcome::Retry { .. } => delivery.is_last_attempt,
             Outcome::Reject { .. } => true,
@@ -46,12 +45,16 @@ pub(super) async fn invoke(
             *outcome = Outcome::Postpone { reason: format!("{reason}; and it cannot be given up: {error}") };
         }
         // A `Retry` of the last attempt stays one: the bus makes a dead letter of it.
-        end_span(span, outcome, delivery.is_last_attempt);
         match outcome {
             Outcome::Done => timer.count_done(),
-            Outcome::Retry { .. } if !delivery.is_last_attempt => metrics::count_retried(queue),
-            Outcome::Postpone { .. } => metrics::count_retried(queue),
-            Outcome::Retry { .. } | Outcome::Reject { .. } => metrics::count_dead(queue),
+            Outcome::Retry { .. } | Outcome::Reject { .. } if is_dead => {
+                span.fail("it becomes a dead letter");
+                metrics::count_dead(queue);
+            }
+            Outcome::Retry { .. } | Outcome::Reject { .. } | Outcome::Postpone { .. } => {
+                span.fail("it is tried again later");
+                metrics::count_retried(queue);
+            }
         }
     }
     outcomes
@@ -75,15 +78,6 @@ fn part_ranges(deliveries: &[Delivery]) -> Vec<Range<usize>> {
         previous_limit = limit;
     }
     parts
-}
-
-fn end_span(mut span: Span, outcome: &Outcome, is_last_attempt: bool) {
-    match outcome {
-        Outcome::Done => {}
-        Outcome::Retry { .. } if !is_last_attempt => span.fail("it is tried again later"),
-        Outcome::Postpone { .. } => span.fail("it is tried again later"),
-        Outcome::Retry { .. } | Outcome::Reject { .. } => span.fail("it becomes a dead letter"),
-    }
 }
 
 /// One outcome for each delivery. When the handler panics on several deliveries, it is called with each one alone.

@@ -106,62 +106,33 @@ pub(super) fn unpack(properties: &BasicProperties, data: Vec<u8>) -> Vec<Unpacke
     let attempt = message::attempt(properties);
     let cut_short_before = message::cut_short_before(properties);
     let cut_short = cut_short_before.saturating_add(message::delivery_count(properties));
-    let mut events = unpack_message(properties, data, attempt);
-    for UnpackedEvent { event, original } in &mut events {
-        original.cut_short = cut_short;
-        original.cut_short_before = cut_short_before;
-        if let Ok(delivery) = event {
+    let unpacked = |mut event: Result<Delivery, DecodeError>, message_id, payload| {
+        if let Ok(delivery) = &mut event {
             delivery.cut_short = cut_short;
         }
-    }
-    events
-}
-
-/// The events of a message, without their counts of `cut_short`.
-fn unpack_message(properties: &BasicProperties, data: Vec<u8>, attempt: u32) -> Vec<UnpackedEvent> {
+        let kind = properties.kind().clone();
+        let original = Original { message_id, kind, attempt, cut_short, cut_short_before, payload };
+        UnpackedEvent { event, original }
+    };
     let is_batch =
         properties.content_type().as_ref().is_some_and(|kind| kind.as_str() == message::BATCH_CONTENT_TYPE);
     if !is_batch {
-        let event = Delivery::parse(&data, attempt);
-        return vec![unpack_single(properties, data, attempt, event)];
+        return vec![unpacked(Delivery::parse(&data, attempt), properties.message_id().clone(), data)];
     }
     let reason = match serde_json::from_slice::<Vec<&RawValue>>(&data) {
         Ok(elements) if elements.is_empty() => "it holds no event".to_owned(),
         Ok(elements) => {
-            let kind = properties.kind().as_ref();
-            return elements.into_iter().map(|element| unpack_element(element, kind, attempt)).collect();
+            let unpack_element = |element: &RawValue| {
+                let payload = element.get().as_bytes();
+                let event = Delivery::parse(payload, attempt);
+                let message_id = event.as_ref().ok().map(|event| event.id.to_string().into());
+                unpacked(event, message_id, payload.to_vec())
+            };
+            return elements.into_iter().map(unpack_element).collect();
         }
         Err(error) => JsonFault::of(&error).to_string(),
     };
-    vec![unpack_single(properties, data, attempt, Err(DecodeError::Batch(reason)))]
-}
-
-fn unpack_element(element: &RawValue, kind: Option<&ShortString>, attempt: u32) -> UnpackedEvent {
-    let payload = element.get().as_bytes();
-    let event = Delivery::parse(payload, attempt);
-    let message_id = event.as_ref().ok().map(|event| event.id.to_string().into());
-    let original = Original {
-        message_id,
-        kind: kind.cloned(),
-        attempt,
-        cut_short: 0,
-        cut_short_before: 0,
-        payload: payload.to_vec(),
-    };
-    UnpackedEvent { event, original }
-}
-
-fn unpack_single(
-    properties: &BasicProperties,
-    payload: Vec<u8>,
-    attempt: u32,
-    event: Result<Delivery, DecodeError>,
-) -> UnpackedEvent {
-    let (message_id, kind) = (properties.message_id().clone(), properties.kind().clone());
-    UnpackedEvent {
-        event,
-        original: Original { message_id, kind, attempt, cut_short: 0, cut_short_before: 0, payload },
-    }
+    vec![unpacked(Err(DecodeError::Batch(reason)), properties.message_id().clone(), data)]
 }
 
 #[cfg(test)]

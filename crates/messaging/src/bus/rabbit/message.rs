@@ -118,10 +118,7 @@ impl<'m> Message<'m> {
 
 /// Number of a delivery's attempt, from 1.
 pub(super) fn attempt(properties: &BasicProperties) -> u32 {
-    integer_header(properties, ATTEMPT_HEADER)
-        .and_then(|attempt| u32::try_from(attempt).ok())
-        .filter(|attempt| *attempt > 0)
-        .unwrap_or(1)
+    count_header(properties, ATTEMPT_HEADER).max(1)
 }
 
 /// How many deliveries of the event ended with the process or the connection before this message was published.
