@@ -16,9 +16,7 @@ use assay_testkit::execute_on;
 use tokio::time::sleep;
 
 use support::relaying::{enqueue, enqueue_with_claim, run_stopped_relay, sqlite_database, start_relay};
-use support::{
-    ACCEPTED, Running, Scripted, accepted, behind_a_proxy, connected, local_bus, publish, rabbit_bus,
-};
+use support::{ACCEPTED, Running, accepted, behind_a_proxy, connected, local_bus, publish, rabbit_bus};
 
 on_every_stack!(
     dispatched_events_are_published_once,
@@ -28,8 +26,7 @@ on_every_stack!(
 );
 
 async fn dispatched_events_are_published_once(database: Database, bus: Bus) -> Result<()> {
-    let handler = Scripted::done();
-    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    let (handler, consumer) = Running::done(&bus, ACCEPTED);
     // Without the consumer's queue, events would be returned as unroutable, and some of their batch published again.
     connected(&bus).await?;
     let outbox = Outbox::new(database.clone());
@@ -47,8 +44,7 @@ async fn dispatched_events_are_published_once(database: Database, bus: Bus) -> R
 }
 
 async fn claimed_events_without_dispatch_wait_for_their_lease(database: Database, bus: Bus) -> Result<()> {
-    let handler = Scripted::done();
-    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    let (handler, consumer) = Running::done(&bus, ACCEPTED);
     let outbox = Outbox::new(database.clone());
     let relay = start_relay(&outbox, &bus);
     let claim = open_fast_path(&outbox).await?;
@@ -80,8 +76,7 @@ async fn isolated_event_that_is_not_due_leaves_the_fast_path_open(
     database: Database,
     bus: Bus,
 ) -> Result<()> {
-    let handler = Scripted::done();
-    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    let (handler, consumer) = Running::done(&bus, ACCEPTED);
     connected(&bus).await?;
     let (isolated, other) = (accepted(), accepted());
     enqueue(&database, std::slice::from_ref(&isolated)).await?;
@@ -110,8 +105,7 @@ async fn events_dispatched_in_an_outage_are_released() -> Result<()> {
     let (_kept, database) = sqlite_database().await?;
     let outbox = Outbox::new(database.clone());
     let (proxy, bus) = behind_a_proxy().await?;
-    let handler = Scripted::done();
-    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    let (handler, consumer) = Running::done(&bus, ACCEPTED);
     publish(&bus, &accepted()).await?;
     let relay = start_relay(&outbox, &bus);
     let claim = open_fast_path(&outbox).await?;

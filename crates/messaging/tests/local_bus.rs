@@ -39,8 +39,7 @@ async fn handler_call_is_bounded_in_bytes_and_a_larger_event_is_alone() -> Resul
     const BOTH: Subscription =
         Subscription { topics: &[ConversationAccepted::TOPIC, AgentCreated::TOPIC], ..ACCEPTED };
     let bus = local_bus();
-    let handler = Scripted::done();
-    let consumer = Running::consumer(&bus, BOTH, handler.clone());
+    let (handler, consumer) = Running::done(&bus, BOTH);
     publish(&bus, &accepted()).await?;
     // A call has at most 4 MiB.
     let events = [1_500, 1_500, 1_500, 5_000, 100].map(|kib| agent_named("x".repeat(kib * 1024)));
@@ -207,8 +206,7 @@ async fn stopping_consumer_finishes_its_batch_and_returns_the_rest() -> Result<(
 #[tokio::test]
 async fn request_context_travels_with_the_event() -> Result<()> {
     let bus = local_bus();
-    let handler = Scripted::done();
-    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    let (handler, consumer) = Running::done(&bus, ACCEPTED);
     let traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     let context = RequestContext::from_headers(Some("request-1"), Some(traceparent));
     let event = context.clone().scope(async { accepted() }).await;

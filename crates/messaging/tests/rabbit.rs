@@ -53,8 +53,7 @@ async fn event_without_a_required_queue_is_unroutable() -> Result<()> {
 #[tokio::test]
 async fn unroutable_events_of_a_mixed_batch_fail_alone() -> Result<()> {
     let bus = rabbit_bus()?;
-    let handler = Scripted::done();
-    let consumer = Running::consumer(&bus, AGENTS, handler.clone());
+    let (handler, consumer) = Running::done(&bus, AGENTS);
     connected(&bus).await?;
     for _ in 0..20 {
         let events: Vec<OutgoingEvent> =
@@ -150,8 +149,7 @@ async fn ack_of_one_batch_never_covers_another_in_flight() -> Result<()> {
     eventually("the quick one to be done", || async { Ok(handler.done().contains(&quick.id())) }).await?;
     consumer.abort().await;
 
-    let successor = Scripted::done();
-    let consumer = Running::consumer(&bus, ACCEPTED, successor.clone());
+    let (successor, consumer) = Running::done(&bus, ACCEPTED);
     eventually("the slow one to be redelivered", || async { Ok(successor.ids().contains(&slow_id)) }).await?;
     consumer.stop().await
 }
@@ -174,8 +172,7 @@ async fn stopping_consumer_finishes_and_acks_its_deliveries() -> Result<()> {
     consumer.stop().await?;
     assert_eq!(handler.deliveries().len(), 3);
 
-    let successor = Scripted::done();
-    let consumer = Running::consumer(&bus, ACCEPTED, successor.clone());
+    let (successor, consumer) = Running::done(&bus, ACCEPTED);
     successor.wait_for(6).await?;
     consumer.stop().await?;
     let all: HashSet<_> = events.iter().map(OutgoingEvent::id).collect();

@@ -12,7 +12,7 @@ use assay_messaging::{Bus, BusSettings, Delivery, Outcome, OutgoingEvent, Publis
 
 use support::{
     ACCEPTED, AGENTS, Running, Scripted, Selective, accepted, agent_created, agent_named, connected, declare,
-    rabbit,
+    rabbit, rabbit_with,
 };
 
 const DEAD: &str = "scorer.conversation-accepted.dead";
@@ -21,14 +21,12 @@ const BATCH: &str = "application/cloudevents-batch+json";
 
 #[tokio::test]
 async fn events_of_one_publish_share_messages_and_arrive_once() -> Result<()> {
-    let (bus, wire, _) = rabbit().await?;
-    declare(&bus, ACCEPTED).await?;
+    let (bus, wire, _) = rabbit_with(ACCEPTED).await?;
     let events = many(130);
     assert!(bus.publish(&events).await.iter().all(Result::is_ok));
     assert_eq!(wire.waiting(ACCEPTED.queue).await?, 3, "64, 64 and 2 events");
 
-    let handler = Scripted::done();
-    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    let (handler, consumer) = Running::done(&bus, ACCEPTED);
     handler.wait_for_all(&events).await?;
     consumer.stop().await?;
     assert_eq!(handler.deliveries().len(), 130);
@@ -40,8 +38,7 @@ async fn events_of_one_publish_share_messages_and_arrive_once() -> Result<()> {
 
 #[tokio::test]
 async fn batch_is_an_array_of_envelopes() -> Result<()> {
-    let (bus, wire, _) = rabbit().await?;
-    declare(&bus, ACCEPTED).await?;
+    let (bus, wire, _) = rabbit_with(ACCEPTED).await?;
     let events = many(3);
     assert!(bus.publish(&events).await.iter().all(Result::is_ok));
     let message = wire.take(ACCEPTED.queue).await?;
@@ -54,8 +51,7 @@ async fn batch_is_an_array_of_envelopes() -> Result<()> {
 
 #[tokio::test]
 async fn single_event_is_published_without_a_batch() -> Result<()> {
-    let (bus, wire, settings) = rabbit().await?;
-    declare(&bus, ACCEPTED).await?;
+    let (bus, wire, settings) = rabbit_with(ACCEPTED).await?;
     let one_by_one = Bus::open(&BusSettings { events_per_message: 1, ..settings })?;
     let events = many(3);
     assert_eq!(bus.publish(&events[..1]).await, [Ok(())]);
@@ -72,14 +68,12 @@ async fn single_event_is_published_without_a_batch() -> Result<()> {
 
 #[tokio::test]
 async fn batch_is_at_most_256_kibibytes() -> Result<()> {
-    let (bus, wire, _) = rabbit().await?;
-    declare(&bus, AGENTS).await?;
+    let (bus, wire, _) = rabbit_with(AGENTS).await?;
     let small = || agent_named("x".repeat(100_000));
     let events = [small(), small(), small(), agent_named("x".repeat(400_000)), small()];
     assert!(bus.publish(&events).await.iter().all(Result::is_ok));
     assert_eq!(wire.waiting(AGENTS.queue).await?, 4, "2, 1, 1 and 1 events");
-    let handler = Scripted::done();
-    let consumer = Running::consumer(&bus, AGENTS, handler.clone());
+    let (handler, consumer) = Running::done(&bus, AGENTS);
     handler.wait_for_all(&events).await?;
     consumer.stop().await?;
     assert_eq!(handler.deliveries().len(), 5);
@@ -112,8 +106,7 @@ async fn handler_calls_are_bounded_in_bytes() -> Result<()> {
 
 #[tokio::test]
 async fn topics_have_separate_messages_and_results_keep_order() -> Result<()> {
-    let (bus, wire, _) = rabbit().await?;
-    declare(&bus, AGENTS).await?;
+    let (bus, wire, _) = rabbit_with(AGENTS).await?;
     let unroutable = || Err(PublishError::Unroutable { topic: ConversationAccepted::TOPIC.name.to_owned() });
     let events = [accepted(), agent_created(), accepted(), agent_created(), accepted()];
     assert_eq!(bus.publish(&events).await, [unroutable(), Ok(()), unroutable(), Ok(()), unroutable()]);
@@ -123,8 +116,7 @@ async fn topics_have_separate_messages_and_results_keep_order() -> Result<()> {
 
 #[tokio::test]
 async fn events_of_a_batch_have_separate_outcomes() -> Result<()> {
-    let (bus, wire, _) = rabbit().await?;
-    declare(&bus, ACCEPTED).await?;
+    let (bus, wire, _) = rabbit_with(ACCEPTED).await?;
     let events = many(9);
     let position = positions(&events);
     let handler = Scripted::new(move |delivery| match (position(delivery.id) % 3, delivery.attempt) {
@@ -157,8 +149,7 @@ async fn events_of_a_batch_have_separate_outcomes() -> Result<()> {
 
 #[tokio::test]
 async fn batch_is_redelivered_when_its_consumer_crashes() -> Result<()> {
-    let (bus, wire, _) = rabbit().await?;
-    declare(&bus, ACCEPTED).await?;
+    let (bus, wire, _) = rabbit_with(ACCEPTED).await?;
     let events = many(8);
     let handler = Selective::new(events[3].id());
     assert!(bus.publish(&events).await.iter().all(Result::is_ok));
@@ -168,8 +159,7 @@ async fn batch_is_redelivered_when_its_consumer_crashes() -> Result<()> {
     consumer.abort().await;
 
     eventually("the message to be back", || async { Ok(wire.waiting(ACCEPTED.queue).await? == 1) }).await?;
-    let successor = Scripted::done();
-    let consumer = Running::consumer(&bus, ACCEPTED, successor.clone());
+    let (successor, consumer) = Running::done(&bus, ACCEPTED);
     successor.wait_for_all(&events).await?;
     consumer.stop().await?;
     assert!(successor.deliveries().iter().all(|delivery| delivery.attempt == 1), "a crash is no attempt");
@@ -179,8 +169,7 @@ async fn batch_is_redelivered_when_its_consumer_crashes() -> Result<()> {
 
 #[tokio::test]
 async fn stopping_consumer_finishes_events_and_requeues_their_batch() -> Result<()> {
-    let (bus, wire, _) = rabbit().await?;
-    declare(&bus, ACCEPTED).await?;
+    let (bus, wire, _) = rabbit_with(ACCEPTED).await?;
     let events = many(9);
     let handler = Scripted::gated(|_| Outcome::Done);
     assert!(bus.publish(&events).await.iter().all(Result::is_ok));
@@ -193,21 +182,18 @@ async fn stopping_consumer_finishes_events_and_requeues_their_batch() -> Result<
     assert_eq!(handler.deliveries().len(), 3);
 
     eventually("the message to be back", || async { Ok(wire.waiting(ACCEPTED.queue).await? == 1) }).await?;
-    let successor = Scripted::done();
-    let consumer = Running::consumer(&bus, ACCEPTED, successor.clone());
+    let (successor, consumer) = Running::done(&bus, ACCEPTED);
     successor.wait_for_all(&events).await?;
     consumer.stop().await
 }
 
 #[tokio::test]
 async fn malformed_element_becomes_a_dead_letter_alone() -> Result<()> {
-    let (bus, wire, _) = rabbit().await?;
-    declare(&bus, ACCEPTED).await?;
+    let (bus, wire, _) = rabbit_with(ACCEPTED).await?;
     let events = many(2);
     let body = format!("[{}, {{\"no\": \"event\"}}, {}]", events[0].payload(), events[1].payload());
     wire.put(ACCEPTED.queue, BATCH, body.as_bytes()).await?;
-    let handler = Scripted::done();
-    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    let (handler, consumer) = Running::done(&bus, ACCEPTED);
     handler.wait_for_all(&events).await?;
     consumer.stop().await?;
     assert_eq!(handler.deliveries().len(), 2);
@@ -219,14 +205,12 @@ async fn malformed_element_becomes_a_dead_letter_alone() -> Result<()> {
 
 #[tokio::test]
 async fn malformed_batch_becomes_one_dead_letter() -> Result<()> {
-    let (bus, wire, _) = rabbit().await?;
-    declare(&bus, ACCEPTED).await?;
+    let (bus, wire, _) = rabbit_with(ACCEPTED).await?;
     let event = accepted();
     let truncated = format!("[{}, ", event.payload());
     for body in [event.payload(), "[]", truncated.as_str(), "", "null"] {
         wire.put(ACCEPTED.queue, BATCH, body.as_bytes()).await?;
-        let handler = Scripted::done();
-        let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+        let (handler, consumer) = Running::done(&bus, ACCEPTED);
         let dead = || async { Ok(wire.waiting(DEAD).await? == 1) };
         eventually("a dead letter", dead).await?;
         consumer.stop().await?;
@@ -258,8 +242,7 @@ async fn single_events_fill_max_in_flight() -> Result<()> {
 /// A requeue would count as an end of the process while the events were handled: after two of them they are handled alone.
 #[tokio::test]
 async fn oversized_prefetch_is_handled_without_a_requeue() -> Result<()> {
-    let (bus, wire, settings) = rabbit().await?;
-    declare(&bus, ACCEPTED).await?;
+    let (bus, wire, settings) = rabbit_with(ACCEPTED).await?;
     let for_singles = Bus::open(&BusSettings { events_per_message: 1, ..settings })?;
     let handler = Scripted::gated(|_| Outcome::Done);
     let narrow = Subscription { max_batch: 4, max_in_flight: 8, ..ACCEPTED };

@@ -8,7 +8,7 @@ use assay_contracts::event::{ConversationAccepted, Event as _};
 use assay_messaging::{Bus, DeadLetter, DeadLetterDecision, DeadLetterReview, OutgoingEvent};
 
 use support::wire::Wire;
-use support::{ACCEPTED, Running, Scripted, accepted, declare, rabbit};
+use support::{ACCEPTED, Running, accepted, rabbit_with};
 
 const DEAD: &str = "scorer.conversation-accepted.dead";
 const SINGLE: &str = "application/cloudevents+json";
@@ -41,8 +41,7 @@ async fn retried_events_are_delivered_singly() -> Result<()> {
     assert_eq!(review, DeadLetterReview { total: 3, seen: 3, retried: 3, dropped: 0 });
     assert_eq!(dead_batch.wire.waiting(DEAD).await?, 0);
     assert_eq!(dead_batch.wire.waiting(ACCEPTED.queue).await?, 3);
-    let handler = Scripted::done();
-    let consumer = Running::consumer(&dead_batch.bus, ACCEPTED, handler.clone());
+    let (handler, consumer) = Running::done(&dead_batch.bus, ACCEPTED);
     handler.wait_for_all(&dead_batch.events).await?;
     consumer.stop().await
 }
@@ -85,8 +84,7 @@ struct DeadBatch {
 
 impl DeadBatch {
     async fn of(events: usize) -> Result<Self> {
-        let (bus, wire, _) = rabbit().await?;
-        declare(&bus, ACCEPTED).await?;
+        let (bus, wire, _) = rabbit_with(ACCEPTED).await?;
         let events: Vec<OutgoingEvent> = (0..events).map(|_| accepted()).collect();
         assert!(bus.publish(&events).await.iter().all(Result::is_ok));
         eventually("the broker to dead-letter it", || async {

@@ -48,8 +48,7 @@ async fn last_failed_attempt_is_dead_lettered() -> Result<()> {
 async fn malformed_message_is_dead_lettered_without_the_handler() -> Result<()> {
     let settings = rabbit_settings(assay_testkit::services::rabbit()?)?;
     let bus = Bus::open(&settings)?;
-    let handler = Scripted::done();
-    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    let (handler, consumer) = Running::done(&bus, ACCEPTED);
     let event = accepted();
     publish(&bus, &event).await?;
 
@@ -99,8 +98,7 @@ async fn retried_dead_letter_starts_with_attempt_1() -> Result<()> {
     let bus = with_dead_letters(2).await?;
     let review = bus.review_dead_letters(ACCEPTED.queue, 10, |_| DeadLetterDecision::Retry).await?;
     assert_eq!(review, DeadLetterReview { total: 2, seen: 2, retried: 2, dropped: 0 });
-    let handler = Scripted::done();
-    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    let (handler, consumer) = Running::done(&bus, ACCEPTED);
     handler.wait_for(2).await?;
     consumer.stop().await?;
     assert!(handler.deliveries().iter().all(|delivery| delivery.attempt == 1));

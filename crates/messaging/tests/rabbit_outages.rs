@@ -16,8 +16,7 @@ use support::{ACCEPTED, Running, Scripted, accepted, behind_a_proxy, publish};
 async fn bus_opens_before_the_broker_is_up() -> Result<()> {
     let (proxy, bus) = behind_a_proxy().await?;
     proxy.cut();
-    let handler = Scripted::done();
-    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    let (handler, consumer) = Running::done(&bus, ACCEPTED);
     let results = bus.publish(&[accepted()]).await;
     assert!(matches!(results[..], [Err(PublishError::Unavailable(_))]), "{results:?}");
     assert!(bus.ping().await.is_err());
@@ -32,8 +31,7 @@ async fn bus_opens_before_the_broker_is_up() -> Result<()> {
 #[tokio::test]
 async fn publisher_and_consumer_reconnect_after_a_cut() -> Result<()> {
     let (proxy, bus) = behind_a_proxy().await?;
-    let handler = Scripted::done();
-    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    let (handler, consumer) = Running::done(&bus, ACCEPTED);
     publish(&bus, &accepted()).await?;
     handler.wait_for(1).await?;
     for round in 1..=3 {
@@ -103,8 +101,7 @@ async fn deliveries_in_flight_at_a_cut_are_redelivered() -> Result<()> {
 #[tokio::test]
 async fn consumer_stops_during_an_outage() -> Result<()> {
     let (proxy, bus) = behind_a_proxy().await?;
-    let handler = Scripted::done();
-    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    let (handler, consumer) = Running::done(&bus, ACCEPTED);
     publish(&bus, &accepted()).await?;
     handler.wait_for(1).await?;
     proxy.cut();

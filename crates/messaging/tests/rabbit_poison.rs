@@ -19,8 +19,8 @@ use tokio::sync::Notify;
 
 use support::relaying::{enqueue, sqlite_database, start_relay};
 use support::{
-    ACCEPTED, AGENTS, Running, Scripted, accepted, agent_created, agent_named, connected, declare, local_bus,
-    publish, rabbit,
+    ACCEPTED, AGENTS, Running, Scripted, accepted, agent_created, agent_named, connected, local_bus, publish,
+    rabbit, rabbit_with,
 };
 
 const DEAD: &str = "scorer.conversation-accepted.dead";
@@ -112,8 +112,7 @@ async fn run_until_given_up(bus: &Bus, handler: &Arc<Fatal>) -> Result<u32> {
 
 #[tokio::test]
 async fn event_that_ends_the_process_becomes_a_dead_letter_alone() -> Result<()> {
-    let (bus, wire, _) = rabbit().await?;
-    declare(&bus, BATCHES).await?;
+    let (bus, wire, _) = rabbit_with(BATCHES).await?;
     let events: Vec<OutgoingEvent> = (0..EVENTS).map(|_| accepted()).collect();
     let culprit = &events[37];
     let handler = Fatal::new(culprit.id());
@@ -136,16 +135,14 @@ async fn event_that_ends_the_process_becomes_a_dead_letter_alone() -> Result<()>
 
 #[tokio::test]
 async fn innocent_events_survive_many_ends_of_the_process() -> Result<()> {
-    let (bus, wire, _) = rabbit().await?;
-    declare(&bus, BATCHES).await?;
+    let (bus, wire, _) = rabbit_with(BATCHES).await?;
     let events: Vec<OutgoingEvent> = (0..EVENTS).map(|_| accepted()).collect();
     assert!(bus.publish(&events).await.iter().all(Result::is_ok));
     // More ends of the process than an isolated event may have; no event is the cause.
     for _ in 0..8 {
         end_within_a_call(&bus).await?;
     }
-    let handler = Scripted::done();
-    let consumer = Running::consumer(&bus, BATCHES, handler.clone());
+    let (handler, consumer) = Running::done(&bus, BATCHES);
     let all_done_or_dead =
         || async { Ok(handler.ids().len() + usize::try_from(wire.waiting(DEAD).await?)? >= EVENTS) };
     eventually("all events", all_done_or_dead).await?;
@@ -170,14 +167,12 @@ const EARLY_ENDS: usize = 10;
 
 #[tokio::test]
 async fn early_ends_do_not_count_for_isolated_events() -> Result<()> {
-    let (bus, wire, _) = rabbit().await?;
-    declare(&bus, BATCHES).await?;
+    let (bus, wire, _) = rabbit_with(BATCHES).await?;
     for _ in 0..EARLY_ENDS {
         publish(&bus, &accepted()).await?;
         end_within_a_call(&bus).await?;
     }
-    let handler = Scripted::done();
-    let consumer = Running::consumer(&bus, BATCHES, handler.clone());
+    let (handler, consumer) = Running::done(&bus, BATCHES);
     let handled = eventually("all events", || async { Ok(handler.ids().len() == EARLY_ENDS) }).await;
     let (waiting, isolated) = (wire.waiting(ACCEPTED.queue).await?, wire.waiting(ISOLATED).await?);
     let handled_events = handler.ids().len();
@@ -302,8 +297,7 @@ async fn make_due(database: &Database) -> Result<()> {
 
 #[tokio::test]
 async fn last_attempt_is_postponed_until_it_can_be_given_up() -> Result<()> {
-    let (bus, wire, _) = rabbit().await?;
-    declare(&bus, ACCEPTED).await?;
+    let (bus, wire, _) = rabbit_with(ACCEPTED).await?;
     let handler = Arc::new(Failing::default());
     let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
     publish(&bus, &accepted()).await?;
@@ -339,8 +333,7 @@ impl Handler for Failing {
 async fn event_that_the_broker_refuses_does_not_block_others() -> Result<()> {
     let (_kept, database) = sqlite_database().await?;
     let (bus, _, _) = rabbit().await?;
-    let handler = Scripted::done();
-    let consumer = Running::consumer(&bus, AGENTS, handler.clone());
+    let (handler, consumer) = Running::done(&bus, AGENTS);
     connected(&bus).await?;
     // Larger than the broker's limit of 16 MiB: refused also when it is published together with others.
     let refused = agent_named("x".repeat(17 * 1024 * 1024));

@@ -34,8 +34,7 @@ on_every_stack!(
 );
 
 async fn committed_events_are_delivered_and_leave_the_outbox(database: Database, bus: Bus) -> Result<()> {
-    let handler = Scripted::done();
-    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    let (handler, consumer) = Running::done(&bus, ACCEPTED);
     let outbox = Outbox::new(database.clone());
     let relay = start_relay(&outbox, &bus);
     let events: Vec<OutgoingEvent> = (0..600).map(|_| accepted()).collect();
@@ -73,8 +72,7 @@ async fn event_waits_for_its_consumer_to_start(database: Database, bus: Bus) -> 
     outbox.wake();
     let has_failed = || async { Ok(outbox.status().await?.last_error.is_some()) };
     eventually("a failed attempt to publish", has_failed).await?;
-    let handler = Scripted::done();
-    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    let (handler, consumer) = Running::done(&bus, ACCEPTED);
     handler.wait_for(1).await?;
     eventually("an empty outbox", || async { Ok(outbox.status().await?.pending == 0) }).await?;
     relay.stop().await?;
@@ -103,8 +101,7 @@ async fn failed_attempt_is_retried(database: Database, bus: Bus) -> Result<()> {
 }
 
 async fn relays_share_an_outbox(database: Database, bus: Bus) -> Result<()> {
-    let handler = Scripted::done();
-    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    let (handler, consumer) = Running::done(&bus, ACCEPTED);
     // Waits for the queue: while it is being declared, events of one batch may be published twice.
     assert_eq!(publish_all(&bus, &[accepted()]).await, [Ok(())]);
     let events: Vec<OutgoingEvent> = (0..1_000).map(|_| accepted()).collect();
@@ -124,8 +121,7 @@ async fn relays_share_an_outbox(database: Database, bus: Bus) -> Result<()> {
 }
 
 async fn stopped_relay_flushes_due_events(database: Database, bus: Bus) -> Result<()> {
-    let handler = Scripted::done();
-    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    let (handler, consumer) = Running::done(&bus, ACCEPTED);
     assert_eq!(publish_all(&bus, &[accepted()]).await, [Ok(())]);
     let events: Vec<OutgoingEvent> = (0..700).map(|_| accepted()).collect();
     enqueue(&database, &events).await?;
@@ -153,8 +149,7 @@ async fn event_rejected_on_the_local_bus_is_dead_until_retried() -> Result<()> {
     assert_eq!(dead[0].id, event.id());
     assert_eq!(dead[0].last_error, "consumer rejected the event: unknown kind of author");
 
-    let handler = Scripted::done();
-    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    let (handler, consumer) = Running::done(&bus, ACCEPTED);
     assert!(outbox.retry_dead(event.id()).await?);
     handler.wait_for(1).await?;
     relay.stop().await?;
@@ -165,8 +160,7 @@ async fn event_rejected_on_the_local_bus_is_dead_until_retried() -> Result<()> {
 async fn stopped_relay_leaves_a_long_backlog() -> Result<()> {
     let (_kept, database) = sqlite_database().await?;
     let (outbox, bus) = (Outbox::new(database.clone()), local_bus());
-    let handler = Scripted::done();
-    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    let (handler, consumer) = Running::done(&bus, ACCEPTED);
     assert_eq!(publish_all(&bus, &[accepted()]).await, [Ok(())]);
     let events: Vec<OutgoingEvent> = (0..3_000).map(|_| accepted()).collect();
     enqueue(&database, &events).await?;
@@ -188,8 +182,7 @@ async fn relay_stopped_after_its_consumers_releases_events() -> Result<()> {
     assert_eq!((status.pending, status.last_error), (1, None), "the event was postponed");
 
     // Nor is it blocked by a lease: the next relay claims it at once.
-    let handler = Scripted::done();
-    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    let (handler, consumer) = Running::done(&bus, ACCEPTED);
     assert_eq!(publish_all(&bus, &[accepted()]).await, [Ok(())]);
     run_stopped_relay(&outbox, &bus).await;
     assert!(handler.ids().contains(&event.id()));
@@ -217,8 +210,7 @@ async fn events_wait_in_the_outbox_during_an_outage() -> Result<()> {
     let (_kept, database) = sqlite_database().await?;
     let outbox = Outbox::new(database.clone());
     let (proxy, bus) = behind_a_proxy().await?;
-    let handler = Scripted::done();
-    let consumer = Running::consumer(&bus, ACCEPTED, handler.clone());
+    let (handler, consumer) = Running::done(&bus, ACCEPTED);
     publish(&bus, &accepted()).await?;
     proxy.cut();
     eventually("the outage to be noticed", || async { Ok(bus.ping().await.is_err()) }).await?;

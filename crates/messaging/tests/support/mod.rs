@@ -70,6 +70,13 @@ pub async fn rabbit() -> Result<(Bus, Wire, BusSettings)> {
     Ok((Bus::open(&settings)?, Wire::open(&settings).await?, settings))
 }
 
+/// The same after the queue of a subscription was declared.
+pub async fn rabbit_with(subscription: Subscription) -> Result<(Bus, Wire, BusSettings)> {
+    let (bus, wire, settings) = rabbit().await?;
+    declare(&bus, subscription).await?;
+    Ok((bus, wire, settings))
+}
+
 /// A bus whose connections can be cut.
 pub async fn behind_a_proxy() -> Result<(Proxy, Bus)> {
     let url = assay_testkit::services::rabbit()?;
@@ -223,6 +230,13 @@ impl Running {
     pub fn consumer(bus: &Bus, subscription: Subscription, handler: Arc<dyn Handler>) -> Self {
         let bus = bus.clone();
         Self::start(|stop| async move { bus.consume(subscription, handler, stop).await })
+    }
+
+    /// A consumer whose handler is done with every event.
+    pub fn done(bus: &Bus, subscription: Subscription) -> (Arc<Scripted>, Self) {
+        let handler = Scripted::done();
+        let consumer = Self::consumer(bus, subscription, handler.clone());
+        (handler, consumer)
     }
 
     /// Requests the stop without waiting for it.
