@@ -37,9 +37,8 @@ on_both_databases! { Tables {
 } }
 
 async fn claim_returns_enqueued_events(Tables(database, _): Tables) -> Result<()> {
-    let event = event();
-    enqueue(&database, vec![event.clone()]).await?;
-    let claimed = Outbox::new(database).claim(now(), up_to(10)).await?;
+    let (outbox, event) = with_one_event(database).await?;
+    let claimed = outbox.claim(now(), up_to(10)).await?;
     assert_eq!(claimed.iter().map(|row| row.event.clone()).collect::<Vec<_>>(), [event]);
     Ok(())
 }
@@ -75,9 +74,7 @@ async fn concurrent_claims_never_share_a_row(Tables(database, _): Tables) -> Res
 }
 
 async fn claim_expires_with_its_lease_unless_renewed(Tables(database, _): Tables) -> Result<()> {
-    let event = event();
-    enqueue(&database, vec![event.clone()]).await?;
-    let outbox = Outbox::new(database);
+    let (outbox, event) = with_one_event(database).await?;
     let start = now();
     assert_eq!(outbox.claim(start, up_to(10)).await?.len(), 1);
     let expired = start.plus_millis(LEASE_MILLIS);
@@ -94,17 +91,8 @@ async fn longest_due_rows_are_claimed_first(Tables(database, _): Tables) -> Resu
     let outbox = Outbox::new(database);
     let start = now();
     outbox.claim(start, up_to(10)).await?;
-    let postpone = |event: &OutgoingEvent, millis| postponed(event, start.plus_millis(millis), false);
-    record_results(
-        &outbox,
-        PublishResults { postponed: vec![postpone(&first, 5)], ..PublishResults::default() },
-    )
-    .await?;
-    record_results(
-        &outbox,
-        PublishResults { postponed: vec![postpone(&second, 9)], ..PublishResults::default() },
-    )
-    .await?;
+    postpone(&outbox, vec![postponed(&first, start.plus_millis(5), false)]).await?;
+    postpone(&outbox, vec![postponed(&second, start.plus_millis(9), false)]).await?;
     let claimed = outbox.claim(start.plus_millis(10), up_to(1)).await?;
     assert_eq!(claimed[0].event.id, first.id);
     Ok(())
@@ -142,9 +130,7 @@ async fn published_rows_are_deleted(Tables(database, _): Tables) -> Result<()> {
 }
 
 async fn released_rows_are_claimable_at_once_without_an_attempt(Tables(database, _): Tables) -> Result<()> {
-    let event = event();
-    enqueue(&database, vec![event.clone()]).await?;
-    let outbox = Outbox::new(database);
+    let (outbox, event) = with_one_event(database).await?;
     outbox.claim(now(), up_to(10)).await?;
     record_results(&outbox, PublishResults { released: vec![event.id], ..PublishResults::default() }).await?;
     let again = outbox.claim(now(), up_to(10)).await?;
@@ -153,17 +139,11 @@ async fn released_rows_are_claimable_at_once_without_an_attempt(Tables(database,
 }
 
 async fn postponed_row_is_due_at_its_time_and_counts_the_attempt(Tables(database, _): Tables) -> Result<()> {
-    let event = event();
-    enqueue(&database, vec![event.clone()]).await?;
-    let outbox = Outbox::new(database);
+    let (outbox, event) = with_one_event(database).await?;
     let start = now();
     outbox.claim(start, up_to(10)).await?;
     let later = start.plus_millis(60_000);
-    record_results(
-        &outbox,
-        PublishResults { postponed: vec![postponed(&event, later, true)], ..PublishResults::default() },
-    )
-    .await?;
+    postpone(&outbox, vec![postponed(&event, later, true)]).await?;
     assert!(outbox.claim(later.plus_millis(-1), up_to(10)).await?.is_empty());
     let again = outbox.claim(later, up_to(10)).await?;
     assert_eq!(again.iter().map(|row| row.event.attempt).collect::<Vec<_>>(), [2]);
@@ -171,9 +151,7 @@ async fn postponed_row_is_due_at_its_time_and_counts_the_attempt(Tables(database
 }
 
 async fn dead_row_is_listed_and_not_claimed_until_retried(Tables(database, _): Tables) -> Result<()> {
-    let event = event();
-    enqueue(&database, vec![event.clone()]).await?;
-    let outbox = Outbox::new(database);
+    let (outbox, event) = with_one_event(database).await?;
     mark_dead(&outbox, &event).await?;
     let far = now().plus_millis(10 * LEASE_MILLIS);
     assert!(outbox.claim(far, up_to(10)).await?.is_empty());
@@ -233,7 +211,7 @@ async fn clock_skew_repair_reschedules_late_rows(Tables(database, _): Tables) ->
     outbox.claim(ahead, up_to(10)).await?;
     let proper = right.plus_millis(MAX_SCHEDULE_MILLIS);
     let rows = vec![postponed(&postponed_row, ahead, true), postponed(&proper_row, proper, true)];
-    record_results(&outbox, PublishResults { postponed: rows, ..PublishResults::default() }).await?;
+    postpone(&outbox, rows).await?;
     assert!(outbox.claim(right, up_to(10)).await?.is_empty());
 
     outbox.repair_clock_skew(right).await?;
@@ -251,6 +229,17 @@ async fn organizations_with_much_of_the_backlog_are_found(Tables(database, _): T
     assert_eq!(outbox.organizations_with_backlog(5).await?, [(large.organization_id, 5)]);
     assert_eq!(outbox.organizations_with_backlog(6).await?, []);
     Ok(())
+}
+
+/// The outbox after one event was enqueued, and the event.
+async fn with_one_event(database: Database) -> Result<(Outbox, OutgoingEvent)> {
+    let event = event();
+    enqueue(&database, vec![event.clone()]).await?;
+    Ok((Outbox::new(database), event))
+}
+
+async fn postpone(outbox: &Outbox, postponed: Vec<Postponed>) -> Result<()> {
+    record_results(outbox, PublishResults { postponed, ..PublishResults::default() }).await
 }
 
 async fn mark_dead(outbox: &Outbox, event: &OutgoingEvent) -> Result<()> {
