@@ -1,18 +1,16 @@
 //! Idempotency records on both databases, and on PostgreSQL while several transactions use them.
 
-use std::sync::Mutex;
-
 use anyhow::{Context, Result};
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::time::Timestamp;
 use assay_platform::db::idempotency::{
     self, Connection as _, Fingerprint, IdempotencyKey, KeyReuse, RETENTION_MILLIS, Record, RecordedResponse,
 };
-use assay_platform::db::{Database, DatabaseError, Migrations, Postgres};
+use assay_platform::db::{Database, DatabaseError, Migrations};
 use assay_platform::runtime::{new_id, now};
-use assay_testkit::{ServiceDatabase, eventually, on_both_databases};
+use assay_testkit::{ServiceDatabase, eventually, number_on, on_both_databases};
 use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
-use diesel::{Connection, PgConnection, RunQueryDsl, sql_query};
+use diesel::{Connection, PgConnection};
 
 /// The schema of any service will do: test databases know only the database users of services.
 const SCHEMA: &str = "export";
@@ -117,25 +115,23 @@ async fn expired_key_claimed_again_during_maintenance_is_kept() -> Result<()> {
     let Database::Postgres(postgres) = database.open(SCHEMA)? else { anyhow::bail!("not PostgreSQL") };
     let mut record = record(new_id(), b"{}", "{}")?;
     record.response.location = None;
-    store(&postgres, record.clone(), now().plus_millis(-RETENTION_MILLIS)).await?;
+    let expired = record.clone();
+    let long_ago = now().plus_millis(-RETENTION_MILLIS);
+    postgres.run(move |connection| connection.store_keys(&[expired], long_ago)).await?;
 
     let mut request = PgConnection::establish(database.postgres_database().context("no PostgreSQL")?.url())?;
     request.batch_execute(&format!("SET search_path TO {SCHEMA}"))?;
     AnsiTransactionManager::begin_transaction(&mut request)?;
     assert_eq!(request.store_keys(std::slice::from_ref(&record), now())?, [None]);
-    let request = Mutex::new(request);
 
     let maintenance = postgres.run(|connection| connection.prune_keys(now()));
     let meanwhile = async {
-        let query = "SELECT 1 FROM pg_locks JOIN pg_stat_activity USING (pid) \
-                     WHERE datname = current_database() AND locktype = 'transactionid' AND NOT granted";
-        eventually("maintenance to wait for the request", || async {
-            let mut request = request.lock().map_err(|_| anyhow::anyhow!("poisoned"))?;
-            Ok(sql_query(query).execute(&mut *request)? > 0)
-        })
-        .await?;
-        let mut request = request.lock().map_err(|_| anyhow::anyhow!("poisoned"))?;
-        Ok::<(), anyhow::Error>(AnsiTransactionManager::commit_transaction(&mut *request)?)
+        let database = database.open(SCHEMA)?;
+        let waiting = "SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid) \
+                       WHERE datname = current_database() AND locktype = 'transactionid' AND NOT granted";
+        let is_waiting = || async { Ok(number_on(&database, waiting).await? > 0) };
+        eventually("maintenance to wait for the request", is_waiting).await?;
+        Ok::<(), anyhow::Error>(AnsiTransactionManager::commit_transaction(&mut request)?)
     };
     let (pruned, committed) = tokio::join!(maintenance, meanwhile);
     committed?;
@@ -145,10 +141,6 @@ async fn expired_key_claimed_again_during_maintenance_is_kept() -> Result<()> {
     });
     assert!(kept.await?.is_some());
     Ok(())
-}
-
-async fn store(postgres: &Postgres, record: Record, at: Timestamp) -> Result<(), DatabaseError> {
-    postgres.run(move |connection| connection.store_keys(&[record], at)).await.map(drop)
 }
 
 fn record(organization_id: OrganizationId, body: &[u8], response: &str) -> Result<Record> {

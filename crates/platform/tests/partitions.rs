@@ -1,6 +1,5 @@
 //! Partitions created by several processes at once, and rows that move out of the default partition.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -33,17 +32,9 @@ async fn partition_created_concurrently_is_found() -> Result<()> {
     let waiting = create_partitions(&database);
     let meanwhile = async {
         // `waiting` has found the first partition missing, and waits for the lock to create it.
-        let query = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted \
-                     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
-        let other = Mutex::new(&mut other);
-        eventually("the lock to be waited for", || async {
-            let mut connection = other.lock().map_err(|_| anyhow::anyhow!("poisoned"))?;
-            Ok(sql_query(query).execute(&mut **connection)? > 0)
-        })
-        .await?;
-        let mut connection = other.lock().map_err(|_| anyhow::anyhow!("poisoned"))?;
-        ensure_monthly_partitions(&mut connection, TABLE, now(), -1..=0)?;
-        Ok::<(), anyhow::Error>(connection.batch_execute("COMMIT")?)
+        session_waits(&database, "advisory").await?;
+        ensure_monthly_partitions(&mut other, TABLE, now(), -1..=0)?;
+        Ok::<(), anyhow::Error>(other.batch_execute("COMMIT")?)
     };
     let (waited, created) = tokio::join!(waiting, meanwhile);
     created?;
@@ -60,19 +51,11 @@ async fn row_moved_into_its_partition_is_always_found() -> Result<()> {
     sql_query("INSERT INTO things VALUES ($1)").bind::<diesel::sql_types::Uuid, _>(id).execute(&mut mover)?;
     AnsiTransactionManager::begin_transaction(&mut mover)?;
     assert!(move_portion(&mut mover, TABLE)?);
-    let mover = Mutex::new(mover);
 
     let reading = count(&database, id);
     let meanwhile = async {
-        let query = "SELECT 1 FROM pg_locks WHERE locktype = 'relation' AND NOT granted \
-                     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
-        eventually("the reader to wait", || async {
-            let mut mover = mover.lock().map_err(|_| anyhow::anyhow!("poisoned"))?;
-            Ok(sql_query(query).execute(&mut *mover)? > 0)
-        })
-        .await?;
-        let mut mover = mover.lock().map_err(|_| anyhow::anyhow!("poisoned"))?;
-        Ok::<(), anyhow::Error>(AnsiTransactionManager::commit_transaction(&mut *mover)?)
+        session_waits(&database, "relation").await?;
+        Ok::<(), anyhow::Error>(AnsiTransactionManager::commit_transaction(&mut mover)?)
     };
     let (found, moved) = tokio::join!(reading, meanwhile);
     moved?;
@@ -120,32 +103,14 @@ async fn table_with_stray_rows_is_prepared_at_once() -> Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stray_rows_move_in_portions_beside_writers() -> Result<()> {
     let (_database, postgres) = with_strays().await?;
-    let is_done = AtomicBool::new(false);
-    let moving = async {
-        let began = Instant::now();
-        let moved = maintain_partitions(&postgres, TABLE, NOW, 3).await;
-        is_done.store(true, Ordering::Relaxed);
-        println!("moved in {:?}", began.elapsed());
-        moved
-    };
-    let writing = async {
-        let (mut written, mut longest) = (0, Duration::ZERO);
-        while !is_done.load(Ordering::Relaxed) {
-            let began = Instant::now();
-            execute(&postgres, "INSERT INTO things VALUES (uuidv7_at(1795305600000))").await?;
-            let rows = number(&postgres, "SELECT count(*) FROM things").await?;
-            written += 1;
-            anyhow::ensure!(rows == STRAY_ROWS + written, "{rows} rows after {written} more");
-            longest = longest.max(began.elapsed());
-        }
-        Ok::<_, anyhow::Error>((written, longest))
-    };
     execute(&postgres, UUIDV7_AT).await?;
-    let (moved, wrote) = tokio::join!(moving, writing);
-    moved?;
-    let (written, longest) = wrote?;
-    println!("{written} rows written meanwhile, the slowest write and read took {longest:?}");
-    assert!(written > 10 && longest < Duration::from_secs(2), "{written} {longest:?}");
+    let written = maintain_beside_writer(&postgres, Duration::from_secs(2), async |written| {
+        execute(&postgres, "INSERT INTO things VALUES (uuidv7_at(1795305600000))").await?;
+        let rows = number(&postgres, "SELECT count(*) FROM things").await?;
+        anyhow::ensure!(rows == STRAY_ROWS + written, "{rows} rows after {written} more");
+        Ok(())
+    })
+    .await?;
     assert_eq!(number(&postgres, "SELECT count(DISTINCT id) FROM things").await?, STRAY_ROWS + written);
     assert_eq!(number(&postgres, "SELECT count(*) FROM things_default").await?, 0);
     let largest_portion =
@@ -201,32 +166,12 @@ const PARTITIONS_OF_STRAYS: &str = "SELECT count(DISTINCT tableoid) FROM things 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn large_default_becomes_a_partition_beside_writers() -> Result<()> {
     let (_database, postgres) = with_large_default("SELECT 1").await?;
-    let is_done = AtomicBool::new(false);
-    let moving = async {
-        let began = Instant::now();
-        let moved = maintain_partitions(&postgres, TABLE, NOW, 3).await;
-        is_done.store(true, Ordering::Relaxed);
-        println!("attached in {:?}", began.elapsed());
-        moved
-    };
-    let writing = async {
-        let (mut written, mut longest) = (0, Duration::ZERO);
-        while !is_done.load(Ordering::Relaxed) {
-            // A row of the present and one of the wrong clock, which still runs: at first neither has a partition.
-            for millis in [NOW.as_millis(), AHEAD.as_millis() + 1_000_000_000] {
-                let began = Instant::now();
-                execute(&postgres, &format!("INSERT INTO things VALUES (uuidv7_at({millis}))")).await?;
-                longest = longest.max(began.elapsed());
-                written += 1;
-            }
-        }
-        Ok::<_, anyhow::Error>((written, longest))
-    };
-    let (moved, wrote) = tokio::join!(moving, writing);
-    moved?;
-    let (written, longest) = wrote?;
-    println!("{written} rows written meanwhile, the slowest took {longest:?}");
-    assert!(written > 10 && longest < Duration::from_secs(1), "{written} {longest:?}");
+    let written = maintain_beside_writer(&postgres, Duration::from_secs(1), async |written| {
+        // Rows of the present and of the wrong clock, which still runs: at first neither has a partition.
+        let millis = if written % 2 == 0 { AHEAD.as_millis() + 1_000_000_000 } else { NOW.as_millis() };
+        execute(&postgres, &format!("INSERT INTO things VALUES (uuidv7_at({millis}))")).await
+    })
+    .await?;
     let rows = rows_of_large_default() + written;
     assert_eq!(number(&postgres, "SELECT count(DISTINCT id) FROM things").await?, rows);
     assert_eq!(number(&postgres, PARTITIONS_OF_STRAYS).await?, 1, "no row has moved");
@@ -272,6 +217,49 @@ async fn constraint_that_a_killed_process_left_is_dropped() -> Result<()> {
     assert!(execute(&postgres, insert).await.is_err());
     prepare_partitions(&postgres, TABLE, NOW).await?;
     execute(&postgres, insert).await
+}
+
+/// Maintains the table while `write`, which gets the number of its call, is called again and again; returns that number. No
+/// call may take as long as `limit`.
+async fn maintain_beside_writer(
+    postgres: &Postgres,
+    limit: Duration,
+    write: impl AsyncFn(i64) -> Result<()>,
+) -> Result<i64> {
+    let is_done = AtomicBool::new(false);
+    let maintaining = async {
+        let began = Instant::now();
+        let maintained = maintain_partitions(postgres, TABLE, NOW, 3).await;
+        is_done.store(true, Ordering::Relaxed);
+        println!("maintained in {:?}", began.elapsed());
+        maintained
+    };
+    let writing = async {
+        let (mut written, mut longest) = (0, Duration::ZERO);
+        while !is_done.load(Ordering::Relaxed) {
+            let began = Instant::now();
+            written += 1;
+            write(written).await?;
+            longest = longest.max(began.elapsed());
+        }
+        Ok::<_, anyhow::Error>((written, longest))
+    };
+    let (maintained, wrote) = tokio::join!(maintaining, writing);
+    maintained?;
+    let (written, longest) = wrote?;
+    println!("{written} rows written meanwhile, the slowest took {longest:?}");
+    assert!(written > 10 && longest < limit, "{written} {longest:?}");
+    Ok(written)
+}
+
+/// Waits until a session waits for a lock of this kind.
+async fn session_waits(database: &ServiceDatabase, kind: &str) -> Result<()> {
+    let database = database.open(SCHEMA)?;
+    let waiting = format!(
+        "SELECT count(*) FROM pg_locks WHERE locktype = '{kind}' AND NOT granted \
+         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+    );
+    eventually("a session to wait", || async { Ok(number_on(&database, &waiting).await? > 0) }).await
 }
 
 async fn number(postgres: &Postgres, query: &str) -> Result<i64> {
