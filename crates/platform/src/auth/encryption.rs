@@ -68,16 +68,8 @@ fn aes_256_gcm(key: &[u8]) -> Result<LessSafeKey, UnreadableSecret> {
 
 #[cfg(test)]
 mod tests {
-    use secrecy::SecretString;
-
     use super::*;
-
-    fn keys(text: &str) -> SigningKeys {
-        SigningKeys::parse(&SecretString::from(text)).unwrap()
-    }
-
-    const OLD: &str = "k1:0123456789abcdef0123456789abcdef";
-    const ROTATED: &str = "k2:fedcba9876543210fedcba9876543210,k1:0123456789abcdef0123456789abcdef";
+    use crate::auth::signature::tests::{OLD, ROTATED, alterations, keys};
 
     #[test]
     fn decrypt_succeeds_after_a_key_rotation() {
@@ -100,10 +92,7 @@ mod tests {
         let encrypted = keys(OLD).encrypt("webhook", b"record", b"secret").unwrap();
         assert!(keys(OLD).decrypt("cursor", b"record", &encrypted).is_err());
         assert!(keys(OLD).decrypt("webhook", b"another", &encrypted).is_err());
-        for index in 0..encrypted.len() {
-            let mut altered = encrypted.clone().into_bytes();
-            altered[index] = if altered[index] == b'A' { b'B' } else { b'A' };
-            let altered = String::from_utf8(altered).unwrap();
+        for altered in alterations(&encrypted) {
             assert!(keys(OLD).decrypt("webhook", b"record", &altered).is_err(), "{altered}");
         }
         for text in ["", "k1", "k1.", "k1.AAAA"] {

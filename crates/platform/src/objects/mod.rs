@@ -195,8 +195,10 @@ mod tests {
     use super::writer::PART_BYTES;
     use super::*;
 
-    fn open(folder: &std::path::Path) -> Objects {
-        Objects::open(Url::from_directory_path(folder).unwrap().as_str(), []).unwrap()
+    fn open() -> (tempfile::TempDir, Objects) {
+        let folder = tempfile::tempdir().unwrap();
+        let url = Url::from_directory_path(folder.path()).unwrap();
+        (folder, Objects::open(url.as_str(), []).unwrap())
     }
 
     async fn read(objects: &Objects, key: &str, range: Range<u64>) -> Vec<u8> {
@@ -210,8 +212,7 @@ mod tests {
 
     #[tokio::test]
     async fn file_appears_only_when_complete() {
-        let folder = tempfile::tempdir().unwrap();
-        let objects = open(folder.path());
+        let (_folder, objects) = open();
         let mut writer = objects.create("exports/a.csv").await.unwrap();
         let content = (0..PART_BYTES + 17).map(|index| (index % 251) as u8).collect::<Vec<_>>();
         // Chunks that do not align with the part size.
@@ -228,8 +229,7 @@ mod tests {
 
     #[tokio::test]
     async fn aborted_upload_leaves_nothing_and_delete_is_idempotent() {
-        let folder = tempfile::tempdir().unwrap();
-        let objects = open(folder.path());
+        let (_folder, objects) = open();
         let mut writer = objects.create("a.csv").await.unwrap();
         writer.write(Bytes::from_static(b"half")).await.unwrap();
         writer.abort().await.unwrap();
@@ -253,8 +253,7 @@ mod tests {
 
     #[tokio::test]
     async fn listing_has_finished_and_unfinished_files() {
-        let folder = tempfile::tempdir().unwrap();
-        let objects = open(folder.path());
+        let (_folder, objects) = open();
         assert_eq!(listed(&objects, "exports").await, []);
         for key in ["exports/a/1.csv", "exports/a/2.csv", "exports/b/c/1.csv", "other/1.csv"] {
             objects.create(key).await.unwrap().finish().await.unwrap();
@@ -275,8 +274,7 @@ mod tests {
 
     #[tokio::test]
     async fn deleting_an_unfinished_upload_keeps_the_finished_file() {
-        let folder = tempfile::tempdir().unwrap();
-        let objects = open(folder.path());
+        let (_folder, objects) = open();
         objects.create("exports/1.csv").await.unwrap().finish().await.unwrap();
         std::mem::forget(objects.create("exports/1.csv").await.unwrap());
         let found = objects.list("exports").next(10).await.unwrap();
@@ -289,8 +287,7 @@ mod tests {
 
     #[tokio::test]
     async fn empty_folders_older_than_the_limit_are_removed() {
-        let folder = tempfile::tempdir().unwrap();
-        let objects = open(folder.path());
+        let (folder, objects) = open();
         objects.remove_empty_folders("exports", crate::runtime::now()).await.unwrap();
         for key in ["exports/a/1/1.csv", "exports/a/2/1.csv", "exports/b/1/1.csv", "other/1/1.csv"] {
             objects.create(key).await.unwrap().finish().await.unwrap();
