@@ -3,49 +3,25 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod repository;
 mod settings;
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use repository::{files_below, read, root};
 use settings::{defaults, is_setting, variables};
 
 /// Variables that are not settings: read by Docker Compose, or by the command line as a client.
 const OTHER_VARIABLES: [&str; 3] = ["ASSAY_IMAGE", "ASSAY_PUBLISH", "ASSAY_API_KEY"];
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
-}
-
-fn read(path: &str) -> String {
-    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
-}
-
 /// All deployment files, by path from the root.
 fn deployment_files() -> BTreeMap<String, String> {
-    let mut found = BTreeMap::new();
-    for path in ["docker-compose.yml", ".env.example"] {
-        found.insert(path.to_owned(), read(path));
-    }
-    let mut folders = vec![root().join("deploy")];
-    while let Some(folder) = folders.pop() {
-        // Secrets of this machine's containers.
-        if folder.ends_with("deploy/docker/secrets") {
-            continue;
-        }
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_none_or(|extension| extension != "md") {
-                let name = path.strip_prefix(root()).unwrap().to_string_lossy().into_owned();
-                found.insert(name, fs::read_to_string(&path).unwrap());
-            }
-        }
-    }
+    // `secrets` has those of this machine's containers.
+    let deployed = files_below("deploy", &["secrets"]).into_iter().filter(|name| !name.ends_with(".md"));
+    let names = deployed.chain(["docker-compose.yml", ".env.example"].map(str::to_owned));
+    let found: BTreeMap<_, _> = names.map(|name| (name.clone(), read(&name))).collect();
     assert!(found.len() > 20, "the files were not found");
     found
 }

@@ -2,13 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod repository;
 mod settings;
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
+use repository::{files_below, read, root};
 use settings::{defaults, is_setting, variables};
 
 /// Folders that are not searched: they have no documents of the project.
@@ -19,25 +20,10 @@ fn is_placeholder(word: &str) -> bool {
     word.chars().any(|character| character.is_ascii_uppercase() || "<{[|…$\"'".contains(character))
 }
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
 /// Every document with its text.
 fn documents() -> Vec<(PathBuf, String)> {
-    let (mut found, mut folders) = (Vec::new(), vec![root()]);
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            if path.is_dir() && !path.is_symlink() && !SKIPPED_FOLDERS.contains(&name.as_str()) {
-                folders.push(path);
-            } else if name.ends_with(".md") {
-                let text = fs::read_to_string(&path).unwrap();
-                found.push((path, text));
-            }
-        }
-    }
+    let names = files_below("", &SKIPPED_FOLDERS).into_iter().filter(|name| name.ends_with(".md"));
+    let found: Vec<_> = names.map(|name| (root().join(&name), read(&name))).collect();
     assert!(found.len() > 50, "{}", found.len());
     found
 }
@@ -153,7 +139,7 @@ fn cached_help(command: &[String], helps: &mut BTreeMap<Vec<String>, String>) ->
 
 #[test]
 fn documented_make_targets_and_scripts_exist() {
-    let makefile = fs::read_to_string(root().join("Makefile")).unwrap();
+    let makefile = read("Makefile");
     for (path, text) in documents() {
         for line in code(&text) {
             if let Some(arguments) = line.trim().strip_prefix("make ") {
@@ -175,19 +161,17 @@ fn documented_make_targets_and_scripts_exist() {
 #[test]
 fn changelog_fragments_have_valid_names() {
     let mut changes = 0;
-    for entry in fs::read_dir(root().join("changes")).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-        let text = fs::read_to_string(&path).unwrap();
-        let kind = name.split('.').nth(1).unwrap_or_default();
-        if name == "template.md.jinja" {
+    for name in files_below("changes", &[]) {
+        if name == "changes/template.md.jinja" {
             continue;
         }
-        assert!(["added", "changed", "removed", "fixed", "security"].contains(&kind), "changes/{name}");
-        assert!(name.ends_with(".md") && text.starts_with("- ") && text.ends_with('\n'), "changes/{name}");
+        let text = read(&name);
+        let kind = name.split('.').nth(1).unwrap_or_default();
+        assert!(["added", "changed", "removed", "fixed", "security"].contains(&kind), "{name}");
+        assert!(name.ends_with(".md") && text.starts_with("- ") && text.ends_with('\n'), "{name}");
         changes += 1;
     }
-    assert!(changes > 0 || fs::read_to_string(root().join("CHANGELOG.md")).unwrap().contains("## ["));
+    assert!(changes > 0 || read("CHANGELOG.md").contains("## ["));
 }
 
 #[test]

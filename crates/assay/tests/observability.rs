@@ -2,12 +2,15 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "a test fails by panicking")]
 
+mod repository;
+
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
+
+use repository::{files_below, read, root};
 
 /// Metrics of other exporters.
 const FOREIGN_METRICS: [&str; 3] =
@@ -40,30 +43,24 @@ fn alerts_and_dashboards_use_existing_metrics() {
 
 #[test]
 fn alerts_and_runbooks_match() {
-    let alerts: BTreeSet<String> = alert_values("alert: ").collect();
-    let pages: BTreeSet<String> = fs::read_dir(root().join("proto-docs/runbooks"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
-        .collect();
-    assert_eq!(alerts, pages);
-    let addresses: BTreeSet<String> = alert_values("runbook_url: ").collect();
-    let expected = alerts.iter().map(|alert| format!("proto-docs/runbooks/{alert}.md")).collect();
-    assert_eq!(addresses, expected);
+    let page = |alert: String| format!("proto-docs/runbooks/{alert}.md");
+    let expected: BTreeSet<String> = alert_values("alert: ").map(page).collect();
+    assert_eq!(BTreeSet::from_iter(files_below("proto-docs/runbooks", &[])), expected);
+    assert_eq!(BTreeSet::from_iter(alert_values("runbook_url: ")), expected);
 }
 
 #[test]
 fn runbook_commands_and_settings_exist() {
-    let settings = fs::read_to_string(root().join("config/default.toml")).unwrap();
-    for entry in fs::read_dir(root().join("proto-docs/runbooks")).unwrap() {
-        let path = entry.unwrap().path();
-        let page = fs::read_to_string(&path).unwrap().replace("\n   ", " ").replace("\n  ", " ");
+    let settings = read("config/default.toml");
+    for path in files_below("proto-docs/runbooks", &[]) {
+        let page = read(&path).replace("\n   ", " ").replace("\n  ", " ");
         for quoted in page.split('`').skip(1).step_by(2) {
             if let Some(arguments) = quoted.strip_prefix("assay ") {
                 let subcommands = arguments.split(' ').take_while(|word| !word.starts_with('-'));
                 let subcommands: Vec<_> =
                     subcommands.filter(|word| word.chars().all(is_command_character)).collect();
                 let help = Command::new(env!("CARGO_BIN_EXE_assay")).args(subcommands).arg("--help").output();
-                assert!(help.unwrap().status.success(), "{}: {quoted}", path.display());
+                assert!(help.unwrap().status.success(), "{path}: {quoted}");
             }
             let sections = [
                 "bus.",
@@ -77,7 +74,7 @@ fn runbook_commands_and_settings_exist() {
             ];
             if sections.iter().any(|section| quoted.starts_with(section)) && !quoted.contains('*') {
                 let key = quoted.rsplit('.').next().unwrap();
-                assert!(settings.contains(&format!("\n{key} = ")), "{}: {quoted}", path.display());
+                assert!(settings.contains(&format!("\n{key} = ")), "{path}: {quoted}");
             }
         }
     }
@@ -104,7 +101,7 @@ fn promtool_accepts_and_tests_the_alerts() {
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::write(file.path(), format!("groups:\n- name: dashboard\n  rules:\n{rules}")).unwrap();
     assert!(promtool(&["check", "rules", file.path().to_str().unwrap()]), "{rules}");
-    let tests = fs::read_to_string(root().join("deploy/observability/tests/assay.yml")).unwrap();
+    let tests = read("deploy/observability/tests/assay.yml");
     for alert in alert_values("alert: ") {
         let fires = tests
             .match_indices(&format!("alertname: {alert}\n"))
@@ -126,25 +123,14 @@ fn is_command_character(character: char) -> bool {
     character.is_ascii_lowercase() || character == '-'
 }
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
 /// Metric names in the sources' `metrics.rs` files.
 fn metrics_in_code() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    let mut folders = vec![root().join("crates")];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.ends_with("metrics.rs") && path.components().any(|part| part.as_os_str() == "src")
-            {
-                let source = fs::read_to_string(path).unwrap();
-                let quoted = source.split('"').skip(1).step_by(2);
-                names.extend(quoted.filter(|text| is_metric(text)).map(str::to_owned));
-            }
+    for path in files_below("crates", &[]) {
+        if path.contains("/src/") && path.ends_with("/metrics.rs") {
+            let source = read(&path);
+            let quoted = source.split('"').skip(1).step_by(2);
+            names.extend(quoted.filter(|text| is_metric(text)).map(str::to_owned));
         }
     }
     names
@@ -156,13 +142,13 @@ fn is_metric(text: &str) -> bool {
 }
 
 fn documented_metrics() -> BTreeSet<String> {
-    let document = fs::read_to_string(root().join("proto-docs/metrics.md")).unwrap();
+    let document = read("proto-docs/metrics.md");
     let rows = document.lines().filter_map(|line| line.strip_prefix("| `"));
     rows.map(|row| row.split('`').next().unwrap().to_owned()).collect()
 }
 
 fn alerts() -> String {
-    fs::read_to_string(root().join("deploy/observability/alerts/assay.yml")).unwrap()
+    read("deploy/observability/alerts/assay.yml")
 }
 
 /// The values of `key` in the file of alerts.
@@ -183,7 +169,7 @@ fn alert_expressions() -> Vec<String> {
 }
 
 fn dashboard_expressions() -> Vec<String> {
-    let text = fs::read_to_string(root().join("deploy/observability/dashboards/assay.json")).unwrap();
+    let text = read("deploy/observability/dashboards/assay.json");
     let dashboard: Value = serde_json::from_str(&text).unwrap();
     let panels = dashboard["panels"].as_array().unwrap().iter();
     let targets = panels.filter_map(|panel| panel["targets"].as_array()).flatten();

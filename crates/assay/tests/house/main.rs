@@ -3,13 +3,16 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod cycles;
+#[path = "../repository/mod.rs"]
+mod repository;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
+
+use repository::{files_below, read, root};
 
 const ROLES: [&str; 8] = [
     "gateway",
@@ -80,21 +83,9 @@ fn crate_dependencies_follow_the_rules() {
 
 /// Every source file below `crates/*/src`, with its path from the workspace's root.
 fn sources() -> Vec<(String, String)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
-    let mut found = Vec::new();
-    let mut folders: Vec<PathBuf> =
-        fs::read_dir(root.join("crates")).unwrap().map(|entry| entry.unwrap().path().join("src")).collect();
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let name = path.strip_prefix(&root).unwrap().to_string_lossy().into_owned();
-                found.push((name, fs::read_to_string(&path).unwrap()));
-            }
-        }
-    }
+    let is_source = |name: &String| name.split('/').nth(2) == Some("src") && name.ends_with(".rs");
+    let names = files_below("crates", &[]).into_iter().filter(is_source);
+    let found: Vec<_> = names.map(|name| (name.clone(), read(&name))).collect();
     assert!(found.len() > 100, "the sources were not found");
     found
 }
@@ -142,7 +133,7 @@ fn libraries_are_used_in_their_modules_only() {
 fn every_role_has_the_same_layout() {
     const FILES: [&str; 4] = ["lib.rs", "config.rs", "start.rs", "metrics.rs"];
     const FOLDERS: [&str; 5] = ["app", "consume", "domain", "http", "store"];
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let crates = root().join("crates");
     for role in ROLES {
         let has = |path: &str| crates.join(role).join(path).exists();
         let has_module = |name: &str| has(&format!("src/{name}.rs")) || has(&format!("src/{name}/mod.rs"));
@@ -181,8 +172,7 @@ fn source_files_have_at_most_400_lines() {
 
 #[test]
 fn every_event_type_is_fuzzed() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let target = fs::read_to_string(root.join("fuzz/fuzz_targets/event.rs")).unwrap();
+    let target = read("fuzz/fuzz_targets/event.rs");
     let mut kinds = 0;
     for (name, source) in sources().iter().filter(|(name, _)| name.starts_with("crates/contracts/")) {
         for event in source.split("\nevent!(").skip(1).filter_map(|rest| rest.split(',').next()) {
