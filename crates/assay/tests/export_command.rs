@@ -5,6 +5,7 @@
 
 use std::io::Write;
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -70,14 +71,14 @@ impl StubService {
         Self { url: format!("http://{}", server.address()), requests, _server: server }
     }
 
-    fn export(&self, folder: &std::path::Path, more: &[&str]) -> Output {
+    fn export(&self, folder: &Path, more: &[&str]) -> Output {
         self.command(folder, more).output().unwrap()
     }
 
-    fn command(&self, folder: &std::path::Path, more: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
-        command.args(["export", "--kind", "axis", "--url", &self.url, "--key", "some-key"]);
-        command.args(more).current_dir(folder);
+    fn command(&self, folder: &Path, more: &[&str]) -> Command {
+        let mut command =
+            assay(folder, &["export", "--kind", "axis", "--url", &self.url, "--key", "some-key"]);
+        command.args(more);
         command
     }
 
@@ -86,6 +87,12 @@ impl StubService {
         let requests = self.requests.lock().unwrap();
         requests.iter().filter(|request| request.line.contains("/file")).cloned().collect()
     }
+}
+
+fn assay(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+    command.args(arguments).current_dir(folder);
+    command
 }
 
 fn next<T: Clone>(script: &Mutex<Vec<T>>) -> T {
@@ -168,7 +175,7 @@ fn assert_ends(output: &Output, code: i32, messages: &[&str]) {
 }
 
 #[track_caller]
-fn assert_nothing_left(folder: &std::path::Path) {
+fn assert_nothing_left(folder: &Path) {
     let names: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(names.is_empty(), "{names:?}");
 }
@@ -255,11 +262,7 @@ fn timed_out_export_can_be_fetched_later() {
     );
     let stub = StubService::new(&[complete()], &[Answer::Whole]);
     let arguments = ["export", "--id", ID, "--url", &stub.url, "--key", "some-key", "--out", "later.csv"];
-    let output = Command::new(env!("CARGO_BIN_EXE_assay"))
-        .args(arguments)
-        .current_dir(folder.path())
-        .output()
-        .unwrap();
+    let output = assay(folder.path(), &arguments).output().unwrap();
     assert_ends(&output, 0, &["2 rows", "later.csv"]);
 }
 
@@ -305,11 +308,7 @@ fn contradictory_arguments_are_refused() {
     // Without --kind and --id the command would run the role.
     for option in [&["--timeout", "5"][..], &["--force"], &["--url", "http://127.0.0.1:9", "--key", "k"]] {
         let arguments = [&["export"][..], option].concat();
-        let output = Command::new(env!("CARGO_BIN_EXE_assay"))
-            .args(arguments)
-            .current_dir(folder.path())
-            .output()
-            .unwrap();
+        let output = assay(folder.path(), &arguments).output().unwrap();
         assert_ends(&output, 2, &["--kind"]);
     }
     assert!(stub.requests.lock().unwrap().is_empty());

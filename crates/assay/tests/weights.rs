@@ -6,7 +6,7 @@
 mod measurement_data;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use measurement_data::measurement_data;
@@ -22,8 +22,15 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
+/// What a command prints that succeeds.
+fn printed(arguments: &[&str]) -> String {
+    let output = assay(arguments);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout)
+}
+
 /// 28 conversations: the scorer's samples, and each with one more customer message.
-fn conversations(folder: &Path) -> (PathBuf, Vec<Value>) {
+fn conversations(folder: &Path) -> (String, Vec<Value>) {
     let samples = Path::new(MANIFEST).join("../scoring/tests/samples");
     let mut bodies: Vec<Value> = Vec::new();
     for file in ["endings.jsonl", "traps.jsonl"] {
@@ -45,11 +52,11 @@ fn conversations(folder: &Path) -> (PathBuf, Vec<Value>) {
     let path = folder.join("conversations.jsonl");
     let lines: Vec<String> = bodies.iter().map(Value::to_string).collect();
     fs::write(&path, lines.join("\n")).unwrap();
-    (path, bodies)
+    (path.to_str().unwrap().to_owned(), bodies)
 }
 
 /// Labels of a reviewer stricter than the scorer, for the first `count` conversations.
-fn labels(folder: &Path, bodies: &[Value], count: usize) -> PathBuf {
+fn labels(folder: &Path, bodies: &[Value], count: usize) -> String {
     let label = |body: &Value| {
         let long = body["ticket_id"].as_str().unwrap().starts_with("longer");
         let points = if long { 1.2 } else { 3.1 - 0.1 * body["messages"].as_array().unwrap().len() as f64 };
@@ -57,26 +64,21 @@ fn labels(folder: &Path, bodies: &[Value], count: usize) -> PathBuf {
     };
     let path = folder.join("labels.jsonl");
     fs::write(&path, bodies.iter().take(count).map(label).collect::<Vec<_>>().join("\n")).unwrap();
-    path
+    path.to_str().unwrap().to_owned()
 }
 
 #[test]
 fn weights_are_fitted_measured_and_used() {
     let folder = tempfile::tempdir().unwrap();
-    let (bodies_file, bodies) = conversations(folder.path());
-    let labels_file = labels(folder.path(), &bodies, bodies.len());
+    let (conversations, bodies) = conversations(folder.path());
+    let labels = labels(folder.path(), &bodies, bodies.len());
     let weights = folder.path().join("weights.json");
-    let path = |path: &Path| path.to_str().unwrap().to_owned();
-    let (conversations, labels, weights) = (path(&bodies_file), path(&labels_file), path(&weights));
+    let weights = weights.to_str().unwrap();
 
-    let fitted = assay(&["fit", "--conversations", &conversations, "--labels", &labels, "--out", &weights]);
-    assert!(fitted.status.success(), "{}", text(&fitted.stderr));
-    let report = text(&fitted.stdout);
+    let report = printed(&["fit", "--conversations", &conversations, "--labels", &labels, "--out", weights]);
     assert!(report.contains("28 labelled conversations") && report.contains("written: "), "{report}");
 
-    let shown = assay(&["weights", &weights]);
-    assert!(shown.status.success(), "{}", text(&shown.stderr));
-    let shown = text(&shown.stdout);
+    let shown = printed(&["weights", weights]);
     assert!(shown.starts_with("fitted on 28 conversations, for the model "), "{shown}");
     assert!(
         shown.lines().any(|line| line.starts_with("resolution accuracy") && line.ends_with("as shipped"))
@@ -84,20 +86,17 @@ fn weights_are_fitted_measured_and_used() {
 
     let measure = |extra: &[&str]| {
         let files = ["evaluate", "--conversations", &conversations, "--labels", &labels];
-        let output = assay(&[&files[..], extra].concat());
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        text(&output.stdout)
+        printed(&[&files[..], extra].concat())
     };
-    let (shipped, adapted) = (measure(&[]), measure(&["--weights", &weights]));
+    let (shipped, adapted) = (measure(&[]), measure(&["--weights", weights]));
     assert!(shipped.contains("interaction effort") && shipped != adapted, "{shipped}\n{adapted}");
 
     let hash = |extra: &[&str]| {
-        let output = assay(&[&["score", &conversations][..], extra].concat());
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        let first: Value = serde_json::from_str(text(&output.stdout).lines().next().unwrap()).unwrap();
+        let scored = printed(&[&["score", &conversations][..], extra].concat());
+        let first: Value = serde_json::from_str(scored.lines().next().unwrap()).unwrap();
         first["scorer"]["weights_sha256"].as_str().unwrap().to_owned()
     };
-    let adapted_hash = hash(&["--weights", &weights]);
+    let adapted_hash = hash(&["--weights", weights]);
     assert_ne!(adapted_hash, hash(&[]));
     assert!(adapted.contains(&adapted_hash), "evaluations and reports name the same weights: {adapted}");
 }
@@ -105,19 +104,11 @@ fn weights_are_fitted_measured_and_used() {
 #[test]
 fn too_few_labels_are_refused_and_nothing_is_written() {
     let folder = tempfile::tempdir().unwrap();
-    let (bodies_file, bodies) = conversations(folder.path());
-    let labels_file = labels(folder.path(), &bodies, 12);
+    let (conversations, bodies) = conversations(folder.path());
+    let labels = labels(folder.path(), &bodies, 12);
     let weights = folder.path().join("weights.json");
-    let output = Command::new(env!("CARGO_BIN_EXE_assay"))
-        .arg("fit")
-        .arg("--conversations")
-        .arg(&bodies_file)
-        .arg("--labels")
-        .arg(&labels_file)
-        .arg("--out")
-        .arg(&weights)
-        .output()
-        .unwrap();
+    let out = weights.to_str().unwrap();
+    let output = assay(&["fit", "--conversations", &conversations, "--labels", &labels, "--out", out]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("12 labelled conversations are too few, 25 are needed"));
     assert!(!weights.exists());
@@ -129,8 +120,8 @@ fn incompatible_weights_are_refused_with_their_file() {
     let weights = folder.path().join("weights.json");
     fs::write(&weights, "{\"format\": 1}").unwrap();
     let weights = weights.to_str().unwrap();
-    let (bodies_file, _) = conversations(folder.path());
-    let output = assay(&["score", bodies_file.to_str().unwrap(), "--weights", weights]);
+    let (conversations, _) = conversations(folder.path());
+    let output = assay(&["score", &conversations, "--weights", weights]);
     assert_eq!(output.status.code(), Some(1));
     let error = text(&output.stderr);
     assert!(error.contains(weights) && error.contains("format 1") && error.contains("assay fit"), "{error}");
@@ -152,13 +143,12 @@ fn benchmark_of_the_corpus_prints_text_and_json() {
     let folder = tempfile::tempdir().unwrap();
     copy_one_writer(folder.path());
     let corpus = folder.path().to_str().unwrap();
-    let output = assay(&["benchmark", corpus, "--part", "dev"]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).starts_with("dev: "), "{}", text(&output.stdout));
+    let report = printed(&["benchmark", corpus, "--part", "dev"]);
+    assert!(report.starts_with("dev: "), "{report}");
     let model = Path::new(MANIFEST).join("../scoring/model/reader.bin");
-    let output = assay(&["benchmark", corpus, "--part", "dev", "--model", model.to_str().unwrap(), "--json"]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let report =
+        printed(&["benchmark", corpus, "--part", "dev", "--model", model.to_str().unwrap(), "--json"]);
+    let found: Value = serde_json::from_str(&report).unwrap();
     let sets = found["sets"].as_array().unwrap();
     let all = sets.iter().find(|set| set["name"] == "all").unwrap();
     assert_eq!(all["conversations"], found["conversations"]);
@@ -191,15 +181,8 @@ fn public_labels_are_compared_on_measurement_data() {
     });
     fs::write(&labels, relabelled.collect::<Vec<_>>().join("\n")).unwrap();
     let conversations = data.join("reuse_sgd.jsonl.gz");
-    let output = assay(&[
-        "evaluate",
-        "--conversations",
-        conversations.to_str().unwrap(),
-        "--labels",
-        labels.to_str().unwrap(),
-    ]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let report = text(&output.stdout);
+    let (conversations, labels) = (conversations.to_str().unwrap(), labels.to_str().unwrap());
+    let report = printed(&["evaluate", "--conversations", conversations, "--labels", labels]);
     assert!(report.contains("100 labelled conversations"), "{report}");
     let line = report.lines().find(|line| line.starts_with("resolution accuracy ")).unwrap();
     let rho: f64 = line.split_whitespace().nth(3).unwrap().parse().unwrap();
