@@ -41,6 +41,19 @@ impl Role {
             Self::Console => "assay-console",
         }
     }
+
+    fn listen_address(self, settings: &Settings) -> SocketAddr {
+        match self {
+            Self::Gateway => settings.gateway.listen,
+            Self::Ingest => settings.ingest.listen,
+            Self::AgentRegistry => settings.registry.listen,
+            Self::ScoringWorker => settings.scoring.listen,
+            Self::Export => settings.export.listen,
+            Self::ExportWorker => settings.export_worker.listen,
+            Self::Webhooks => settings.webhooks.listen,
+            Self::Console => settings.console.listen,
+        }
+    }
 }
 
 /// Runs a role until a stop signal.
@@ -49,7 +62,9 @@ pub async fn run(role: Role) -> Result<()> {
     let mut telemetry = telemetry::start(&settings.telemetry, role.name())?;
     open_files::raise_fd_limit();
     let mut tasks = Tasks::new(Readiness::default());
-    start(role, &settings, &mut tasks).with_context(|| format!("{role:?} cannot start"))?;
+    bind(role.listen_address(&settings))
+        .and_then(|listener| start(role, &settings, listener, || open_bus(&settings), &mut tasks))
+        .with_context(|| format!("{role:?} cannot start"))?;
     serve_metrics(&mut tasks, &mut telemetry)?;
     tracing::info!(?role, version = env!("CARGO_PKG_VERSION"), "started");
     let result = run_until_stopped(tasks, &settings).await;
@@ -76,27 +91,23 @@ pub async fn run_until_stopped(mut tasks: Tasks, settings: &Settings) -> Result<
     }
 }
 
-fn start(role: Role, settings: &Settings, tasks: &mut Tasks) -> Result<()> {
+/// Starts the tasks of a role, which calls `bus` if it uses the bus.
+pub fn start(
+    role: Role,
+    settings: &Settings,
+    listener: TcpListener,
+    bus: impl FnOnce() -> Result<Bus>,
+    tasks: &mut Tasks,
+) -> Result<()> {
     match role {
-        Role::Gateway => {
-            let listener = bind(settings.gateway.listen)?;
-            start_gateway(settings, listener, tasks)
-        }
-        Role::AgentRegistry => {
-            start_registry(settings, bind(settings.registry.listen)?, open_bus(settings)?, tasks)
-        }
-        Role::Ingest => start_ingest(settings, bind(settings.ingest.listen)?, open_bus(settings)?, tasks),
-        Role::ScoringWorker => {
-            start_scoring(settings, bind(settings.scoring.listen)?, open_bus(settings)?, tasks)
-        }
-        Role::Export => start_export(settings, bind(settings.export.listen)?, open_bus(settings)?, tasks),
-        Role::ExportWorker => {
-            start_export_worker(settings, bind(settings.export_worker.listen)?, open_bus(settings)?, tasks)
-        }
-        Role::Webhooks => {
-            start_webhooks(settings, bind(settings.webhooks.listen)?, open_bus(settings)?, tasks)
-        }
-        Role::Console => start_console(settings, bind(settings.console.listen)?, tasks),
+        Role::Gateway => start_gateway(settings, listener, tasks),
+        Role::AgentRegistry => start_registry(settings, listener, bus()?, tasks),
+        Role::Ingest => start_ingest(settings, listener, bus()?, tasks),
+        Role::ScoringWorker => start_scoring(settings, listener, bus()?, tasks),
+        Role::Export => start_export(settings, listener, bus()?, tasks),
+        Role::ExportWorker => start_export_worker(settings, listener, bus()?, tasks),
+        Role::Webhooks => start_webhooks(settings, listener, bus()?, tasks),
+        Role::Console => start_console(settings, listener, tasks),
     }
 }
 
@@ -110,7 +121,7 @@ pub fn open_bus(settings: &Settings) -> Result<Bus> {
     Ok(Bus::open(&settings.bus)?)
 }
 
-pub fn start_gateway(settings: &Settings, listener: TcpListener, tasks: &mut Tasks) -> Result<()> {
+fn start_gateway(settings: &Settings, listener: TcpListener, tasks: &mut Tasks) -> Result<()> {
     open_files::warn_if_below(settings.gateway.max_connections);
     let services = &settings.services;
     let dependencies = assay_gateway::Dependencies {
@@ -126,7 +137,7 @@ pub fn start_gateway(settings: &Settings, listener: TcpListener, tasks: &mut Tas
     Ok(assay_gateway::start(&settings.gateway, dependencies, tasks)?)
 }
 
-pub fn start_registry(settings: &Settings, listener: TcpListener, bus: Bus, tasks: &mut Tasks) -> Result<()> {
+fn start_registry(settings: &Settings, listener: TcpListener, bus: Bus, tasks: &mut Tasks) -> Result<()> {
     let dependencies = assay_agent_registry::Dependencies {
         listener,
         tokens: settings.tokens()?,
@@ -136,7 +147,7 @@ pub fn start_registry(settings: &Settings, listener: TcpListener, bus: Bus, task
     Ok(assay_agent_registry::start(&settings.registry, dependencies, tasks)?)
 }
 
-pub fn start_scoring(settings: &Settings, listener: TcpListener, bus: Bus, tasks: &mut Tasks) -> Result<()> {
+fn start_scoring(settings: &Settings, listener: TcpListener, bus: Bus, tasks: &mut Tasks) -> Result<()> {
     let dependencies = assay_scoring_worker::Dependencies {
         listener,
         tokens: settings.tokens()?,
@@ -148,13 +159,13 @@ pub fn start_scoring(settings: &Settings, listener: TcpListener, bus: Bus, tasks
     Ok(assay_scoring_worker::start(&settings.scoring, dependencies, tasks)?)
 }
 
-pub fn start_ingest(settings: &Settings, listener: TcpListener, bus: Bus, tasks: &mut Tasks) -> Result<()> {
+fn start_ingest(settings: &Settings, listener: TcpListener, bus: Bus, tasks: &mut Tasks) -> Result<()> {
     let registry_url = settings.services.registry_url.clone();
     let dependencies = assay_ingest::Dependencies { listener, tokens: settings.tokens()?, bus, registry_url };
     Ok(assay_ingest::start(&settings.ingest, dependencies, tasks)?)
 }
 
-pub fn start_export(settings: &Settings, listener: TcpListener, bus: Bus, tasks: &mut Tasks) -> Result<()> {
+fn start_export(settings: &Settings, listener: TcpListener, bus: Bus, tasks: &mut Tasks) -> Result<()> {
     let dependencies = assay_export::Dependencies {
         listener,
         tokens: settings.tokens()?,
@@ -167,7 +178,7 @@ pub fn start_export(settings: &Settings, listener: TcpListener, bus: Bus, tasks:
     Ok(assay_export::start(&settings.export, dependencies, tasks)?)
 }
 
-pub fn start_export_worker(
+fn start_export_worker(
     settings: &Settings,
     listener: TcpListener,
     bus: Bus,
@@ -186,7 +197,7 @@ pub fn start_export_worker(
     Ok(assay_export_worker::start(&settings.export_worker, dependencies, tasks)?)
 }
 
-pub fn start_webhooks(settings: &Settings, listener: TcpListener, bus: Bus, tasks: &mut Tasks) -> Result<()> {
+fn start_webhooks(settings: &Settings, listener: TcpListener, bus: Bus, tasks: &mut Tasks) -> Result<()> {
     let dependencies = assay_webhooks::Dependencies {
         listener,
         tokens: settings.tokens()?,
@@ -196,7 +207,7 @@ pub fn start_webhooks(settings: &Settings, listener: TcpListener, bus: Bus, task
     Ok(assay_webhooks::start(&settings.webhooks, dependencies, tasks)?)
 }
 
-pub fn start_console(settings: &Settings, listener: TcpListener, tasks: &mut Tasks) -> Result<()> {
+fn start_console(settings: &Settings, listener: TcpListener, tasks: &mut Tasks) -> Result<()> {
     let services = &settings.services;
     let dependencies = assay_console::Dependencies {
         listener,

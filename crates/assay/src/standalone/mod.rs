@@ -20,7 +20,7 @@ use crate::cli::StandaloneArguments;
 use crate::console_link::{create_console_link, gateway_address};
 use crate::installation::{DataFolder, ServiceOutbox, migrate_all, open_outboxes};
 use crate::open_files;
-use crate::roles;
+use crate::roles::{self, Role};
 use crate::settings::Settings;
 
 /// Runs until a stop signal.
@@ -38,7 +38,7 @@ pub async fn run(arguments: StandaloneArguments) -> Result<()> {
     settings.bus.url = "local:".into();
     // Before anything is written, so that a port in use is noticed first.
     let public = roles::bind(settings.gateway.listen)?;
-    let internal = InternalListeners::bind(&mut settings)?;
+    let internal = bind_internal(&mut settings)?;
     migrate_all(&settings).await?;
     release_claims_of_killed_process(&settings).await?;
     let address = public.local_addr()?;
@@ -48,7 +48,7 @@ pub async fn run(arguments: StandaloneArguments) -> Result<()> {
     start_all(&settings, public, internal, &mut tasks)?;
     serve_metrics(&mut tasks, &mut telemetry)?;
     // Last: the key is shown only once, so a start that fails must not create it.
-    let first_key = create_first_key(&settings).await?;
+    let first_key = if is_first_start { create_first_key(&settings).await? } else { None };
     let sign_in_link = if greeting::may_print_sign_in_link(is_first_start) {
         create_bootstrap_sign_in_link(&settings, address).await?
     } else {
@@ -68,76 +68,42 @@ async fn release_claims_of_killed_process(settings: &Settings) -> Result<()> {
     Ok(())
 }
 
-/// Loopback listeners of the services, on ephemeral ports.
-struct InternalListeners {
-    registry: TcpListener,
-    ingest: TcpListener,
-    scoring: TcpListener,
-    export: TcpListener,
-    export_worker: TcpListener,
-    /// `None` when webhooks are turned off.
-    webhooks: Option<TcpListener>,
-    /// `None` when there is no console.
-    console: Option<TcpListener>,
-}
-
-impl InternalListeners {
-    fn bind(settings: &mut Settings) -> Result<Self> {
-        let bind =
-            || TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).context("no free loopback port");
-        let listeners = Self {
-            registry: bind()?,
-            ingest: bind()?,
-            scoring: bind()?,
-            export: bind()?,
-            export_worker: bind()?,
-            webhooks: settings.webhooks_url()?.map(|_| bind()).transpose()?,
-            console: settings.console_url()?.map(|_| bind()).transpose()?,
-        };
-        settings.services.registry_url = address_of(&listeners.registry)?;
-        settings.services.ingest_url = address_of(&listeners.ingest)?;
-        settings.services.scoring_url = address_of(&listeners.scoring)?;
-        settings.services.export_url = address_of(&listeners.export)?;
-        if let Some(listener) = &listeners.webhooks {
-            settings.services.webhooks_url = address_of(listener)?.into();
-        }
-        if let Some(listener) = &listeners.console {
-            settings.services.console_url = address_of(listener)?.into();
-        }
-        Ok(listeners)
+/// Binds a loopback listener with an ephemeral port for each service, and sets the addresses of the services.
+fn bind_internal(settings: &mut Settings) -> Result<Vec<(Role, TcpListener)>> {
+    let mut listeners = Vec::new();
+    let mut bind = |role: Role| -> Result<Url> {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let listener = TcpListener::bind(address).context("no free loopback port")?;
+        let url = Url::parse(&format!("http://{}", listener.local_addr()?))?;
+        listeners.push((role, listener));
+        Ok(url)
+    };
+    settings.services.registry_url = bind(Role::AgentRegistry)?;
+    settings.services.ingest_url = bind(Role::Ingest)?;
+    settings.services.scoring_url = bind(Role::ScoringWorker)?;
+    settings.services.export_url = bind(Role::Export)?;
+    bind(Role::ExportWorker)?;
+    if settings.webhooks_url()?.is_some() {
+        settings.services.webhooks_url = bind(Role::Webhooks)?.into();
     }
-}
-
-fn address_of(listener: &TcpListener) -> Result<Url> {
-    Ok(Url::parse(&format!("http://{}", listener.local_addr()?))?)
+    if settings.console_url()?.is_some() {
+        settings.services.console_url = bind(Role::Console)?.into();
+    }
+    Ok(listeners)
 }
 
 fn start_all(
     settings: &Settings,
     public: TcpListener,
-    internal: InternalListeners,
+    internal: Vec<(Role, TcpListener)>,
     tasks: &mut Tasks,
 ) -> Result<()> {
     let bus = roles::open_bus(settings)?;
-    roles::start_registry(settings, internal.registry, bus.clone(), tasks)?;
-    tasks.begin_role();
-    roles::start_ingest(settings, internal.ingest, bus.clone(), tasks)?;
-    tasks.begin_role();
-    roles::start_scoring(settings, internal.scoring, bus.clone(), tasks)?;
-    tasks.begin_role();
-    roles::start_export(settings, internal.export, bus.clone(), tasks)?;
-    tasks.begin_role();
-    roles::start_export_worker(settings, internal.export_worker, bus.clone(), tasks)?;
-    tasks.begin_role();
-    if let Some(listener) = internal.webhooks {
-        roles::start_webhooks(settings, listener, bus, tasks)?;
+    for (role, listener) in internal {
+        roles::start(role, settings, listener, || Ok(bus.clone()), tasks)?;
         tasks.begin_role();
     }
-    if let Some(listener) = internal.console {
-        roles::start_console(settings, listener, tasks)?;
-        tasks.begin_role();
-    }
-    roles::start_gateway(settings, public, tasks)
+    roles::start(Role::Gateway, settings, public, || Ok(bus), tasks)
 }
 
 /// Whether no key exists yet, not even the bootstrap key.
@@ -146,15 +112,12 @@ async fn is_first_start(settings: &Settings) -> Result<bool> {
     Ok(keys::list(&database, None).await?.is_empty())
 }
 
-/// Creates an organization with a key on the first start, unless the settings have a key.
+/// Creates an organization with a key, unless the settings have a key.
 async fn create_first_key(settings: &Settings) -> Result<Option<ApiKey>> {
     if settings.bootstrap()?.is_some() {
         return Ok(None);
     }
     let database = Database::open(&settings.registry.database(), assay_agent_registry::SCHEMA)?;
-    if !keys::list(&database, None).await?.is_empty() {
-        return Ok(None);
-    }
     let new = CreateKey {
         organization: OrganizationName::parse(&settings.bootstrap_organization)
             .context("bootstrap_organization")?,
