@@ -32,14 +32,8 @@ async fn status(settings: &Settings) -> Result<()> {
                 writeln!(output, "{service:10}  {pending:>8}  {oldest:>8}  {dead:>8}  {last_error}")?;
             }
             Err(error) => {
-                writeln!(
-                    output,
-                    "{service:10}  {:>8}  {:>8}  {:>8}  {}",
-                    "?",
-                    "?",
-                    "?",
-                    one_line(&format!("{error:#}"))
-                )?;
+                let (unknown, reason) = ("?", one_line(&format!("{error:#}")));
+                writeln!(output, "{service:10}  {unknown:>8}  {unknown:>8}  {unknown:>8}  {reason}")?;
                 unreachable.push(service);
             }
         }
