@@ -13,7 +13,7 @@ use assay_export::domain::ranking::Rank;
 use assay_export::store::{ListSelection, RankBound};
 use assay_platform::db::Database;
 use assay_platform::runtime::new_id;
-use assay_testkit::{eventually, execute_on, number_on, on_both_databases};
+use assay_testkit::{execute_on, number_on, on_both_databases};
 
 use crate::copied_facts::copy_facts;
 use crate::random_evaluations::Random;
@@ -149,8 +149,7 @@ async fn damaged_day_does_not_block_the_refresh_of_others(app: TestApp) -> Resul
     record(&app.exports, &[damaged.clone(), sound]).await?;
     let database = &app.test_database.database;
     let stale_days = "SELECT count(*) FROM stale_days";
-    eventually("the columns of both days", || async { Ok(number_on(database, stale_days).await? == 0) })
-        .await?;
+    app.test_database.number_becomes("the columns of both days", stale_days, 0).await?;
     let ticket = damaged.ticket.id;
     execute_on(
         database,
@@ -161,8 +160,7 @@ async fn damaged_day_does_not_block_the_refresh_of_others(app: TestApp) -> Resul
     execute_on(database, "INSERT INTO stale_days SELECT organization_id, day, day FROM evaluation_days")
         .await?;
     execute_on(database, "UPDATE evaluation_days SET refreshed_at = 0").await?;
-    eventually("the columns of the sound day", || async { Ok(number_on(database, stale_days).await? == 1) })
-        .await?;
+    app.test_database.number_becomes("the columns of the sound day", stale_days, 1).await?;
     let left = number_on(database, "SELECT day FROM stale_days").await?;
     assert_eq!(left, damaged.ticket.started_at.as_millis() / 86_400_000);
     Ok(())

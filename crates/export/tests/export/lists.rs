@@ -16,7 +16,7 @@ use assay_contracts::validation::shortened;
 use assay_export::domain::evaluation_facts::EvaluationFacts;
 use assay_platform::auth::Audience;
 use assay_platform::runtime::{new_id, now};
-use assay_testkit::{eventually, execute_on, number_on, on_both_databases};
+use assay_testkit::{execute_on, on_both_databases};
 use reqwest::Response;
 
 use crate::copied_facts::copy_facts;
@@ -283,8 +283,7 @@ async fn total_is_a_bound_while_many_rows_change(app: TestApp) -> Result<()> {
     record(&app.exports, &[changing.clone(), unchanged]).await?;
     let database = &app.test_database.database;
     let stale_days = "SELECT count(*) FROM stale_days";
-    eventually("the columns of both days", || async { Ok(number_on(database, stale_days).await? == 0) })
-        .await?;
+    app.test_database.number_becomes("the columns of both days", stale_days, 0).await?;
     copy_facts(database, changing.ticket.id, 12_000).await?;
     let day = STARTED.as_millis() / 86_400_000;
     // Stale columns that are not refreshed for an hour, with more rows than a list reads of stale days: 20,000.

@@ -37,8 +37,7 @@ async fn expired_files_are_removed_although_other_steps_fail(prepared: PreparedD
     let app = prepared.start()?;
     let removed =
         format!("SELECT count(*) FROM exports WHERE file_removed_at IS NOT NULL AND id = '{expired}'");
-    eventually("the removal", || async { Ok(number_on(&app.test_database.database, &removed).await? == 1) })
-        .await?;
+    app.test_database.number_becomes("the removal", &removed, 1).await?;
     assert!(matches!(app.objects.size(&expired_key).await, Err(ObjectError::NotFound(_))));
     assert_eq!(app.objects.size(&kept_key).await?, 8);
     assert_eq!(app.exports.expired_files(now(), None, 10).await?, []);
@@ -84,10 +83,7 @@ async fn skipped_sequences_are_forgotten_after_90_days(prepared: PreparedDatabas
         execute_on(&prepared.test_database.database, insert).await?;
     }
     let app = prepared.start()?;
-    eventually("the expiry", || async {
-        Ok(number_on(&app.test_database.database, "SELECT min(first) FROM skipped_sequences").await? == 3)
-    })
-    .await
+    app.test_database.number_becomes("the expiry", "SELECT min(first) FROM skipped_sequences", 3).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -97,10 +93,7 @@ async fn inbox_is_pruned_although_partitions_fail() -> Result<()> {
     execute_on(database, "ALTER TABLE evaluation_rows RENAME TO evaluation_rows_elsewhere").await?;
     execute_on(database, "INSERT INTO inbox VALUES ('a consumer', gen_random_uuid(), 1)").await?;
     let app = prepared.start()?;
-    eventually("the pruning", || async {
-        Ok(number_on(&app.test_database.database, "SELECT count(*) FROM inbox").await? == 0)
-    })
-    .await
+    app.test_database.number_becomes("the pruning", "SELECT count(*) FROM inbox", 0).await
 }
 
 async fn role_becomes_ready(app: TestApp) -> Result<()> {

@@ -205,10 +205,7 @@ async fn tombstones_are_pruned_after_their_retention(app: TestApp) -> Result<()>
         publish(&app, OutgoingEvent::new(new_id(), now(), &deleted)?).await?;
     }
     let left = "SELECT count(*) FROM evaluation_rows";
-    eventually("the older tombstone to be pruned", || async {
-        Ok(number_on(&app.test_database.database, left).await? == 1)
-    })
-    .await?;
+    app.test_database.number_becomes("the older tombstone to be pruned", left, 1).await?;
     app.registry.next_maintenance_run().await?;
     assert_eq!(number_on(&app.test_database.database, left).await?, 1);
     Ok(())

@@ -16,7 +16,7 @@ use assay_export::{MIGRATIONS, SCHEMA};
 use assay_messaging::OutgoingEvent;
 use assay_platform::db::{Database, DatabaseSettings};
 use assay_platform::runtime::{new_id, now};
-use assay_testkit::ServiceDatabase;
+use assay_testkit::{ServiceDatabase, eventually, number_on};
 
 /// A migrated database.
 pub struct TestDatabase {
@@ -35,6 +35,11 @@ impl TestDatabase {
 
     pub fn settings(&self) -> DatabaseSettings {
         self.service.settings()
+    }
+
+    /// Waits until the number of a query is this one.
+    pub async fn number_becomes(&self, what: &str, query: &str, expected: i64) -> Result<()> {
+        eventually(what, || async { Ok(number_on(&self.database, query).await? == expected) }).await
     }
 
     fn at(service: ServiceDatabase) -> Result<Self> {
