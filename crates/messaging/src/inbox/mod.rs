@@ -18,9 +18,6 @@ pub const RETENTION_MILLIS: i64 = 14 * 24 * 60 * 60 * 1_000;
 /// Most records that one statement deletes.
 pub const PRUNE_BATCH: u32 = 5_000;
 
-/// Ids in one statement on PostgreSQL: bounds its array.
-const IDS_PER_STATEMENT: usize = 1_000;
-
 /// A connection to either database, so that the statements of a service can be written once for both.
 pub trait Connection {
     /// Records in the caller's transaction that `consumer` handles the events `ids`. Returns those that it had not handled

@@ -10,15 +10,8 @@ use diesel::prelude::*;
 use diesel::sql_types;
 use uuid::Uuid;
 
-use super::IDS_PER_STATEMENT;
-
-diesel::table! {
-    inbox (consumer, event_id) {
-        consumer -> Text,
-        event_id -> Uuid,
-        handled_at -> BigInt,
-    }
-}
+/// Ids in one statement: bounds its array.
+const IDS_PER_STATEMENT: usize = 1_000;
 
 /// Arrays keep the text of the statement the same for any number of events.
 const RECORD: &str = "
@@ -56,8 +49,8 @@ impl super::Connection for PgConnection {
              ORDER BY handled_at LIMIT $2 FOR UPDATE SKIP LOCKED) AS old \
              WHERE inbox.consumer = old.consumer AND inbox.event_id = old.event_id",
         )
-        .bind::<diesel::sql_types::BigInt, _>(before.as_millis())
-        .bind::<diesel::sql_types::BigInt, _>(i64::from(limit))
+        .bind::<sql_types::BigInt, _>(before.as_millis())
+        .bind::<sql_types::BigInt, _>(i64::from(limit))
         .execute(self)?;
         Ok(deleted)
     }
