@@ -17,7 +17,7 @@ use std::fmt;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
-    ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+    CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use actix_web::{HttpResponse, ResponseError};
 use assay_contracts::problem::{Problem, ProblemCode};
@@ -64,11 +64,6 @@ impl WebError {
     /// 401 with `WWW-Authenticate: Bearer`.
     pub fn unauthorized(detail: impl Into<String>) -> Self {
         Self::new(ProblemCode::Unauthorized, detail)
-    }
-
-    /// 405 with `Allow`.
-    pub fn method_not_allowed(allow: &str) -> Self {
-        Self::new(ProblemCode::MethodNotAllowed, format!("allowed here: {allow}")).with_header(ALLOW, allow)
     }
 
     /// Adds a header to the response, replacing an earlier one; an invalid value is ignored.

@@ -6,6 +6,7 @@ use std::convert::Infallible;
 use actix_web::body::{BodySize, BodyStream, BoxBody, MessageBody, SizedStream};
 use actix_web::dev::{ServiceFactory, ServiceRequest, ServiceResponse};
 use actix_web::http::Method;
+use actix_web::http::header::ALLOW;
 use actix_web::middleware::{Next, from_fn};
 use actix_web::web::Bytes;
 use actix_web::{Error, HttpRequest, Resource, Route, web};
@@ -37,7 +38,8 @@ pub fn resource(
     }
     let allow = methods.join(", ");
     let refuse = move || {
-        let error = WebError::method_not_allowed(&allow);
+        let error = WebError::new(ProblemCode::MethodNotAllowed, format!("allowed here: {allow}"))
+            .with_header(ALLOW, &allow);
         async move { Err::<actix_web::HttpResponse, WebError>(error) }
     };
     routes
