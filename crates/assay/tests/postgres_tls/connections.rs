@@ -71,13 +71,6 @@ async fn address_without_a_mode_uses_tls_where_the_server_has_it() -> Result<()>
 }
 
 #[tokio::test]
-async fn server_is_verified_by_the_authority_in_the_file() -> Result<()> {
-    let server = TlsServer::start()?;
-    assert_eq!(is_encrypted(&server.url(HOST, &server.verify_full()?)).await?, Ok(true));
-    Ok(())
-}
-
-#[tokio::test]
 async fn certificate_of_another_authority_is_refused() -> Result<()> {
     let (server, other) = (TlsServer::start()?, Authority::create()?);
     let full = verify_full(&other.certificate())?;
