@@ -26,14 +26,7 @@ pub(crate) async fn find_neighbours(
     let found = context.store.find(context.organization_id, id, filters.clone()).await;
     let found = found.map_err(ListEvaluationsError::from)?;
     let (facts, included) = found.ok_or(FindNeighboursError::NotFound)?;
-    let forwards = ListSelection {
-        organization_id: context.organization_id,
-        filters,
-        sort,
-        after: Some(position(&facts, sort)),
-        backwards: false,
-        ranks: None,
-    };
+    let forwards = context.selection(filters, sort, Some(position(&facts, sort)));
     let backwards = ListSelection { backwards: true, ..forwards.clone() };
     let total = count_list(&context, &forwards.filters).await?;
     let (next, previous, count_before) = tokio::try_join!(

@@ -61,6 +61,19 @@ pub(crate) struct ReadContext<'s> {
     pub(crate) organization_id: OrganizationId,
 }
 
+impl ReadContext<'_> {
+    /// A list, or its part after a position.
+    pub(crate) fn selection(
+        &self,
+        filters: EvaluationFilters,
+        sort: Sort,
+        after: Option<ListPosition>,
+    ) -> ListSelection {
+        let organization_id = self.organization_id;
+        ListSelection { organization_id, filters, sort, after, backwards: false, ranks: None }
+    }
+}
+
 /// A page of the list.
 pub(crate) async fn list_evaluations(
     context: ReadContext<'_>,
@@ -69,17 +82,9 @@ pub(crate) async fn list_evaluations(
 ) -> Result<EvaluationPage, ListEvaluationsError> {
     let cursors = ListCursors::new(keys, context.organization_id, &query.filters, query.sort);
     let cursor = query.cursor.as_deref().map(|cursor| cursors.open(cursor)).transpose()?;
-    let after = cursor.map(|cursor| cursor.after);
     let wanted = query.limit.saturating_add(1);
     let sort = query.sort;
-    let selection = ListSelection {
-        organization_id: context.organization_id,
-        filters: query.filters,
-        sort,
-        after,
-        backwards: false,
-        ranks: None,
-    };
+    let selection = context.selection(query.filters, sort, cursor.map(|cursor| cursor.after));
     // Only the first page counts; later pages repeat its number.
     let known_total = cursor.map(|cursor| cursor.total);
     let (total, mut found) = list(&context, selection, known_total, wanted).await?;
@@ -190,14 +195,7 @@ async fn read_columns(
 
 /// Number of rows, up to [`MAX_COUNTED`].
 async fn count_rows(context: &ReadContext<'_>, filters: &EvaluationFilters) -> Result<Total, DatabaseError> {
-    let selection = ListSelection {
-        organization_id: context.organization_id,
-        filters: filters.clone(),
-        sort: Sort::default(),
-        after: None,
-        backwards: false,
-        ranks: None,
-    };
+    let selection = context.selection(filters.clone(), Sort::default(), None);
     let count = context.store.count(selection, MAX_COUNTED + 1).await?;
     Ok(Total { count: count.min(MAX_COUNTED), exact: count <= MAX_COUNTED })
 }
