@@ -62,12 +62,10 @@ async fn event_without_a_required_consumer_is_unroutable() {
 #[tokio::test]
 async fn publish_fails_while_one_of_the_queues_has_no_consumer() -> Result<()> {
     let bus = local_bus();
-    let (stopped, running) = (Scripted::new(|_| Outcome::Done), Scripted::new(|_| Outcome::Done));
-    let first = Running::consumer(&bus, ACCEPTED, stopped);
+    let (_, first) = Running::done(&bus, ACCEPTED);
     publish(&bus, &accepted()).await?;
     first.stop().await?;
-    let another = Subscription { queue: "test.another", ..ACCEPTED };
-    let second = Running::consumer(&bus, another, running.clone());
+    let (running, second) = Running::done(&bus, Subscription { queue: "test.another", ..ACCEPTED });
     let results = bus.publish(&[accepted()]).await;
     assert!(matches!(results[0], Err(PublishError::Unavailable(_))), "{results:?}");
     assert_eq!(running.deliveries().len(), 0);
@@ -128,13 +126,10 @@ async fn panic_or_missing_outcome_of_a_handler_is_a_failed_attempt() -> Result<(
 #[tokio::test]
 async fn queues_get_all_events_and_their_consumers_share_them() -> Result<()> {
     let bus = local_bus();
-    let (first, second, other) = (Scripted::done(), Scripted::done(), Scripted::done());
     let other_queue = Subscription { queue: "auditor.conversation-accepted", ..ACCEPTED };
-    let consumers = [
-        Running::consumer(&bus, ACCEPTED, first.clone()),
-        Running::consumer(&bus, ACCEPTED, second.clone()),
-        Running::consumer(&bus, other_queue, other.clone()),
-    ];
+    let (first, first_consumer) = Running::done(&bus, ACCEPTED);
+    let (second, second_consumer) = Running::done(&bus, ACCEPTED);
+    let (other, other_consumer) = Running::done(&bus, other_queue);
     let used = |handler: &Scripted| !handler.deliveries().is_empty();
     eventually("all consumers to be used", || async {
         Ok(bus.publish(&[accepted()]).await == [Ok(())] && used(&first) && used(&second) && used(&other))
@@ -149,7 +144,7 @@ async fn queues_get_all_events_and_their_consumers_share_them() -> Result<()> {
     let expected: HashSet<_> = events.iter().map(OutgoingEvent::id).collect();
     assert_eq!(shared.difference(&handled_before).copied().collect::<HashSet<_>>(), expected);
     assert!(other.ids().is_superset(&expected));
-    for consumer in consumers {
+    for consumer in [first_consumer, second_consumer, other_consumer] {
         consumer.stop().await?;
     }
     Ok(())

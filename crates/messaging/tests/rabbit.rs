@@ -97,18 +97,16 @@ async fn failed_delivery_is_retried_after_its_delay_in_its_queue() -> Result<()>
 #[tokio::test]
 async fn consumers_share_a_queue() -> Result<()> {
     let bus = rabbit_bus()?;
-    let (first, second) = (Scripted::done(), Scripted::done());
     let narrow = Subscription { max_batch: 2, max_in_flight: 2, ..ACCEPTED };
-    let consumers =
-        [Running::consumer(&bus, narrow, first.clone()), Running::consumer(&bus, narrow, second.clone())];
+    let (first, first_consumer) = Running::done(&bus, narrow);
+    let (second, second_consumer) = Running::done(&bus, narrow);
     connected(&bus).await?;
     let events: Vec<OutgoingEvent> = (0..200).map(|_| accepted()).collect();
     assert!(publish_all(&bus, &events).await.iter().all(Result::is_ok));
     let total = || first.deliveries().len() + second.deliveries().len();
     eventually("all events to be handled", || async { Ok(total() >= 200) }).await?;
-    for consumer in consumers {
-        consumer.stop().await?;
-    }
+    first_consumer.stop().await?;
+    second_consumer.stop().await?;
     assert_eq!(total(), 200);
     assert!(first.ids().is_disjoint(&second.ids()));
     assert!(!first.ids().is_empty() && !second.ids().is_empty(), "one of them got everything");

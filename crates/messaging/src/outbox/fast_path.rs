@@ -110,17 +110,10 @@ impl FastPathQueue {
 
 #[cfg(test)]
 mod tests {
-    use assay_contracts::agent::AgentFacts;
-    use assay_contracts::event::AgentCreated;
-    use assay_platform::runtime::{new_id, now};
+    use assay_platform::runtime::now;
 
     use super::*;
-
-    fn event() -> OutgoingEvent {
-        let agent = AgentFacts { id: new_id(), external_id: "bot".to_owned(), name: "Bot".to_owned() };
-        let created = AgentCreated { organization_id: new_id(), agent, created_at: now() };
-        OutgoingEvent::new(new_id(), now(), &created).unwrap()
-    }
+    use crate::outbox::tests::event;
 
     #[test]
     fn queue_accepts_events_only_while_open_and_below_its_limit() {

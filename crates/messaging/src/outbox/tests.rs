@@ -260,7 +260,7 @@ async fn enqueue(database: &Database, events: Vec<OutgoingEvent>) -> Result<(), 
     write_on!(database, |connection| connection.enqueue_events(&events, FastPathClaim::NONE))
 }
 
-fn event() -> OutgoingEvent {
+pub(super) fn event() -> OutgoingEvent {
     let agent = AgentFacts { id: new_id(), external_id: "a".to_owned(), name: "Ä".to_owned() };
     let event = AgentCreated { organization_id: new_id(), agent, created_at: now() };
     OutgoingEvent::new(new_id(), now(), &event).expect("encodes")
