@@ -18,38 +18,17 @@ pub const LIMIT: Duration = Duration::from_secs(60);
 pub struct Service {
     pub owner: SchemaOwner,
     pub migrations: &'static [Migrations],
-    /// The variable that sets the address of its database.
-    variable: &'static str,
 }
 
 /// Every service that has migrations. `files::every_migrations_folder_belongs_to_a_service` finds a missing one.
 pub fn services() -> [Service; 5] {
-    let service = |user, schema, migrations, variable| Service {
-        owner: SchemaOwner { user, schema },
-        migrations,
-        variable,
-    };
+    let service = |user, schema, migrations| Service { owner: SchemaOwner { user, schema }, migrations };
     [
-        service(
-            "assay_registry",
-            assay_agent_registry::SCHEMA,
-            assay_agent_registry::MIGRATIONS,
-            "ASSAY_REGISTRY__DATABASE_URL",
-        ),
-        service("assay_ingest", assay_ingest::SCHEMA, assay_ingest::MIGRATIONS, "ASSAY_INGEST__DATABASE_URL"),
-        service(
-            "assay_scoring",
-            assay_scoring_worker::SCHEMA,
-            assay_scoring_worker::MIGRATIONS,
-            "ASSAY_SCORING__DATABASE_URL",
-        ),
-        service("assay_export", assay_export::SCHEMA, assay_export::MIGRATIONS, "ASSAY_EXPORT__DATABASE_URL"),
-        service(
-            "assay_webhooks",
-            assay_webhooks::SCHEMA,
-            assay_webhooks::MIGRATIONS,
-            "ASSAY_WEBHOOKS__DATABASE_URL",
-        ),
+        service("assay_registry", assay_agent_registry::SCHEMA, assay_agent_registry::MIGRATIONS),
+        service("assay_ingest", assay_ingest::SCHEMA, assay_ingest::MIGRATIONS),
+        service("assay_scoring", assay_scoring_worker::SCHEMA, assay_scoring_worker::MIGRATIONS),
+        service("assay_export", assay_export::SCHEMA, assay_export::MIGRATIONS),
+        service("assay_webhooks", assay_webhooks::SCHEMA, assay_webhooks::MIGRATIONS),
     ]
 }
 
@@ -129,7 +108,7 @@ impl Installation {
                 Storage::Postgres(database) => database.url_as(service.owner)?,
                 Storage::Sqlite(folder) => format!("sqlite:{}", file(folder.path(), service).display()),
             };
-            command.env(service.variable, url);
+            command.env(format!("ASSAY_{}__DATABASE_URL", service.owner.schema.to_uppercase()), url);
         }
         command.arg("migrate").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         Ok(Migrate(Some(command.spawn()?)))
