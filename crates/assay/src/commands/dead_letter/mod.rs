@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use assay_platform::runtime::now;
 
 use self::source::{DeadLetterAction, DeadLetterSource, Selection, Summary};
-use crate::cli::{DeadLetterCommand, DeadLetterSelection};
+use crate::cli::{DeadLetterCommand, DeadLetterLocation, DeadLetterSelection};
 use crate::terminal::{age, one_line};
 
 /// Maximum number of dead letters that are listed of each source.
@@ -18,25 +18,20 @@ const MAX_LISTED: u32 = 1_000;
 
 pub async fn run(command: DeadLetterCommand) -> Result<()> {
     match command {
-        DeadLetterCommand::List { location } => {
-            list(&DeadLetterSource::open_selected(&location).await?).await
-        }
-        DeadLetterCommand::Show { id, location } => {
-            show(&DeadLetterSource::open_selected(&location).await?, &id).await
-        }
+        DeadLetterCommand::List { location } => list(&location).await,
+        DeadLetterCommand::Show { id, location } => show(&location, &id).await,
         DeadLetterCommand::Retry { selection, location } => {
-            apply(&DeadLetterSource::open_selected(&location).await?, selection, DeadLetterAction::Retry)
-                .await
+            apply(&location, selection, DeadLetterAction::Retry).await
         }
         DeadLetterCommand::Drop { selection, location } => {
-            apply(&DeadLetterSource::open_selected(&location).await?, selection, DeadLetterAction::Drop).await
+            apply(&location, selection, DeadLetterAction::Drop).await
         }
     }
 }
 
-async fn list(sources: &[DeadLetterSource]) -> Result<()> {
+async fn list(location: &DeadLetterLocation) -> Result<()> {
     let mut output = stdout();
-    for source in sources {
+    for source in DeadLetterSource::open_selected(location).await? {
         let (total, summaries) = source.list(MAX_LISTED).await?;
         let letters = if total == 1 { "dead letter" } else { "dead letters" };
         writeln!(output, "{}: {total} {letters}", one_line(source.name()))?;
@@ -50,8 +45,8 @@ async fn list(sources: &[DeadLetterSource]) -> Result<()> {
     Ok(())
 }
 
-async fn show(sources: &[DeadLetterSource], id: &str) -> Result<()> {
-    for source in sources {
+async fn show(location: &DeadLetterLocation, id: &str) -> Result<()> {
+    for source in DeadLetterSource::open_selected(location).await? {
         if let Some((summary, content)) = source.find(id).await? {
             writeln!(stderr(), "{}: {}", one_line(source.name()), describe(&summary))?;
             let mut output = stdout();
@@ -64,7 +59,7 @@ async fn show(sources: &[DeadLetterSource], id: &str) -> Result<()> {
 }
 
 async fn apply(
-    sources: &[DeadLetterSource],
+    location: &DeadLetterLocation,
     selection: DeadLetterSelection,
     action: DeadLetterAction,
 ) -> Result<()> {
@@ -75,7 +70,7 @@ async fn apply(
         DeadLetterAction::Drop => "removed",
     };
     let mut affected = BTreeSet::new();
-    for source in sources {
+    for source in DeadLetterSource::open_selected(location).await? {
         let ids = source.apply(&selection, action).await?;
         if !ids.is_empty() {
             writeln!(stderr(), "{}: {} {done}", one_line(source.name()), ids.len())?;
