@@ -11,7 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout_at;
 
 use super::connection_log::ConnectionLog;
-use super::metrics::{InUseGuard, PoolMetrics};
+use super::metrics::{GaugeGuard, PoolMetrics};
 use super::{CONNECTION_DEADLINE, DatabaseError};
 use crate::runtime::LockExt as _;
 
@@ -54,7 +54,7 @@ struct LastValidated(Instant);
 pub(super) struct ConnectionPermit {
     state: Arc<Mutex<State>>,
     call: u64,
-    _in_use: InUseGuard,
+    _in_use: GaugeGuard,
     _permit: OwnedSemaphorePermit,
 }
 

@@ -8,36 +8,39 @@ use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 /// Metrics of one pool, or of several that replace each other. Clones share state.
 #[derive(Clone)]
 pub(super) struct PoolMetrics {
-    _limit: Arc<LimitGuard>,
+    /// A process may have several pools on one database: the limit is their sum.
+    _limit: Arc<GaugeGuard>,
     in_use: Gauge,
     wait: Histogram,
     unavailable: Counter,
 }
 
-/// Adds the pool's size to the limit gauge while it lives: a process may have several pools on one database.
-struct LimitGuard {
-    limits: Gauge,
-    connections: f64,
+/// Adds an amount to a gauge until dropped.
+pub(super) struct GaugeGuard {
+    gauge: Gauge,
+    amount: f64,
 }
 
-impl Drop for LimitGuard {
-    fn drop(&mut self) {
-        self.limits.decrement(self.connections);
+impl GaugeGuard {
+    fn add(gauge: Gauge, amount: f64) -> Self {
+        gauge.increment(amount);
+        Self { gauge, amount }
     }
 }
 
-/// Counts one connection as in use until dropped.
-pub(super) struct InUseGuard(Gauge);
+impl Drop for GaugeGuard {
+    fn drop(&mut self) {
+        self.gauge.decrement(self.amount);
+    }
+}
 
 impl PoolMetrics {
     /// Metrics of `database` with at most `limit` connections.
     pub(super) fn new(database: &str, limit: u32) -> Self {
         let database = database.to_owned();
         let limits = gauge!("assay_database_connections_limit", "database" => database.clone());
-        let connections = f64::from(limit);
-        limits.increment(connections);
         Self {
-            _limit: Arc::new(LimitGuard { limits, connections }),
+            _limit: Arc::new(GaugeGuard::add(limits, limit.into())),
             in_use: gauge!("assay_database_connections_used", "database" => database.clone()),
             wait: histogram!("assay_database_wait_seconds", "database" => database.clone()),
             unavailable: counter!("assay_database_unavailable_total", "database" => database),
@@ -45,9 +48,8 @@ impl PoolMetrics {
     }
 
     /// Counts one more connection as in use.
-    pub(super) fn track_in_use(&self) -> InUseGuard {
-        self.in_use.increment(1.0);
-        InUseGuard(self.in_use.clone())
+    pub(super) fn track_in_use(&self) -> GaugeGuard {
+        GaugeGuard::add(self.in_use.clone(), 1.0)
     }
 
     /// Records the wait for a connection.
@@ -58,11 +60,5 @@ impl PoolMetrics {
     /// Counts work that got no connection, or no result, before its deadline.
     pub(super) fn count_unavailable(&self) {
         self.unavailable.increment(1);
-    }
-}
-
-impl Drop for InUseGuard {
-    fn drop(&mut self) {
-        self.0.decrement(1.0);
     }
 }

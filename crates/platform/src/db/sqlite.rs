@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use super::metrics::{InUseGuard, PoolMetrics};
+use super::metrics::{GaugeGuard, PoolMetrics};
 use super::{CONNECTION_DEADLINE, DatabaseError, Migrations, migrations};
 use crate::runtime::{Erased, blocking, restore, spawn_and_wait};
 
@@ -164,7 +164,7 @@ impl Sqlite {
 
 async fn run_blocking(
     permit: OwnedSemaphorePermit,
-    in_use: InUseGuard,
+    in_use: GaugeGuard,
     work: Work,
 ) -> Result<Erased, DatabaseError> {
     let result = blocking(move || {
