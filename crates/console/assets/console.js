@@ -94,7 +94,10 @@
     });
   }
   document.addEventListener("htmx:sendError", () => say("Assay cannot be reached: what you see has not changed", true));
-  document.addEventListener("htmx:responseError", () => say("That did not work: what you see has not changed; try again", true));
+  document.addEventListener("htmx:responseError", (event) => {
+    const advice = event.detail.xhr.status === 414 ? "the filter is too long, leave some values out" : "try again";
+    say(`That did not work: what you see has not changed; ${advice}`, true);
+  });
 
   // Keyboard shortcuts: ignored while typing, and with modifier keys.
   function isTyping(target) {

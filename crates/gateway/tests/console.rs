@@ -189,6 +189,34 @@ async fn problem_of_the_gateway_is_a_page_with_security_headers() -> Result<()> 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn request_head_that_is_too_long_is_refused_with_a_page() -> Result<()> {
+    let app = app()?;
+    let get = |path: &str| app.http.get(format!("http://{}{path}", app.address));
+    let long = format!("?subject={}", "x".repeat(8 * 1024));
+    let cookies = format!("a={}", "x".repeat(33 * 1024));
+    let refused = [
+        (414, get(&format!("/console{long}")), "Go back: the form has what you typed"),
+        (414, get(&format!("/console/conversations{long}")), "Go back: the form has what you typed"),
+        (431, get("/console/keys").header("cookie", cookies), "Delete the cookies of this site"),
+    ];
+    for (status, request, advice) in refused {
+        let response = request.send().await?;
+        assert_eq!(response.status(), status);
+        assert_eq!(response.headers()["content-type"], "text/html; charset=utf-8", "{status}");
+        assert_eq!(response.headers()["cache-control"], "no-store", "{status}");
+        assert!(response.headers().contains_key("content-security-policy"), "{status}");
+        let text = response.text().await?;
+        assert!(text.contains("<h1>") && text.contains(advice), "{status}: {text}");
+    }
+    for path in ["/v1/evaluations", "/consoles"] {
+        let response = get(&format!("{path}{long}")).send().await?;
+        assert_eq!(response.status(), 414, "{path}");
+        assert_eq!(response.headers()["content-type"], "application/problem+json", "{path}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn console_is_not_found_without_its_address() -> Result<()> {
     let app = start_app(None, None)?;
     for path in ["/console", "/console/sign-in"] {

@@ -9,7 +9,7 @@ use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{CONTENT_TYPE as RESPONSE_TYPE, HeaderValue as ResponseValue};
 use actix_web::middleware::Next;
 use actix_web::web::{Data, Payload};
-use actix_web::{Error, HttpRequest, HttpResponse};
+use actix_web::{Error, HttpRequest, HttpResponse, ResponseError as _};
 use assay_contracts::internal::PUBLIC_BASE_URL_HEADER;
 use assay_contracts::problem::{Problem, ProblemCode};
 use assay_platform::auth::ServiceClaims;
@@ -24,6 +24,8 @@ use crate::app::{Forward, forward_page as forward_to_console};
 
 /// Enough for the largest form, which has some names, an address and a filter.
 const FORM_LIMITS: BodyLimits = BodyLimits { max_bytes: 64 * 1024, deadline: Duration::from_secs(10) };
+
+const HTML: &str = "text/html; charset=utf-8";
 
 /// Request headers that are passed on.
 const PASSED_HEADERS: [&str; 11] = [
@@ -49,24 +51,45 @@ pub(crate) async fn as_page(
     let mut response = next.call(request).await?.map_into_boxed_body();
     let error = response.response().error().and_then(|error| error.as_error::<WebError>());
     if let Some(text) = error.map(|error| problem_page(error.problem())) {
-        response = response.map_body(|head, _| {
-            let html = ResponseValue::from_static("text/html; charset=utf-8");
-            head.headers_mut().insert(RESPONSE_TYPE, html);
-            BoxBody::new(text)
-        });
+        response = response.map_body(|_, _| BoxBody::new(text));
+        response.headers_mut().insert(RESPONSE_TYPE, ResponseValue::from_static(HTML));
     }
     add_page_headers(response.headers_mut());
     Ok(response)
+}
+
+/// The page of a request that reaches no route, because its address or its headers are too long; `None` for paths that have no pages.
+pub(crate) fn refused_head(path: &str, error: &WebError) -> Option<HttpResponse> {
+    let rest = path.strip_prefix("/console")?;
+    if !(rest.is_empty() || rest.starts_with('/')) {
+        return None;
+    }
+    let mut response = error.error_response().set_body(BoxBody::new(problem_page(error.problem())));
+    response.headers_mut().insert(RESPONSE_TYPE, ResponseValue::from_static(HTML));
+    add_page_headers(response.headers_mut());
+    Some(response)
 }
 
 /// The page of a problem. It has no style: the file with the style of the other pages may be unreachable, too.
 fn problem_page(problem: &Problem) -> String {
     let escape = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;");
     let (title, detail) = (escape(&problem.title), escape(problem.detail.as_deref().unwrap_or_default()));
+    let advice = advice(problem.code);
     format!(
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>{title} · Assay</title>\
-         <h1>{title}</h1><p>{detail}</p><p><a href=\"/console\">Go to the console</a></p></html>"
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <meta name=\"color-scheme\" content=\"light dark\"><title>{title} · Assay</title>\
+         <h1>{title}</h1><p>{detail}</p>{advice}<p><a href=\"/console\">Go to the console</a></p></html>"
     )
+}
+
+/// What a person can do about a problem, as HTML; empty where its texts say it.
+const fn advice(code: ProblemCode) -> &'static str {
+    match code {
+        ProblemCode::UriTooLong => "<p>Go back: the form has what you typed. Leave some of it out.</p>",
+        ProblemCode::HeadersTooLarge => "<p>Delete the cookies of this site and sign in again.</p>",
+        _ => "",
+    }
 }
 
 /// A page or a file of the console.

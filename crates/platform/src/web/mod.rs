@@ -31,7 +31,7 @@ pub use self::metrics::serve_metrics;
 pub use self::page::{invalid_parameter, page_parameters};
 pub use self::page_headers::add_page_headers;
 pub use self::recorded_response::{idempotency_key, respond_with};
-pub use self::request::{REQUEST_ID_HEADER, TRACEPARENT_HEADER, request_middleware};
+pub use self::request::{REQUEST_ID_HEADER, RefusedHeads, TRACEPARENT_HEADER, request_middleware};
 pub use self::response_budget::{ResponseBudget, chunked_body};
 pub use self::routes::{
     all_query_pairs, invalid_query, query_pairs, resource, route_not_found, without_content,

@@ -38,6 +38,11 @@ pub(super) struct ServedBy {
 const MAX_HEADER_BYTES: usize = 32 * 1024;
 const MAX_URI_BYTES: usize = 8 * 1024;
 
+/// Renders refusals of a request head as pages, for paths that people open in a browser. Where it returns `None`, and in an app without
+/// it, they are problem objects. It belongs into the data of the app, because a refused head reaches no route.
+#[derive(Debug, Clone, Copy)]
+pub struct RefusedHeads(pub fn(path: &str, error: &WebError) -> Option<HttpResponse>);
+
 /// The outermost middleware of an app: sets the request context, checks the size of the head, and logs one line per
 /// response. It logs the matched route, never the path, query or body, which may hold personal data.
 pub async fn request_middleware(
@@ -103,7 +108,7 @@ async fn handle(
     let unread = UnreadBody::hold(&mut request);
     let handled = match check_head(&request) {
         Ok(()) => next.call(request).await.map(ServiceResponse::map_into_boxed_body),
-        Err(error) => Ok(request.error_response(error)),
+        Err(error) => Ok(refuse_head(request, error)),
     };
     let response = handled.map_err(|error| Box::new(error.error_response()));
     let status = match &response {
@@ -158,6 +163,14 @@ impl RouteLabels {
 impl Display for RouteLabels {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{} {}", self.method, self.route)
+    }
+}
+
+fn refuse_head(request: ServiceRequest, error: WebError) -> ServiceResponse<BoxBody> {
+    let page = request.app_data::<RefusedHeads>().and_then(|pages| (pages.0)(request.path(), &error));
+    match page {
+        Some(page) => request.into_response(page),
+        None => request.error_response(error),
     }
 }
 
