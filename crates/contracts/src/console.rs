@@ -88,7 +88,7 @@ pub struct SessionEntry {
 /// Response: the valid sessions of the token's organization, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionList {
-    /// At most 200.
+    /// Newest first, at most 200.
     pub sessions: Vec<SessionEntry>,
 }
 

@@ -104,7 +104,8 @@ pub async fn find(
     Ok(Some(into_session(session)))
 }
 
-/// The sessions of an organization that are in force.
+/// The sessions of an organization that are in force, newest first, at most [`crate::store::MAX_LISTED_SESSIONS`]; with `before`
+/// those that began before this session.
 ///
 /// # Errors
 /// When the database fails.
@@ -112,9 +113,10 @@ pub async fn list(
     store: &Store,
     limits: SessionLimits,
     organization_id: OrganizationId,
+    before: Option<SessionId>,
 ) -> Result<Vec<SessionEntry>, DatabaseError> {
     let now = now();
-    store.list_sessions(organization_id, idle_since(limits, now), now).await
+    store.list_sessions(organization_id, before, idle_since(limits, now), now).await
 }
 
 /// Ends a session of the organization; one that has ended already is no error.

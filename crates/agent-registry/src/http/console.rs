@@ -11,7 +11,7 @@ use assay_contracts::tenant::Scope;
 use assay_platform::auth::{ApiKeyHash, TokenHash};
 use assay_platform::web::{Caller, WebError};
 
-use super::{Services, read_as};
+use super::{Services, read_as, read_before};
 use crate::app::console_sessions::{self, Credential};
 
 /// Begins a session.
@@ -50,11 +50,16 @@ pub async fn find(
     Ok(Json(FoundSession { session }))
 }
 
-/// The sessions of the organization.
-pub async fn list(caller: Caller, services: Data<Services>) -> Result<Json<SessionList>, WebError> {
+/// The sessions of the organization, newest first; with `?before=ID` those that began before this one.
+pub async fn list(
+    caller: Caller,
+    services: Data<Services>,
+    request: HttpRequest,
+) -> Result<Json<SessionList>, WebError> {
     let organization_id = caller.tenant(Scope::Console)?.organization_id;
-    let store = &services.store;
-    let sessions = console_sessions::list(store, services.session_limits, organization_id).await?;
+    let before = read_before(&request)?;
+    let (store, limits) = (&services.store, services.session_limits);
+    let sessions = console_sessions::list(store, limits, organization_id, before).await?;
     Ok(Json(SessionList { sessions }))
 }
 

@@ -200,14 +200,16 @@ impl Store {
         on_database!(self, write, sessions::record_use(id, now))
     }
 
-    /// Sessions in force of an organization, newest first, at most [`MAX_LISTED_SESSIONS`].
+    /// Sessions in force of an organization, newest first, at most [`MAX_LISTED_SESSIONS`]; with `before` those that began before
+    /// this session.
     pub async fn list_sessions(
         &self,
         organization_id: OrganizationId,
+        before: Option<SessionId>,
         idle_since: Timestamp,
         now: Timestamp,
     ) -> Result<Vec<SessionEntry>, DatabaseError> {
-        on_database!(self, read, sessions::list(organization_id, idle_since, now))
+        on_database!(self, read, sessions::list(organization_id, before, idle_since, now))
     }
 
     /// Ends a session; false when the organization has none with this id.

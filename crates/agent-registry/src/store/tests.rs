@@ -83,7 +83,7 @@ impl Sessions {
     async fn is_in_force(&self, token: TokenHash, at: Timestamp) -> Result<bool> {
         let idle_since = idle_since(LIMITS, at);
         let found = self.store().find_session(token, idle_since, at).await?;
-        let listed = self.store().list_sessions(self.organization_id, idle_since, at).await?;
+        let listed = self.store().list_sessions(self.organization_id, None, idle_since, at).await?;
         assert_eq!(found.is_some(), listed.len() == 1, "found and listed");
         Ok(found.is_some())
     }

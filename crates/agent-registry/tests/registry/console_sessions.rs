@@ -225,8 +225,17 @@ async fn lists_go_on_before_an_id(app: TestApp) -> Result<()> {
     let all: KeyList = get("/internal/v1/keys".to_owned()).await?.json().await?;
     let rest: KeyList = get(format!("/internal/v1/keys?before={}", all.keys[0].id)).await?.json().await?;
     assert_eq!((all.keys.len(), &rest.keys[..]), (4, &all.keys[1..]));
-    let refused = send(&app, reqwest::Method::GET, "/internal/v1/keys?before=x", &acme).await?;
-    assert_eq!(refused.status(), 400);
+    for organization in ["acme", "other", "acme", "acme"] {
+        begin_by_link(&app, organization).await?;
+    }
+    let sessions = "/internal/v1/console/sessions";
+    let all: SessionList = get(sessions.to_owned()).await?.json().await?;
+    let rest: SessionList = get(format!("{sessions}?before={}", all.sessions[0].id)).await?.json().await?;
+    assert_eq!((all.sessions.len(), &rest.sessions[..]), (3, &all.sessions[1..]));
+    for path in ["/internal/v1/keys", sessions] {
+        let refused = send(&app, reqwest::Method::GET, &format!("{path}?before=x"), &acme).await?;
+        assert_eq!(refused.status(), 400, "{path}");
+    }
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use assay_contracts::agent::{Agent, NewAgent};
 use assay_contracts::console::{
     AgentList, KeyEntry, KeyList, NewKey, NewKeyRequest, SessionEntry, SessionList,
 };
-use assay_contracts::ids::{AgentId, ApiKeyId};
+use assay_contracts::ids::{AgentId, ApiKeyId, SessionId};
 use assay_platform::auth::ServiceClaims;
 use reqwest::Method;
 
@@ -15,6 +15,7 @@ use super::services::{Services, send_without_body};
 
 const KEYS: &str = "/internal/v1/keys";
 const AGENTS: &str = "/internal/v1/agents";
+const SESSIONS: &str = "/internal/v1/console/sessions";
 
 /// At most a thousand keys, newest first; with `before` those that were created before this one.
 pub(crate) async fn list_keys(
@@ -81,9 +82,11 @@ fn page_before(path: &str, id: Option<impl Display>) -> String {
     id.map_or_else(|| path.to_owned(), |id| format!("{path}?before={id}"))
 }
 
+/// At most two hundred sessions in force, newest first; with `before` those that began before this one.
 pub(crate) async fn list_sessions(
     services: &Services,
     claims: &ServiceClaims,
+    before: Option<SessionId>,
 ) -> Result<Vec<SessionEntry>, ClientError> {
-    Ok(services.registry.get_json::<SessionList>(claims, "/internal/v1/console/sessions").await?.sessions)
+    Ok(services.registry.get_json::<SessionList>(claims, &page_before(SESSIONS, before)).await?.sessions)
 }

@@ -9,13 +9,13 @@ use assay_contracts::agent::{AgentType, NewAgent};
 use super::error::PageError;
 use super::form::{Faults, Fields, query_of};
 use super::kept_form::kept_fields;
-use super::long_list::{first_page, read_before};
+use super::long_list::{Pager, ROWS, first_page, read_before};
 use super::respond::{page, redirect};
 use super::session_form::SentForm;
 use super::shell::Shell;
 use super::viewer::Visit;
 use crate::app::{create_agent, list_agents_before};
-use crate::domain::{PageTime, format_count};
+use crate::domain::{PageTime, Pairs, format_count, with_query};
 
 #[derive(Template)]
 #[template(path = "agents.html")]
@@ -24,9 +24,7 @@ struct AgentsPage {
     agents: Vec<Row>,
     /// Number of all agents.
     total: String,
-    is_first_page: bool,
-    /// The last agent of the page, if there are older ones.
-    next: Option<String>,
+    pages: Pager,
     /// Whether an agent was just registered.
     is_registered: bool,
     /// What is wrong with the query.
@@ -61,13 +59,19 @@ pub(crate) async fn create(SentForm { visit, fields }: SentForm) -> Result<HttpR
     }
 }
 
+/// The address of the page after an agent.
+fn address_after(id: Option<String>) -> String {
+    let before: Pairs = id.map(|id| ("before".to_owned(), id)).into_iter().collect();
+    with_query("/console/agents", &before)
+}
+
 /// The page, with what was typed into its form and what is wrong with that.
 async fn show(visit: &Visit, typed: Fields, faults: Faults) -> Result<HttpResponse, PageError> {
     let Visit { request, console, viewer } = visit;
     let (before, query_faults) = read_before(request, &["done"]);
     let found = list_agents_before(&console.services, &viewer.claims, before).await?;
     let listed = u64::try_from(found.agents.len()).unwrap_or_default();
-    let (agents, next) = first_page(found.agents, |agent| agent.id);
+    let (agents, last) = first_page(found.agents, ROWS, |agent| agent.id);
     let agents = agents.into_iter().map(|agent| Row {
         id: agent.id.to_string(),
         external_id: agent.external_id,
@@ -77,8 +81,7 @@ async fn show(visit: &Visit, typed: Fields, faults: Faults) -> Result<HttpRespon
     let template = AgentsPage {
         agents: agents.collect(),
         total: format_count(found.total.unwrap_or(listed)),
-        is_first_page: before.is_none(),
-        next: next.map(|id| id.to_string()),
+        pages: Pager::new(before, last, address_after),
         shell: Shell::new(visit, "/console/agents", "Agents"),
         is_registered: query_of(request).iter().any(|(name, value)| name == "done" && value == "registered"),
         query_faults,

@@ -1,39 +1,41 @@
 //! API keys, and the sessions of the console.
 
-use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::web::Path;
+use actix_web::{HttpRequest, HttpResponse};
 use askama::Template;
 use assay_clients::ClientError;
 use assay_contracts::console::{KeyEntry, NewKeyRequest, SessionEntry};
-use assay_contracts::ids::ApiKeyId;
+use assay_contracts::ids::{ApiKeyId, SessionId};
 use assay_contracts::tenant::{Scope, Scopes};
 use assay_contracts::time::Timestamp;
 use assay_platform::runtime::now;
 use assay_platform::web::query_pairs;
 
 use super::error::PageError;
-use super::form::{Faults, Fields};
+use super::form::{Faults, Fields, query_of};
 use super::kept_form::kept_fields;
-use super::long_list::{first_page, read_before};
+use super::long_list::{Pager, ROWS, first_page, read_id};
 use super::respond::{page, redirect};
 use super::session_form::SentForm;
 use super::shell::Shell;
 use super::viewer::{Viewer, Visit};
 use crate::app::{create_key, list_keys, list_sessions, revoke_key};
-use crate::domain::{PageTime, browser_name, parse_day, plus_days};
+use crate::domain::{PageTime, Pairs, browser_name, parse_day, plus_days, with_query};
+
+/// Sessions of a page, which has the keys, too.
+const SESSION_ROWS: usize = 25;
 
 #[derive(Template)]
 #[template(path = "keys.html")]
 struct KeysPage {
     shell: Shell,
     keys: Vec<KeyRow>,
-    is_first_page: bool,
-    /// The last key of the page, if there are older ones.
-    next: Option<String>,
+    key_pages: Pager,
     /// What is wrong with the query.
     query_faults: Faults,
     sessions: Vec<SessionRow>,
+    session_pages: Pager,
     scopes: Vec<ScopeChoice>,
     typed: Fields,
     faults: Faults,
@@ -147,26 +149,55 @@ fn new_key(fields: &Fields) -> Result<NewKeyRequest, Faults> {
     }
 }
 
+/// The key and the session after which the lists of the page go on.
+struct Place {
+    key: Option<ApiKeyId>,
+    session: Option<SessionId>,
+}
+
+/// The place that the query names, and the faults of the query.
+fn read_place(request: &HttpRequest) -> (Place, Faults) {
+    let query = query_of(request);
+    let mut faults = Faults::of_parameters(&query, &["before", "sessions_before", "done"]);
+    let key = read_id(&query, "before", &mut faults);
+    let session = read_id(&query, "sessions_before", &mut faults);
+    (Place { key, session }, faults)
+}
+
+/// The address of the page at a place.
+fn address_after(key: Option<String>, session: Option<String>) -> String {
+    let place = [("before", key), ("sessions_before", session)];
+    let place: Pairs = place.into_iter().filter_map(|(name, id)| Some((name.to_owned(), id?))).collect();
+    with_query("/console/keys", &place)
+}
+
 async fn show(
     visit: &Visit,
     status: StatusCode,
     fill: impl FnOnce(&mut KeysPage),
 ) -> Result<HttpResponse, PageError> {
     let Visit { request, console, viewer } = visit;
-    let (before, query_faults) = read_before(request, &["done"]);
-    let keys = list_keys(&console.services, &viewer.claims, before);
-    let sessions = list_sessions(&console.services, &viewer.claims);
-    let (keys, sessions) = futures_util::future::try_join(keys, sessions).await?;
-    let (keys, next) = first_page(keys, |key| key.id.to_string());
+    let (place, query_faults) = read_place(request);
+    let (keys, sessions) = futures_util::future::try_join(
+        list_keys(&console.services, &viewer.claims, place.key),
+        list_sessions(&console.services, &viewer.claims, place.session),
+    )
+    .await?;
+    let (keys, last_key) = first_page(keys, ROWS, |key| key.id);
+    let (sessions, last_session) = first_page(sessions, SESSION_ROWS, |session| session.id);
     let now = now();
     let status = if query_faults.is_empty() { status } else { StatusCode::BAD_REQUEST };
     let mut template = KeysPage {
         shell: Shell::new(visit, "/console/keys", "Keys"),
         keys: keys.into_iter().map(|key| key_row(key, now)).collect(),
-        is_first_page: before.is_none(),
-        next,
+        key_pages: Pager::new(place.key, last_key, |key| {
+            address_after(key, place.session.map(|id| id.to_string()))
+        }),
         query_faults,
         sessions: sessions.into_iter().map(|entry| session_row(entry, viewer)).collect(),
+        session_pages: Pager::new(place.session, last_session, |session| {
+            address_after(place.key.map(|id| id.to_string()), session) + "#h-sessions"
+        }),
         scopes: Vec::new(),
         typed: Fields::default(),
         faults: Faults::default(),

@@ -1,6 +1,7 @@
 //! Pages of a long list, newest first. A page is named by the last row of the one before it (`?before=ID`), so that it stays the
 //! same while rows are added.
 
+use std::fmt::Display;
 use std::str::FromStr;
 
 use actix_web::HttpRequest;
@@ -9,18 +10,44 @@ use assay_clients::ClientError;
 use super::form::{Faults, query_of};
 
 /// Rows of a page. A thousand keys or agents would weigh more than 30 kB.
-const ROWS: usize = 100;
+pub(crate) const ROWS: usize = 100;
+
+/// The links between the pages of a list.
+pub(crate) struct Pager {
+    /// Address of the first page; `None` on it.
+    pub(crate) first: Option<String>,
+    /// Address of the next page, with older rows, if there is one.
+    pub(crate) next: Option<String>,
+}
+
+impl Pager {
+    /// The page after the row `before`, with the last row of it if there are older ones. `address` makes the address of the page
+    /// after a row, and of the first one.
+    pub(crate) fn new<I: Display>(
+        before: Option<I>,
+        last: Option<I>,
+        address: impl Fn(Option<String>) -> String,
+    ) -> Self {
+        Self { first: before.map(|_| address(None)), next: last.map(|id| address(Some(id.to_string()))) }
+    }
+}
 
 /// The parameter `before` of the query, and the faults of the query, which may have the parameters `others`, too.
 pub(crate) fn read_before<T: FromStr>(request: &HttpRequest, others: &[&str]) -> (Option<T>, Faults) {
     let query = query_of(request);
     let mut faults = Faults::of_parameters(&query, &[others, &["before"]].concat());
-    let given = query.iter().find(|pair| pair.0 == "before");
-    let before = given.and_then(|(_, value)| value.parse().ok());
-    if given.is_some() && before.is_none() {
-        faults.add("before", "is no id");
-    }
+    let before = read_id(&query, "before", &mut faults);
     (before, faults)
+}
+
+/// The id in a parameter of a query, which adds a fault when it is none.
+pub(crate) fn read_id<T: FromStr>(query: &[(String, String)], name: &str, faults: &mut Faults) -> Option<T> {
+    let (_, value) = query.iter().find(|pair| pair.0 == name)?;
+    let id = value.parse::<T>().ok();
+    if id.is_none() {
+        faults.add(name, "is no id");
+    }
+    id
 }
 
 /// The fault of a cursor that the service refused, for instance because it is of another list; the page shows the first rows.
@@ -32,10 +59,14 @@ pub(crate) fn refused_cursor<T>(cursor: Option<&str>, listed: &Result<T, ClientE
     faults
 }
 
-/// The first rows, and the id of the last of them if there are more.
-pub(crate) fn first_page<R, I>(mut rows: Vec<R>, id_of: impl Fn(&R) -> I) -> (Vec<R>, Option<I>) {
-    let has_more = rows.len() > ROWS;
-    rows.truncate(ROWS);
-    let next = rows.last().filter(|_| has_more).map(id_of);
-    (rows, next)
+/// The first `count` rows, and the id of the last of them if there are more.
+pub(crate) fn first_page<R, I>(
+    mut rows: Vec<R>,
+    count: usize,
+    id_of: impl Fn(&R) -> I,
+) -> (Vec<R>, Option<I>) {
+    let has_more = rows.len() > count;
+    rows.truncate(count);
+    let last = rows.last().filter(|_| has_more).map(id_of);
+    (rows, last)
 }

@@ -1,4 +1,4 @@
-//! Lists of keys and agents: light pages, and no row that cannot be reached.
+//! Lists of keys, sessions and agents: light pages, and no row that cannot be reached.
 
 use std::collections::BTreeSet;
 
@@ -20,18 +20,39 @@ async fn every_key_and_agent_is_reached_by_light_pages() -> Result<()> {
     }
     let text = app.get(&session, "/console/agents").await?.text;
     assert!(text.contains("1,050 registered"), "{text}");
-    let agents = ids(&app, &session, "/console/agents", "?agent=").await?;
+    let agents = ids(&app, &session, "/console/agents", ("?agent=", "next-page")).await?;
     assert_eq!(agents.len(), ROWS);
     app.services.answer("/internal/v1/evaluations", 200, listed(&["One"], 1, None));
     let text = app.get(&session, "/console/conversations").await?.text;
     assert!(text.contains("1020 more agents"), "30 are in the filter form: {text}");
     // Two keys are those of the fixture.
-    assert_eq!(ids(&app, &session, "/console/keys", "id=\"revoke-").await?.len(), ROWS + 2);
+    let keys = ids(&app, &session, "/console/keys", ("id=\"revoke-", "next-page")).await?;
+    assert_eq!(keys.len(), ROWS + 2);
     Ok(())
 }
 
-/// The ids after `marker` on all pages of a list, each of at most 30 kB.
-async fn ids(app: &TestApp, session: &str, path: &str, marker: &str) -> Result<BTreeSet<String>> {
+/// Two hundred are the rows of an answer of agent-registry.
+#[tokio::test]
+async fn every_session_is_reached_by_light_pages() -> Result<()> {
+    let (app, session) = TestApp::signed_in().await?;
+    for _ in 0..230 {
+        app.sign_in().await?;
+    }
+    let others = ids(&app, &session, "/console/keys", ("/console/sessions/", "next-sessions")).await?;
+    assert_eq!(others.len(), 230);
+    let page = app.get(&session, "/console/keys?sessions_before=x").await?;
+    assert_eq!(page.status, 400);
+    assert!(page.text.contains("id=\"sessions_before-fault\""), "{}", page.text);
+    Ok(())
+}
+
+/// The ids after a marker on all pages of a list, each of at most 30 kB; the link with the second id leads to the next page.
+async fn ids(
+    app: &TestApp,
+    session: &str,
+    path: &str,
+    (marker, next_link): (&str, &str),
+) -> Result<BTreeSet<String>> {
     let (mut found, mut address) = (BTreeSet::new(), path.to_owned());
     loop {
         let request = app.request(reqwest::Method::GET, &address)?.header("cookie", session);
@@ -41,7 +62,7 @@ async fn ids(app: &TestApp, session: &str, path: &str, marker: &str) -> Result<B
         let ids: Vec<&str> = page.text.split(marker).skip(1).map(|rest| &rest[..36]).collect();
         assert!((1..=100).contains(&ids.len()), "{address} has {} rows", ids.len());
         assert!(ids.iter().all(|id| found.insert((*id).to_owned())), "{address} repeats a row");
-        match page.link("next-page") {
+        match page.link(next_link) {
             Some(next) => address = next,
             None => return Ok(found),
         }

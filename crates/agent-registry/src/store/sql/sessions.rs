@@ -132,20 +132,23 @@ pub fn record_use(connection: &mut Connection, id: SessionId, now: Timestamp) ->
 pub fn list(
     connection: &mut Connection,
     organization_id: OrganizationId,
+    before: Option<SessionId>,
     idle_since: Timestamp,
     now: Timestamp,
 ) -> Result<Vec<SessionEntry>, DatabaseError> {
     let key_is_unexpired = api_keys::expires_at.is_null().or(api_keys::expires_at.gt(now.as_millis()));
-    let rows: Vec<EntryRow> = console_sessions::table
+    let mut sessions = console_sessions::table
         .left_join(api_keys::table)
         .filter(console_sessions::organization_id.eq(StoredId::of(organization_id)))
         .filter(console_sessions::expires_at.gt(now.as_millis()))
         .filter(console_sessions::last_used_at.gt(idle_since.as_millis()))
         .filter(api_keys::revoked_at.is_null().and(key_is_unexpired))
-        .order(console_sessions::id.desc())
-        .limit(MAX_LISTED_SESSIONS)
-        .select(EntryRow::as_select())
-        .load(connection)?;
+        .into_boxed();
+    if let Some(before) = before {
+        sessions = sessions.filter(console_sessions::id.lt(StoredId::of(before)));
+    }
+    let newest = sessions.order(console_sessions::id.desc()).limit(MAX_LISTED_SESSIONS);
+    let rows: Vec<EntryRow> = newest.select(EntryRow::as_select()).load(connection)?;
     Ok(rows.into_iter().map(EntryRow::into_entry).collect())
 }
 
