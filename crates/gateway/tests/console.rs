@@ -189,14 +189,32 @@ async fn problem_of_the_gateway_is_a_page_with_security_headers() -> Result<()> 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn form_that_the_console_does_not_get_can_be_sent_again() -> Result<()> {
+    let app = start_app(Some(nowhere()?), None)?;
+    let address = format!("http://{}/console/keys", app.address);
+    let form = app.http.post(&address).header("content-type", "application/x-www-form-urlencoded");
+    for (request, is_form) in [(form.body("name=n"), true), (app.http.get(&address), false)] {
+        let response = request.send().await?;
+        assert_eq!(response.status(), 503);
+        let text = response.text().await?;
+        assert_eq!(text.contains("Your browser still has what you typed"), is_form, "{text}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn request_head_that_is_too_long_is_refused_with_a_page() -> Result<()> {
     let app = app()?;
     let get = |path: &str| app.http.get(format!("http://{}{path}", app.address));
     let long = format!("?subject={}", "x".repeat(8 * 1024));
     let cookies = format!("a={}", "x".repeat(33 * 1024));
     let refused = [
-        (414, get(&format!("/console{long}")), "Go back: the form has what you typed"),
-        (414, get(&format!("/console/conversations{long}")), "Go back: the form has what you typed"),
+        (414, get(&format!("/console{long}")), "go back and leave some values of the filter out"),
+        (
+            414,
+            get(&format!("/console/conversations{long}")),
+            "go back and leave some values of the filter out",
+        ),
         (431, get("/console/keys").header("cookie", cookies), "Delete the cookies of this site"),
     ];
     for (status, request, advice) in refused {

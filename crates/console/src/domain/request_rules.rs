@@ -21,8 +21,10 @@ pub(crate) fn is_same_origin(sec_fetch_site: Option<&str>, origin: Option<&str>,
     })
 }
 
-/// Pages that a request may not name as the target of a redirect: they change something, or begin a session.
-const NO_REDIRECT_TARGETS: [&str; 3] = ["/console/sign-in", "/console/sign-out", "/console/theme"];
+/// Pages that a request may not name as the target of a redirect: they change something, begin a session, or show a form that was
+/// sent to them.
+const NO_REDIRECT_TARGETS: [&str; 4] =
+    ["/console/sign-in", "/console/sign-out", "/console/theme", "/console/typed"];
 
 /// Whether a page may redirect to an address that a request names: to a page of the console on this host. Its path may
 /// have only the characters of the console's own paths, so that decoding or resolving it does not change it.
@@ -99,6 +101,7 @@ mod tests {
             "/console/./sign-in?token=AAAA",
             "/console/keys/../sign-in?token=AAAA",
             "/console/sign-out",
+            "/console/typed/keys",
             "/console/theme?to=dark&back=/console/theme",
         ] {
             assert!(!may_redirect_to(path), "{path:?}");

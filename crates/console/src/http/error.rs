@@ -92,9 +92,10 @@ impl PageError {
         }
     }
 
-    /// The error with the form that was sent, which is kept while a service cannot be reached.
+    /// The error with the form that was sent, which is kept without a session and while a service cannot be reached.
     pub(crate) fn with_form(self, sent: Option<KeptForm>) -> Self {
         match self {
+            Self::SignedOut(kept) => Self::SignedOut(kept.or(sent)),
             Self::Unavailable(_) => Self::Unavailable(sent),
             other => other,
         }

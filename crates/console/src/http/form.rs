@@ -25,6 +25,10 @@ impl Fields {
         self.0.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
     }
 
+    pub(crate) fn of(pairs: Pairs) -> Self {
+        Self(pairs)
+    }
+
     /// The fields of an encoded body.
     pub(crate) fn parse(body: &[u8]) -> Self {
         Self(url::form_urlencoded::parse(body).into_owned().collect())

@@ -17,10 +17,10 @@ use flate2::Compression;
 use super::Console;
 use super::assets::{accepts_gzip, gzip};
 use super::error::PageError;
-use super::kept_form::{forget_shown, keep, sent_form};
+use super::kept_form::{forget_shown, keep, sent_form, typed_address};
 use super::shell::Shell;
 use super::viewer::Visit;
-use crate::domain::KeptForm;
+use crate::domain::{KeptForm, Pairs};
 
 /// A smaller page is sent as it is.
 const MIN_COMPRESSED: usize = 1_024;
@@ -63,8 +63,11 @@ pub(crate) fn redirect(path: &str) -> HttpResponse {
 struct ErrorPage<'a> {
     shell: Shell,
     text: &'a str,
-    /// The page of the form that was sent in vain.
+    /// The page of the form that was sent in vain, and that shows what was typed.
     form: Option<&'a str>,
+    /// What was typed if a cookie cannot hold it, and the address to which it is sent to get its form.
+    typed: Option<(&'a Pairs, String)>,
+    must_sign_in: bool,
     /// The id to search the log for; only for errors that are logged.
     request_id: Option<String>,
 }
@@ -96,23 +99,35 @@ pub(crate) async fn finish(
 }
 
 async fn error_page(request: &HttpRequest, error: &PageError) -> Option<HttpResponse> {
-    if let PageError::SignedOut(form) = error {
-        return Some(redirect_to_sign_in(request, form.as_ref()));
+    let (kept, must_sign_in) = (error.kept_form(), matches!(error, PageError::SignedOut(_)));
+    let (small, large) =
+        (kept.filter(|form| form.cookie().is_some()), kept.filter(|form| form.cookie().is_none()));
+    if must_sign_in && large.is_none() {
+        return Some(redirect_to_sign_in(request, small));
     }
     let console = request.app_data::<Data<Console>>()?;
     let visit = match error {
         // The unavailable service may be agent-registry, which knows the session.
-        PageError::Unavailable(_) => None,
+        PageError::Unavailable(_) | PageError::SignedOut(_) => None,
         _ => Visit::of(request).await.ok(),
     };
     let shell = match visit {
         Some(visit) => Shell::new(&visit, "", error.title()),
         None => Shell::signed_out(request, console, error.title()),
     };
-    let form = error.kept_form().map(KeptForm::path);
-    let is_logged = error.status().is_server_error();
+    // To the gateway 401 means that its own token was refused.
+    let status = if must_sign_in { StatusCode::FORBIDDEN } else { error.status() };
+    let is_logged = status.is_server_error();
     let request_id = RequestContext::current().filter(|_| is_logged).map(|context| context.request_id);
-    page(request, error.status(), &ErrorPage { shell, text: error.text(), form, request_id }).ok()
+    let template = ErrorPage {
+        shell,
+        text: error.text(),
+        form: small.map(KeptForm::path),
+        typed: large.map(|form| (form.typed(), typed_address(form))),
+        must_sign_in,
+        request_id,
+    };
+    page(request, status, &template).ok()
 }
 
 /// Redirects to the sign-in form. htmx would put the form into a part of the page, so it is told to load it as a page. The

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result};
 use serde_json::json;
 
-use crate::test_app::{Page, TestApp};
+use crate::test_app::{Page, TICKET, TestApp};
 
 /// The path of a form, its fields, and what its page shows of them.
 type Case<'c> = (&'c str, &'c [(&'c str, &'c str)], &'c [&'c str]);
@@ -102,5 +102,102 @@ async fn form_that_a_service_does_not_answer_is_kept() -> Result<()> {
     for expected in ["value=\"https://a.example/?x=1\"", "value=\"Data\"", "id=\"refilled\""] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
+    Ok(())
+}
+
+/// More than a cookie holds.
+fn long_name() -> String {
+    "\u{540d}".repeat(1_000)
+}
+
+/// What was typed, from the hidden fields of a page; the address to which they are sent.
+fn fields_of(page: &Page) -> Result<(String, Vec<(String, String)>)> {
+    let form = page.text.split_once("id=\"typed\">").context("no form with what was typed")?;
+    let address = form.0.rsplit_once("action=\"").and_then(|(_, rest)| rest.split_once('"'));
+    let fields =
+        form.1.split_once("</form>").context("no end")?.0.split("<input type=\"hidden\" name=\"").skip(1);
+    let field = |text: &str| {
+        let (name, rest) = text.split_once("\" value=\"")?;
+        Some((name.to_owned(), rest.split_once('"')?.0.to_owned()))
+    };
+    Ok((address.context("no address")?.0.to_owned(), fields.filter_map(field).collect()))
+}
+
+/// Presses the button of such a page.
+async fn press(app: &TestApp, cookie: &str, page: &Page) -> Result<Page> {
+    let (address, fields) = fields_of(page)?;
+    let fields: Vec<(&str, &str)> =
+        fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    app.send_raw(cookie, &address, &fields).await
+}
+
+#[tokio::test]
+async fn form_that_is_too_long_for_a_cookie_is_kept_on_its_page() -> Result<()> {
+    let app = TestApp::start().await?;
+    let long = long_name();
+    let fields = [("external_id", "bot"), ("name", long.as_str())];
+    let ended = send_too_late(&app, "/console/agents", &fields).await?;
+    assert_eq!((ended.status, ended.cookie("assay-form")), (403, None));
+    for expected in ["Your session has ended", "this page alone has what you typed", "id=\"sign-in-link\""] {
+        assert!(ended.text.contains(expected), "{expected}: {}", ended.text);
+    }
+    let again = press(&app, "", &ended).await?;
+    assert_eq!((again.status, fields_of(&again)?), (403, fields_of(&ended)?), "still not signed in");
+    let session = app.sign_in().await?;
+    let page = press(&app, &session, &ended).await?;
+    assert_eq!(page.status, 200, "{}", page.text);
+    for expected in [format!("value=\"{long}\""), "value=\"bot\"".to_owned(), "id=\"refilled\"".to_owned()] {
+        assert!(page.text.contains(&expected), "{expected}: {}", page.text);
+    }
+    assert!(page.text.contains("No agent is registered yet"), "nothing was done: {}", page.text);
+    let foreign = app.send_raw(&session, "/console/agents", &[("csrf", "old"), ("name", &long)]).await?;
+    assert_eq!((foreign.status, foreign.cookie("assay-form")), (403, None));
+    assert_eq!(press(&app, &session, &foreign).await?.status, 200);
+    Ok(())
+}
+
+#[tokio::test]
+async fn long_form_that_a_service_does_not_answer_is_kept_on_its_page() -> Result<()> {
+    let (app, session) = TestApp::signed_in().await?;
+    app.answer_all();
+    app.answer_webhook();
+    let (list, one) = ("/console/webhooks".to_owned(), format!("/console/webhooks/{TICKET}"));
+    let long = long_name();
+    let fields = [("url", "https://a.example/"), ("events", "export.completed"), ("description", long.as_str())];
+    for path in [list, one] {
+        let token = app.get(&session, &path).await?.form_token()?;
+        let sent: Vec<_> = fields.iter().copied().chain([("csrf", token.as_str())]).collect();
+        app.services.answer(&path.replace("/console", "/internal/v1"), 503, json!({}));
+        let refused = app.send_raw(&session, &path, &sent).await?;
+        assert_eq!((refused.status, refused.cookie("assay-form")), (503, None), "{path}");
+        assert_eq!(press(&app, &session, &refused).await?.status, 503, "{path}: the service is still away");
+        app.answer_all();
+        app.answer_webhook();
+        let page = press(&app, &session, &refused).await?;
+        assert_eq!(page.status, 200, "{path}: {}", page.text);
+        assert!(page.text.contains(&format!("value=\"{long}\"")), "{path}: {}", page.text);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn page_with_what_was_typed_needs_the_same_site_and_a_form() -> Result<()> {
+    let (app, session) = TestApp::signed_in().await?;
+    let sent = async |path: &str, site: &str| {
+        let request = app.request(reqwest::Method::POST, path)?.header("cookie", &session);
+        let request = crate::test_app::with_form(request.header("sec-fetch-site", site), &[("name", "n")]);
+        anyhow::Ok(request.send().await?.status().as_u16())
+    };
+    for (path, site, status) in [
+        ("/console/typed/keys", "same-origin", 200),
+        ("/console/typed/keys", "cross-site", 403),
+        ("/console/typed/sign-out", "same-origin", 404),
+        ("/console/typed/nothing", "same-origin", 404),
+        ("/console/typed/webhooks/x", "same-origin", 404),
+    ] {
+        assert_eq!(sent(path, site).await?, status, "{path} from {site}");
+    }
+    let keys = assay_agent_registry::keys::list(&app.database, None).await?;
+    assert!(keys.iter().all(|key| key.name != "n"), "a key was made");
     Ok(())
 }

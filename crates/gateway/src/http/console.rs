@@ -48,9 +48,10 @@ pub(crate) async fn as_page(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
+    let is_form = *request.method() == actix_web::http::Method::POST;
     let mut response = next.call(request).await?.map_into_boxed_body();
     let error = response.response().error().and_then(|error| error.as_error::<WebError>());
-    if let Some(text) = error.map(|error| problem_page(error.problem())) {
+    if let Some(text) = error.map(|error| problem_page(error.problem(), is_form)) {
         response = response.map_body(|_, _| BoxBody::new(text));
         response.headers_mut().insert(RESPONSE_TYPE, ResponseValue::from_static(HTML));
     }
@@ -64,17 +65,17 @@ pub(crate) fn refused_head(path: &str, error: &WebError) -> Option<HttpResponse>
     if !(rest.is_empty() || rest.starts_with('/')) {
         return None;
     }
-    let mut response = error.error_response().set_body(BoxBody::new(problem_page(error.problem())));
+    let mut response = error.error_response().set_body(BoxBody::new(problem_page(error.problem(), false)));
     response.headers_mut().insert(RESPONSE_TYPE, ResponseValue::from_static(HTML));
     add_page_headers(response.headers_mut());
     Some(response)
 }
 
 /// The page of a problem. It has no style: the file with the style of the other pages may be unreachable, too.
-fn problem_page(problem: &Problem) -> String {
+fn problem_page(problem: &Problem, is_form: bool) -> String {
     let escape = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;");
     let (title, detail) = (escape(&problem.title), escape(problem.detail.as_deref().unwrap_or_default()));
-    let advice = advice(problem.code);
+    let advice = advice(problem.code, is_form);
     format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
@@ -84,10 +85,16 @@ fn problem_page(problem: &Problem) -> String {
 }
 
 /// What a person can do about a problem, as HTML; empty where its texts say it.
-const fn advice(code: ProblemCode) -> &'static str {
+const fn advice(code: ProblemCode, is_form: bool) -> &'static str {
     match code {
-        ProblemCode::UriTooLong => "<p>Go back: the form has what you typed. Leave some of it out.</p>",
+        ProblemCode::UriTooLong => {
+            "<p>What you typed is in the address: go back and leave some values of the filter out.</p>"
+        }
         ProblemCode::HeadersTooLarge => "<p>Delete the cookies of this site and sign in again.</p>",
+        ProblemCode::Unavailable | ProblemCode::RequestTimeout if is_form => {
+            "<p>Your browser still has what you typed: see in another tab whether it was done all the same, and reload this \
+             page to send it again if not.</p>"
+        }
         _ => "",
     }
 }
@@ -182,7 +189,7 @@ mod tests {
     #[test]
     fn problem_page_escapes_its_texts() {
         let problem = Problem::new(ProblemCode::RouteNotFound, "<b>&");
-        let page = problem_page(&problem);
+        let page = problem_page(&problem, false);
         assert!(page.contains("<p>&lt;b>&amp;</p>"), "{page}");
     }
 }
