@@ -20,9 +20,8 @@ const WEBHOOKS: &str = "/internal/v1/webhooks";
 pub(crate) async fn list_webhooks(
     webhooks: &ServiceClient,
     claims: &ServiceClaims,
-) -> Result<Vec<Webhook>, ClientError> {
-    let page: Page<Webhook> = webhooks.get_json(claims, &format!("{WEBHOOKS}?limit=100")).await?;
-    Ok(page.data)
+) -> Result<Page<Webhook>, ClientError> {
+    webhooks.get_json(claims, &format!("{WEBHOOKS}?limit=100")).await
 }
 
 pub(crate) async fn read_webhook(

@@ -26,6 +26,8 @@ struct WebhooksPage {
     shell: Shell,
     /// `None`: this installation sends no webhooks.
     webhooks: Option<Vec<Row>>,
+    /// Whether there are more than are listed.
+    is_cut: bool,
     form: WebhookForm,
     /// Address and secret of the webhook that was just created: this page shows the secret once.
     created: Option<(String, String)>,
@@ -155,13 +157,14 @@ async fn show(
     fill: impl FnOnce(&mut WebhooksPage),
 ) -> Result<HttpResponse, PageError> {
     let Visit { request, console, viewer } = visit;
-    let webhooks = match &console.services.webhooks {
-        Some(service) => Some(list_webhooks(service, &viewer.claims).await?.iter().map(row).collect()),
+    let listed = match &console.services.webhooks {
+        Some(service) => Some(list_webhooks(service, &viewer.claims).await?),
         None => None,
     };
     let mut template = WebhooksPage {
         shell: Shell::new(visit, SECTION, "Webhooks"),
-        webhooks,
+        is_cut: listed.as_ref().is_some_and(|page| page.page_info.has_next_page),
+        webhooks: listed.map(|page| page.data.iter().map(row).collect()),
         form: WebhookForm::empty(),
         created: None,
         is_deleted: false,

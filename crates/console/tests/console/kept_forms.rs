@@ -163,7 +163,8 @@ async fn long_form_that_a_service_does_not_answer_is_kept_on_its_page() -> Resul
     app.answer_webhook();
     let (list, one) = ("/console/webhooks".to_owned(), format!("/console/webhooks/{TICKET}"));
     let long = long_name();
-    let fields = [("url", "https://a.example/"), ("events", "export.completed"), ("description", long.as_str())];
+    let fields =
+        [("url", "https://a.example/"), ("events", "export.completed"), ("description", long.as_str())];
     for path in [list, one] {
         let token = app.get(&session, &path).await?.form_token()?;
         let sent: Vec<_> = fields.iter().copied().chain([("csrf", token.as_str())]).collect();

@@ -85,6 +85,23 @@ async fn erased_message_has_no_button_that_sends_it_again() -> Result<()> {
 }
 
 #[tokio::test]
+async fn list_of_webhooks_says_that_it_is_cut() -> Result<()> {
+    let (app, session) = app_with(true, details(None)).await?;
+    let webhook = json!({
+        "id": TICKET, "url": "https://a.example", "events": ["export.completed"], "axis_low_score_below": 3.0,
+        "enabled": true, "created_at": 0, "updated_at": 0,
+    });
+    for has_more in [false, true] {
+        let page_info = json!({ "has_next_page": has_more, "limit": 100 });
+        let list = json!({ "data": [webhook], "page_info": page_info });
+        app.services.answer("/internal/v1/webhooks?", 200, list);
+        let text = app.get(&session, "/console/webhooks").await?.text;
+        assert_eq!(text.contains("Only the newest 1 webhooks are listed"), has_more, "{text}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn refused_cursor_of_messages_is_named_above_the_first_page() -> Result<()> {
     let (app, session) = app_with(true, details(None)).await?;
     let problem = json!({ "status": 400, "title": "The cursor is not valid", "type": "urn:assay:problem:invalid-cursor", "code": "invalid-cursor" });
