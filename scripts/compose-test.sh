@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Brings docker-compose.yml up, runs the first steps of a user, then checks its guarantees: permissions, published ports,
+# Brings docker-compose.yml up, runs the first steps of a user, opens the console, then checks its guarantees: permissions, published ports,
 # secrets, and restarts after a kill.
 #
 # With a running Docker and its registry: the real images, and a build by the Dockerfile. Otherwise, as root on Debian: a
@@ -63,6 +63,8 @@ for service in postgres rabbitmq gateway agent-registry ingest scoring-worker ex
 done
 step "a first user"
 import_and_export
+step "the console"
+open_console
 step "what it promises"
 check_containers
 check_published

@@ -64,6 +64,22 @@ download() {
   echo "a file of $rows rows downloaded"
 }
 
+# Signs in to the console by a one-time address, as a browser does for a person who typed it, and opens the list.
+open_console() {
+  local link status cookies=$work/cookies
+  link=$(compose run --rm -T tools console link --organization acme --url "$url" 2>/dev/null)
+  [[ $link == "$url/console/sign-in?token="* ]] || fail "no address that signs in was printed: $link"
+  status=$(outside curl --silent --show-error --max-time 20 --cookie-jar "$cookies" --header 'Sec-Fetch-Site: none' \
+    --output "$work/answer" --write-out '%{http_code}' "$link")
+  [ "$status" = 303 ] || fail "signing in was answered $status: $(cat "$work/answer")"
+  status=$(outside curl --silent --show-error --max-time 20 --cookie "$cookies" --output "$work/answer" --write-out '%{http_code}' \
+    "$url/console/conversations")
+  [ "$status" = 200 ] || fail "the list of the console was answered $status: $(cat "$work/answer")"
+  grep -q " of $conversations</span>" "$work/answer" || fail "the list does not have $conversations conversations: $(cat "$work/answer")"
+  rm "$cookies"
+  echo "signed in, and $conversations conversations are listed"
+}
+
 inspect() { "$docker" inspect --format "$2" "$(container "$1")"; }
 
 check_containers() {

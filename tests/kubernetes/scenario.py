@@ -1,7 +1,7 @@
 """Imports through the gateway's Service while workers are scaled, pods deleted and a new image rolled out.
 
-Passes when no import failed beyond its retries, and when an export has every accepted conversation exactly once. Run by
-scripts/kubernetes-e2e.sh inside of the cluster's network.
+Passes when no import failed beyond its retries, when an export has every accepted conversation exactly once, and when the console
+lists conversations after a sign-in. Run by scripts/kubernetes-e2e.sh inside of the cluster's network.
 """
 
 import argparse
@@ -16,6 +16,7 @@ import subprocess
 import threading
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 
 NAMESPACE = "assay"
@@ -197,6 +198,28 @@ def export_of_all(client, accepted):
         time.sleep(2)
 
 
+def check_console(client):
+    """Signs in by a one-time address, as a browser does for a person who typed it, and opens the list of conversations."""
+    link = kubectl("exec", "deployment/agent-registry", "--", "/usr/local/bin/assay", "console", "link", "--organization", "acme",
+                   "--url", client.url).split()[0]
+    status, cookie, answer = open_page(client, link.removeprefix(client.url), {"Sec-Fetch-Site": "none"})
+    assert status == 303 and cookie.startswith("assay-session="), f"signing in was answered {status}: {answer[:300]}"
+    status, _, page = open_page(client, "/console/conversations", {"Cookie": cookie})
+    assert status == 200 and "Rows 1–25 of " in page, f"the list was answered {status}: {page[:300]}"
+    print("console: signed in, and the conversations are listed", flush=True)
+
+
+def open_page(client, path, headers):
+    """Status, cookie and text of a page; no redirect is followed."""
+    connection = http.client.HTTPConnection(urllib.parse.urlsplit(client.url).netloc, timeout=20)
+    try:
+        connection.request("GET", path, headers=headers)
+        response = connection.getresponse()
+        return response.status, (response.getheader("Set-Cookie") or "").split(";")[0], response.read().decode()
+    finally:
+        connection.close()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--url", required=True)
@@ -230,6 +253,7 @@ def main():
           f" {len(set(rows) - set(importer.accepted))} never accepted", flush=True)
     assert not importer.failed, importer.failed[:3]
     assert sorted(rows) == sorted(importer.accepted), sorted(lost)[:10]
+    check_console(client)
 
 
 if __name__ == "__main__":
