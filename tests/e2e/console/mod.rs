@@ -5,6 +5,7 @@ mod hostile;
 mod pages;
 mod rules;
 mod screenshots;
+mod states;
 mod visit;
 
 use anyhow::Result;

@@ -4,12 +4,15 @@ use anyhow::{Context, Result};
 use reqwest::Method;
 use serde_json::json;
 
+use super::states;
 use super::visit::{Page, Visit};
 
-/// All pages. The first call creates a webhook, an export and a delivery for them.
+/// All pages. The first call creates webhooks, exports and deliveries for them.
 pub async fn pages(visit: &mut Visit) -> Result<Vec<Page>> {
     if visit.pages.is_empty() {
         visit.pages = create_pages(visit).await?;
+        let states = states::create(visit).await?;
+        visit.pages.extend(states);
     }
     Ok(visit.pages.clone())
 }

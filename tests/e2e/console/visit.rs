@@ -21,6 +21,9 @@ type RuleFunction = for<'v> fn(&'v mut Visit) -> Pin<Box<dyn Future<Output = Res
 /// The organization with the conversations.
 const ORGANIZATION: &str = "console";
 
+/// Files of exports that have expired are removed at once.
+const MAINTENANCE: (&str, &str) = ("ASSAY_EXPORT_WORKER__MAINTENANCE_INTERVAL_SECONDS", "1");
+
 /// A page. Addresses contain ids, so the list of pages is created once per visit.
 #[derive(Clone)]
 pub struct Page {
@@ -90,7 +93,7 @@ pub fn run_rules(rules: &[Rule]) -> Result<()> {
     };
     let mut stack = PrivateStack::prepare(Kind::Standalone, "console")?;
     let outcome = block_on(async {
-        stack.start().await?;
+        stack.start_with(&[MAINTENANCE]).await?;
         let mut visit = start_visit(&stack, &program).await?;
         let mut cases = Cases::default();
         for (name, rule) in rules {
