@@ -124,6 +124,23 @@ async fn empty_list_shows_the_import_command() -> Result<()> {
 }
 
 #[tokio::test]
+async fn empty_pages_say_what_to_do_next() -> Result<()> {
+    let (app, session) = TestApp::signed_in().await?;
+    app.answer_all();
+    for (path, next) in [
+        ("/console/exports", "assay export --kind axis"),
+        ("/console/webhooks", "create the first one below"),
+        ("/console/agents", "POST /v1/agents"),
+        ("/console/imports", "assay import --agents"),
+    ] {
+        let page = app.get(&session, path).await?;
+        assert_eq!(page.status, 200, "{path}");
+        assert!(page.text.contains(next), "{path}: {next}: {}", page.text);
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn new_key_is_shown_once() -> Result<()> {
     let (app, session) = TestApp::signed_in().await?;
     let fields = [("name", "importer"), ("scope", "assess"), ("scope", "evaluations:read"), ("expires", "")];

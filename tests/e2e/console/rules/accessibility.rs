@@ -47,6 +47,12 @@ const OPENED: [(&str, &str, &str); 3] = [
     ("help", "#help-link", "dialog#help[open]"),
 ];
 
+/// Pages without a session: name, address, and an element of each.
+const SIGN_IN: [(&str, &str, &str); 2] = [
+    ("sign-in", "/console/sign-in", "#sign-in #key"),
+    ("sign-in by a used address", "/console/sign-in?token=AAAA", "#link-fault"),
+];
+
 pub async fn run(visit: &mut Visit) -> Result<()> {
     let hash: String = Sha256::digest(AXE).iter().map(|byte| format!("{byte:02x}")).collect();
     ensure!(hash == AXE_SHA256, "axe-core is not the pinned one: {hash}");
@@ -67,11 +73,7 @@ async fn on_all_pages(visit: &mut Visit) -> Result<Vec<String>> {
             .browser
             .run("document.querySelectorAll('details:not(.menu)').forEach((it) => it.open = true)")
             .await?;
-        for (width, dark, options) in VIEWERS {
-            visit.browser.emulate(&Viewer { width, dark, ..Viewer::default() }).await?;
-            let place = format!("{} at {width} px, dark {dark}", page.name);
-            violations.extend(check(visit, &place, options).await?);
-        }
+        violations.extend(check_as_viewers(visit, page.name).await?);
     }
     // The browser reports every response with a 4xx status as an error.
     visit.browser.expect_only_page_errors("status of 4").await?;
@@ -80,9 +82,14 @@ async fn on_all_pages(visit: &mut Visit) -> Result<Vec<String>> {
 
 async fn on_the_sign_in_page(visit: &mut Visit) -> Result<Vec<String>> {
     visit.browser.reset(&Viewer::default()).await?;
-    open_with_axe(visit, "/console/sign-in").await?;
-    ensure!(visit.browser.has("#sign-in #key").await?, "not the page to sign in");
-    check(visit, "sign-in", ALL).await
+    let mut violations = Vec::new();
+    for (name, address, shown) in SIGN_IN {
+        open_with_axe(visit, address).await?;
+        ensure!(visit.browser.has(shown).await?, "{address} is not the page {name}");
+        violations.extend(check_as_viewers(visit, name).await?);
+    }
+    visit.browser.expect_only_page_errors("status of 403").await?;
+    Ok(violations)
 }
 
 /// Violations on the list with its panel, its menu or the help open.
@@ -93,7 +100,8 @@ async fn on_opened_parts(visit: &mut Visit) -> Result<Vec<String>> {
         open_with_axe(visit, "/console/conversations?charge=disputed").await?;
         visit.browser.click(button).await?;
         visit.browser.wait_for(&format!("document.querySelector('{opened}') !== null")).await?;
-        violations.extend(check(visit, &format!("open {name}"), ALL).await?);
+        violations.extend(check_as_viewers(visit, &format!("open {name}")).await?);
+        visit.browser.emulate(&Viewer::default()).await?;
     }
     let menus: Vec<String> = visit.browser.all("details.menu", "it.id").await?;
     ensure!(menus == ["columns"], "the list has menus that are not checked: {menus:?}");
@@ -104,6 +112,17 @@ async fn on_opened_parts(visit: &mut Visit) -> Result<Vec<String>> {
 async fn open_with_axe(visit: &mut Visit, address: &str) -> Result<()> {
     visit.browser.open(address).await?;
     visit.browser.run(&format!("{AXE};null")).await
+}
+
+/// The serious violations on the page in both themes and two widths.
+async fn check_as_viewers(visit: &mut Visit, name: &str) -> Result<Vec<String>> {
+    let mut violations = Vec::new();
+    for (width, dark, options) in VIEWERS {
+        visit.browser.emulate(&Viewer { width, dark, ..Viewer::default() }).await?;
+        let place = format!("{name} at {width} px, dark {dark}");
+        violations.extend(check(visit, &place, options).await?);
+    }
+    Ok(violations)
 }
 
 /// The serious violations on the page as it is now, with the name of the place.

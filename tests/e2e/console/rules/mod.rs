@@ -2,6 +2,7 @@
 
 pub mod accessibility;
 pub mod charts;
+pub mod copies;
 pub mod first_look;
 pub mod hostile_texts;
 pub mod neighbours;

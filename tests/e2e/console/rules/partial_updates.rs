@@ -29,7 +29,27 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
     }
     columns(visit).await.context("columns")?;
     search(visit).await?;
+    too_long_is_said(visit).await.context("a filter that is too long")?;
     failure_is_seen(visit).await
+}
+
+/// A filter that is too long for an address stays in its field, and the status says so.
+async fn too_long_is_said(visit: &mut Visit) -> Result<()> {
+    let browser = &mut visit.browser;
+    browser.run("document.querySelector('#search').value = 'x'.repeat(9000)").await?;
+    browser.click("#search-button").await?;
+    browser
+        .wait_for("document.querySelector('#status').textContent.includes('leave some values out')")
+        .await?;
+    let length: usize = browser.evaluate("document.querySelector('#search').value.length").await?;
+    ensure!(length == 9_000, "{length} characters are left");
+    browser.run("document.querySelector('#search').value = ''").await?;
+    let page_errors = browser.take_page_errors().await?;
+    let is_refusal = |text: &String| text.contains("414") || text.contains("htmx:");
+    ensure!(page_errors.iter().all(is_refusal), "{page_errors:?}");
+    // The next update takes the failure out of sight.
+    browser.click("#search-button").await?;
+    expect_status(visit, "conversations").await
 }
 
 /// An update that fails says so in sight; the next one that works removes it.

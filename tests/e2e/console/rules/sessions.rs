@@ -33,6 +33,42 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
     Ok(())
 }
 
+/// Without scripts: a form with more text than a cookie holds is sent after the end of its session, and is there again after signing in.
+pub async fn long_form(visit: &mut Visit) -> Result<()> {
+    visit.reset(&Viewer { scripts: false, ..Viewer::default() }).await?;
+    let browser = &mut visit.browser;
+    let cookies = browser.cookies().await?;
+    let typed = ["long-name-bot".to_owned(), "\u{540d}".repeat(1_000)];
+    browser.open("/console/agents").await?;
+    for (field, text) in ["#external_id", "#name"].into_iter().zip(&typed) {
+        browser.click(field).await?;
+        browser.type_text(text).await?;
+    }
+    browser.set_cookies(&unknown(&cookies)).await?;
+    browser.follow("#new button[type=submit]").await?;
+    let title = browser.text("h1").await?;
+    ensure!(title == "Sign in again", "{title}");
+    // As after signing in in another tab.
+    browser.set_cookies(&cookies).await?;
+    browser.follow("#typed button").await?;
+    let values: Vec<String> = browser.all("#external_id, #name", "it.value").await?;
+    ensure!(values == typed, "{values:?}");
+    ensure!(browser.has("#refilled").await?, "nothing says that the form was filled in before");
+    browser.expect_only_page_errors("status of 403").await
+}
+
+/// The cookies with a session that does not exist.
+fn unknown(cookies: &Value) -> Value {
+    let mut cookies = cookies.clone();
+    for cookie in cookies.as_array_mut().into_iter().flatten() {
+        if cookie["name"] == "assay-session" {
+            let token: String = cookie["value"].as_str().unwrap_or_default().chars().rev().collect();
+            cookie["value"] = token.into();
+        }
+    }
+    cookies
+}
+
 /// Signs in by a new key in another browser; returns its cookies.
 async fn sign_in_colleague(visit: &mut Visit, viewer: &Viewer) -> Result<Value> {
     let settings = ["--scopes", "console", "--name", KEY_NAME];

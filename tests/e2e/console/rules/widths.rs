@@ -40,7 +40,16 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
             .await?;
         ensure!(!cut.is_empty() && !cut.contains(&true), "{page}: a button is cut off: {cut:?}");
     }
-    titles(visit).await
+    titles(visit).await?;
+    sign_in(visit).await
+}
+
+async fn sign_in(visit: &mut Visit) -> Result<()> {
+    visit.browser.reset(&Viewer { width: NARROW, ..Viewer::default() }).await?;
+    visit.browser.open("/console/sign-in").await?;
+    let width = visit.needed_width().await?;
+    ensure!(width <= NARROW, "sign-in needs {width} px");
+    Ok(())
 }
 
 /// On a wide screen the title of the overview is one line; a long subject is shown whole on the page of its conversation.
