@@ -4,15 +4,11 @@
 
 use actix_web::http::Method;
 use actix_web::http::header::HeaderMap;
-use actix_web::web::{Path, Payload};
-use actix_web::{Error, FromRequest, HttpMessage, HttpRequest, HttpResponse, dev};
-use futures_util::future::LocalBoxFuture;
+use actix_web::{HttpMessage, HttpRequest};
 
-use super::error::PageError;
-use super::form::{Fields, read_same_origin_form};
-use super::viewer::{PublicAddress, Visit, read_cookie};
-use super::{agents, exports, keys, webhook, webhooks};
-use crate::domain::{KeptForm, may_redirect_to};
+use super::form::Fields;
+use super::viewer::{PublicAddress, read_cookie};
+use crate::domain::KeptForm;
 
 const COOKIE: &str = "assay-form";
 const KEPT_SECONDS: i64 = 30 * 60;
@@ -53,8 +49,8 @@ pub(crate) fn forget_shown(request: &HttpRequest, headers: &mut HeaderMap) {
     }
 }
 
-/// The address, before that of the form's page without `/console`, to which hidden fields are sent.
-const TYPED: &str = "/console/typed";
+/// The address to which hidden fields are sent, before that of the form's page without `/console`.
+pub(crate) const TYPED: &str = "/console/typed";
 
 /// The address that shows a form again with what is sent to it.
 pub(crate) fn typed_address(form: &KeptForm) -> String {
@@ -64,48 +60,7 @@ pub(crate) fn typed_address(form: &KeptForm) -> String {
 /// The fields of a request that only asks for its form again.
 struct Typed(Fields);
 
-/// A request that asks for a form with these fields. It changes nothing, so it needs no token of a session, which may have begun
-/// after the page with the fields.
-pub(crate) struct TypedForm(Visit);
-
-impl FromRequest for TypedForm {
-    type Error = Error;
-    type Future = LocalBoxFuture<'static, Result<Self, Error>>;
-
-    fn from_request(request: &HttpRequest, payload: &mut dev::Payload) -> Self::Future {
-        let (request, payload) = (request.clone(), Payload::from_request(request, payload));
-        Box::pin(async move { Ok(read_typed_form(&request, payload.await?).await?) })
-    }
-}
-
-async fn read_typed_form(request: &HttpRequest, payload: Payload) -> Result<TypedForm, PageError> {
-    let path = format!("/console{}", request.path().strip_prefix(TYPED).unwrap_or_default());
-    if !may_redirect_to(&path) {
-        return Err(PageError::NotFound);
-    }
-    let fields = read_same_origin_form(request, payload).await?;
-    let form = KeptForm::new(&path, fields.pairs());
-    if let Some(form) = &form {
-        request.extensions_mut().insert(Typed(Fields::of(form.typed().clone())));
-    }
-    // If there is no session, or a service does not answer, the fields are kept once more.
-    remember(form, request);
-    Ok(TypedForm(Visit::of(request).await?))
-}
-
-/// The page of a form with what was typed into it.
-pub(crate) async fn show_typed(
-    TypedForm(visit): TypedForm,
-    page: Path<String>,
-) -> Result<HttpResponse, PageError> {
-    match page.as_str() {
-        "agents" => agents::list(visit).await,
-        "exports" => exports::list(visit).await,
-        "keys" => keys::list(visit).await,
-        "webhooks" => webhooks::list(visit).await,
-        page => match page.strip_prefix("webhooks/") {
-            Some(id) => webhook::show_webhook(visit, Path::from(id.to_owned())).await,
-            None => Err(PageError::NotFound),
-        },
-    }
+/// Takes a form for the page that shows it again.
+pub(crate) fn show_again(form: &KeptForm, request: &HttpRequest) {
+    request.extensions_mut().insert(Typed(Fields::of(form.typed().clone())));
 }

@@ -23,6 +23,7 @@ mod shell;
 mod sign_in;
 mod theme;
 mod transcript;
+mod typed_form;
 mod verdict;
 mod viewer;
 mod webhook;
@@ -84,7 +85,7 @@ pub(crate) fn configure(app: &mut ServiceConfig, console: Data<Console>, auth: S
             .service(form_page!("/sign-in", sign_in::show_form, sign_in::sign_in))
             .service(form!("/sign-out", sign_in::sign_out))
             .service(form!("/sessions/{id}/end", sign_in::end))
-            .service(form!("/typed/{page:.*}", kept_form::show_typed))
+            .service(form!("/typed/{page:.*}", typed_form::show))
             .service(page!("/theme", theme::choose))
             .service(page!("/help", help::page))
             .service(page!("", overview::show))
