@@ -69,10 +69,8 @@ async fn on_all_pages(visit: &mut Visit) -> Result<Vec<String>> {
     let mut violations = Vec::new();
     for page in pages(visit).await? {
         open_with_axe(visit, &page.address).await?;
-        visit
-            .browser
-            .run("document.querySelectorAll('details:not(.menu)').forEach((it) => it.open = true)")
-            .await?;
+        let open_details = "document.querySelectorAll('details:not(.menu)').forEach((it) => it.open = true)";
+        visit.browser.run(open_details).await?;
         violations.extend(check_as_viewers(visit, page.name).await?);
     }
     // The browser reports every response with a 4xx status as an error.

@@ -23,7 +23,7 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
     let began = Instant::now();
     let browser = &mut visit.browser;
     browser.open(&printed).await?;
-    ensure!(browser.address().await? == "/console", "{}", browser.address().await?);
+    browser.expect_address("/console").await?;
     let command = browser.text("#empty pre").await?;
     import(visit, &command).await?;
 
@@ -42,8 +42,7 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
         } else {
             browser.follow(selector).await?;
         }
-        let address = browser.address().await?;
-        ensure!(address.contains(leads_to), "a click on {selector} led to {address}");
+        browser.expect_in_address(&[leads_to]).await.with_context(|| format!("a click on {selector}"))?;
     }
     let target: String = browser
         .evaluate("(() => { const at = document.querySelector(':target').previousElementSibling.closest('mark') ?? document.querySelector(':target').parentElement.querySelector('mark'); const box = at.getBoundingClientRect(); return box.top >= 0 && box.bottom <= innerHeight ? at.textContent : ''; })()")

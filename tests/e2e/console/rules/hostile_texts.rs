@@ -1,10 +1,12 @@
 //! Transcripts are untrusted text. They are shown as sent, never run, cannot reverse the text around them, and fit
 //! the page.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
 
-use crate::browser::Viewer;
+use crate::browser::{Browser, Viewer};
 use crate::console::hostile::{self, SCRIPT};
 use crate::console::visit::Visit;
 use crate::harness::{conversation, until};
@@ -53,12 +55,13 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
         format!("/console/{search}"),
     ];
     for page in &pages {
-        check_page(visit, page).await.with_context(|| page.clone())?;
+        check_page(&mut visit.browser, page).await.with_context(|| page.clone())?;
     }
     visit.reset(&Viewer::default()).await?;
-    check_webhook(visit, &delivery).await.context("texts of the webhook")?;
+    let browser = &mut visit.browser;
+    check_webhook(browser, &delivery).await.context("texts of the webhook")?;
     visit.api.delete(&format!("/v1{webhook}")).await?.expect_status(204)?;
-    check_transcript(visit, &id).await
+    check_transcript(browser, &id).await
 }
 
 /// Creates a webhook with a hostile address and description, and waits until it gets evaluations: scoring-worker polls who does.
@@ -102,8 +105,7 @@ async fn delivery_of(visit: &Visit, webhook: &str, ticket_id: &str) -> Result<St
 }
 
 /// The hostile texts are shown: pages without them would do no harm, either.
-async fn check_webhook(visit: &mut Visit, delivery: &str) -> Result<()> {
-    let browser = &mut visit.browser;
+async fn check_webhook(browser: &mut Browser, delivery: &str) -> Result<()> {
     browser.open("/console/webhooks").await?;
     let description = browser.text("tbody tr:first-child .why").await?;
     ensure!(description.contains(SCRIPT) && description.contains("RLO"), "{description}");
@@ -113,23 +115,22 @@ async fn check_webhook(visit: &mut Visit, delivery: &str) -> Result<()> {
     Ok(())
 }
 
-async fn check_page(visit: &mut Visit, page: &str) -> Result<()> {
-    visit.browser.open(page).await?;
-    let harm: String = visit.browser.evaluate(HARM).await?;
+async fn check_page(browser: &mut Browser, page: &str) -> Result<()> {
+    browser.open(page).await?;
+    let harm: String = browser.evaluate(HARM).await?;
     ensure!(harm == NO_HARM, "{harm}");
     for width in [360, 1440] {
-        visit.browser.emulate(&Viewer { width, ..Viewer::default() }).await?;
-        let needed = visit.needed_width().await?;
+        browser.emulate(&Viewer { width, ..Viewer::default() }).await?;
+        let needed = browser.needed_width().await?;
         ensure!(needed <= width, "it needs {needed} px of {width}");
     }
-    let address = visit.browser.address().await?;
+    let address = browser.address().await?;
     ensure!(address.starts_with("/console"), "it led to {address}");
-    visit.browser.expect_only_page_errors("status of 4").await
+    browser.expect_only_page_errors("status of 4").await
 }
 
 /// Texts are shown as sent, and bidirectional or invisible characters by their names.
-async fn check_transcript(visit: &mut Visit, id: &str) -> Result<()> {
-    let browser = &mut visit.browser;
+async fn check_transcript(browser: &mut Browser, id: &str) -> Result<()> {
     browser.open(&format!("/console/conversations/{id}")).await?;
     let shown = browser.text(".transcript").await?;
     for text in
@@ -147,9 +148,7 @@ async fn check_transcript(visit: &mut Visit, id: &str) -> Result<()> {
     }
     // Only real quotes have an id, and each id is on the page once.
     let ids: Vec<String> = browser.all("[id]", "it.id").await?;
-    let mut distinct = ids.clone();
-    distinct.sort();
-    distinct.dedup();
+    let distinct: BTreeSet<&String> = ids.iter().collect();
     ensure!(distinct.len() == ids.len(), "an id is there twice: {ids:?}");
     let hrefs: Vec<String> = browser.all(".ref", "it.getAttribute('href')").await?;
     ensure!(hrefs.iter().all(|href| href.starts_with('#')), "{hrefs:?}");
@@ -169,24 +168,23 @@ pub async fn large(visit: &mut Visit) -> Result<()> {
             browser.all(".transcript > li", "it.querySelector('.cut')?.textContent ?? ''").await?;
         ensure!(messages.len() == 50, "{} messages", messages.len());
         ensure!(messages.iter().all(|text| text.ends_with("characters more")), "{messages:?}");
-        ensure!(visit.needed_width().await? <= width, "it needs {} px", visit.needed_width().await?);
-        let browser = &mut visit.browser;
+        let needed = browser.needed_width().await?;
+        ensure!(needed <= width, "it needs {needed} px");
         browser.follow(".transcript li:nth-child(2) .cut").await?;
         // A part has at most 60,000 bytes of text. White space around the parts is not counted, so 79,000 of 80,000 are enough.
         let mut characters = 0;
         loop {
-            let browser = &mut visit.browser;
             // Without the numbers of quotes, which stand behind word joiners.
             let own_text = "(() => { const own = it.cloneNode(true); own.querySelectorAll('.ref').forEach((ref) => ref.remove()); return own.textContent.replaceAll('\\u2060', '').trim().length })()";
             let length: Vec<usize> = browser.all(".said", own_text).await?;
             ensure!(length.len() == 1 && length[0] <= 60_000, "{length:?}");
             characters += length[0];
-            let needed = visit.needed_width().await?;
+            let needed = browser.needed_width().await?;
             ensure!(needed <= width, "the message needs {needed} px");
-            if !visit.browser.has(".pager [rel=next]").await? {
+            if !browser.has(".pager [rel=next]").await? {
                 break;
             }
-            visit.browser.follow(".pager [rel=next]").await?;
+            browser.follow(".pager [rel=next]").await?;
         }
         ensure!(characters >= 79_000, "all parts have {characters} characters");
     }

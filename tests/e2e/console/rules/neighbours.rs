@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 
+use crate::browser::Browser;
 use crate::console::visit::Visit;
 
 /// Lists, each with the index of the conversation that is opened first. From there the test follows "next" at most
@@ -13,17 +14,17 @@ const LISTS: [(&str, usize); 2] = [
 const MAX_STEPS: usize = 8;
 
 pub async fn run(visit: &mut Visit) -> Result<()> {
+    let browser = &mut visit.browser;
     for (list, from) in LISTS {
-        let ids = ids_of(visit, list).await?;
+        let ids = ids_of(browser, list).await?;
         ensure!(ids.len() > from + 3, "{list} has {} rows", ids.len());
-        walk(visit, list, &ids, from).await.with_context(|| list.to_owned())?;
+        walk(browser, list, &ids, from).await.with_context(|| list.to_owned())?;
     }
     Ok(())
 }
 
 /// The conversations of a list in its order, over all its pages.
-async fn ids_of(visit: &mut Visit, list: &str) -> Result<Vec<String>> {
-    let browser = &mut visit.browser;
+async fn ids_of(browser: &mut Browser, list: &str) -> Result<Vec<String>> {
     browser.open(list).await?;
     let mut ids: Vec<String> = Vec::new();
     loop {
@@ -36,18 +37,17 @@ async fn ids_of(visit: &mut Visit, list: &str) -> Result<Vec<String>> {
     }
 }
 
-async fn walk(visit: &mut Visit, list: &str, ids: &[String], from: usize) -> Result<()> {
-    let browser = &mut visit.browser;
+async fn walk(browser: &mut Browser, list: &str, ids: &[String], from: usize) -> Result<()> {
     browser.open(list).await?;
     browser.follow(&format!("#row-{} .subject a", ids[from])).await?;
     let last = (from + MAX_STEPS).min(ids.len() - 1);
     for at in from..=last {
-        expect_position(visit, at, ids).await?;
+        expect_position(browser, at, ids).await?;
         if at < last {
-            visit.browser.follow("#next").await?;
+            browser.follow("#next").await?;
         }
     }
-    let has_next = visit.browser.has("#next").await?;
+    let has_next = browser.has("#next").await?;
     ensure!(
         has_next == (last + 1 < ids.len()),
         "number {} of {} has a next one: {has_next}",
@@ -55,34 +55,27 @@ async fn walk(visit: &mut Visit, list: &str, ids: &[String], from: usize) -> Res
         ids.len()
     );
     for at in (from..last).rev() {
-        visit.browser.follow("#previous").await?;
-        expect_position(visit, at, ids).await?;
+        browser.follow("#previous").await?;
+        expect_position(browser, at, ids).await?;
     }
-    let has_previous = visit.browser.has("#previous").await?;
+    let has_previous = browser.has("#previous").await?;
     ensure!(has_previous == (from > 0), "number {} has a previous one: {has_previous}", from + 1);
-    visit.browser.follow("#back").await?;
-    let address = visit.browser.address().await?;
-    ensure!(same_query(&address, list), "the way back leads to {address}");
-    Ok(())
-}
-
-/// The page is that of the conversation at this index, and says which number it is.
-async fn expect_position(visit: &mut Visit, at: usize, ids: &[String]) -> Result<()> {
-    let (id, count) = (&ids[at], ids.len());
-    let address = visit.browser.address().await?;
-    ensure!(address.contains(id.as_str()), "number {} is {address}, not {id}", at + 1);
-    let position = visit.browser.text("#position").await?;
-    let expected = format!("{} of {count}", at + 1);
-    ensure!(position.starts_with(&expected), "{position} instead of {expected}");
-    Ok(())
-}
-
-/// Whether two addresses have the same parameters, in any order.
-fn same_query(one: &str, other: &str) -> bool {
+    browser.follow("#back").await?;
+    let address = browser.address().await?;
     let sorted = |address: &str| {
         let mut parts: Vec<String> = address.split(['?', '&']).map(str::to_owned).collect();
         parts.sort();
         parts
     };
-    sorted(one) == sorted(other)
+    ensure!(sorted(&address) == sorted(list), "the way back leads to {address}");
+    Ok(())
+}
+
+/// The page is that of the conversation at this index, and says which number it is.
+async fn expect_position(browser: &mut Browser, at: usize, ids: &[String]) -> Result<()> {
+    browser.expect_in_address(&[ids[at].as_str()]).await?;
+    let position = browser.text("#position").await?;
+    let expected = format!("{} of {}", at + 1, ids.len());
+    ensure!(position.starts_with(&expected), "{position} instead of {expected}");
+    Ok(())
 }

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 
+use crate::browser::Browser;
 use crate::console::visit::Visit;
 
 /// Id of the element with the focus.
@@ -20,22 +21,21 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
         (".chip a", "conversations, rows 1 to 25", None),
     ];
     for (selector, status, focused) in steps {
-        update(visit, selector, status, focused).await.with_context(|| selector.to_owned())?;
-        let scrolled: f64 = visit.browser.evaluate("scrollY").await?;
+        update(browser, selector, status, focused).await.with_context(|| selector.to_owned())?;
+        let scrolled: f64 = browser.evaluate("scrollY").await?;
         ensure!(
             !selector.ends_with("-page") || scrolled == 0.0,
             "{selector}: the new rows are scrolled away"
         );
     }
-    columns(visit).await.context("columns")?;
-    search(visit).await?;
-    too_long_is_said(visit).await.context("a filter that is too long")?;
-    failure_is_seen(visit).await
+    columns(browser).await.context("columns")?;
+    search(browser).await?;
+    too_long_is_said(browser).await.context("a filter that is too long")?;
+    failure_is_seen(browser).await
 }
 
 /// A filter that is too long for an address stays in its field, and the status says so.
-async fn too_long_is_said(visit: &mut Visit) -> Result<()> {
-    let browser = &mut visit.browser;
+async fn too_long_is_said(browser: &mut Browser) -> Result<()> {
     browser.run("document.querySelector('#search').value = 'x'.repeat(9000)").await?;
     browser.click("#search-button").await?;
     browser
@@ -49,12 +49,11 @@ async fn too_long_is_said(visit: &mut Visit) -> Result<()> {
     ensure!(page_errors.iter().all(is_refusal), "{page_errors:?}");
     // The next update takes the failure out of sight.
     browser.click("#search-button").await?;
-    expect_status(visit, "conversations").await
+    expect_status(browser, "conversations").await
 }
 
 /// An update that fails says so in sight; the next one that works removes it.
-async fn failure_is_seen(visit: &mut Visit) -> Result<()> {
-    let browser = &mut visit.browser;
+async fn failure_is_seen(browser: &mut Browser) -> Result<()> {
     let is_seen = "document.querySelector('#status').getBoundingClientRect().height > 10";
     ensure!(!browser.evaluate::<bool>(is_seen).await?, "a status is in sight although nothing failed");
     browser.run("void (window.send = XMLHttpRequest.prototype.send)").await?;
@@ -69,30 +68,25 @@ async fn failure_is_seen(visit: &mut Visit) -> Result<()> {
         .await?;
     browser.run("void (XMLHttpRequest.prototype.send = window.send)").await?;
     browser.click("#sort-axis").await?;
-    expect_status(visit, "by AXIS").await?;
-    let browser = &mut visit.browser;
+    expect_status(browser, "by AXIS").await?;
     ensure!(!browser.evaluate::<bool>(is_seen).await?, "the failure is still in sight");
     // htmx reports what failed.
     browser.expect_only_page_errors("htmx:").await
 }
 
 /// The menu of columns closes, and its button has the focus.
-async fn columns(visit: &mut Visit) -> Result<()> {
-    let browser = &mut visit.browser;
+async fn columns(browser: &mut Browser) -> Result<()> {
     browser.click("#columns-button").await?;
     browser.click("#columns [value=language]").await?;
     browser.run("document.querySelector('#status').textContent = ''").await?;
     browser.click("#columns-apply").await?;
-    expect_status(visit, "rows 1 to 25").await?;
-    let browser = &mut visit.browser;
+    expect_status(browser, "rows 1 to 25").await?;
     let focus: String = browser.evaluate(FOCUSED).await?;
     ensure!(focus == "columns-button", "the focus is on #{focus}");
-    ensure!(browser.address().await?.contains("column=language"), "{}", browser.address().await?);
-    Ok(())
+    browser.expect_in_address(&["column=language"]).await
 }
 
-async fn update(visit: &mut Visit, selector: &str, status: &str, focused: Option<&str>) -> Result<()> {
-    let browser = &mut visit.browser;
+async fn update(browser: &mut Browser, selector: &str, status: &str, focused: Option<&str>) -> Result<()> {
     let selector_text = serde_json::to_string(selector)?;
     let address_before = browser.address().await?;
     browser
@@ -101,8 +95,7 @@ async fn update(visit: &mut Visit, selector: &str, status: &str, focused: Option
         ))
         .await?;
     browser.press("Enter").await?;
-    expect_status(visit, status).await?;
-    let browser = &mut visit.browser;
+    expect_status(browser, status).await?;
     ensure!(browser.address().await? != address_before, "the address is still {address_before}");
     let focus: String = browser.evaluate(FOCUSED).await?;
     match focused {
@@ -115,8 +108,7 @@ async fn update(visit: &mut Visit, selector: &str, status: &str, focused: Option
 }
 
 /// Waits until the status has the list's summary and `part`; the document must be the same.
-async fn expect_status(visit: &mut Visit, part: &str) -> Result<()> {
-    let browser = &mut visit.browser;
+async fn expect_status(browser: &mut Browser, part: &str) -> Result<()> {
     let status = "document.querySelector('#status').textContent";
     browser
         .wait_for(&format!(
@@ -133,14 +125,11 @@ async fn expect_status(visit: &mut Visit, part: &str) -> Result<()> {
 }
 
 /// A search keeps what was typed and the focus in its field.
-async fn search(visit: &mut Visit) -> Result<()> {
-    let browser = &mut visit.browser;
+async fn search(browser: &mut Browser) -> Result<()> {
     browser.run("document.querySelector('#status').textContent = ''").await?;
-    browser.click("#search").await?;
-    browser.type_text("order").await?;
+    browser.fill("#search", "order").await?;
     browser.press("Enter").await?;
-    expect_status(visit, "match the filter").await?;
-    let browser = &mut visit.browser;
+    expect_status(browser, "match the filter").await?;
     let state: (String, String) =
         browser.evaluate("[document.activeElement.id, document.activeElement.value]").await?;
     ensure!(state == ("search".to_owned(), "order".to_owned()), "{state:?}");

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 
-use crate::browser::{Browser, Viewer};
+use crate::browser::Viewer;
 use crate::console::visit::Visit;
 
 /// Fields of the form and what is typed into them: two invalid numbers, and a text that must stay as it is.
@@ -23,20 +23,16 @@ async fn other_forms(visit: &mut Visit) -> Result<()> {
     visit.reset(&Viewer { scripts: false, ..Viewer::default() }).await?;
     let browser = &mut visit.browser;
     browser.open("/console/conversations?axis_min=9,5&charge=review").await?;
-    browser.click("#search").await?;
-    browser.type_text("late").await?;
+    browser.fill("#search", "late").await?;
     browser.follow("#search-button").await?;
-    let address = browser.address().await?;
-    for kept in ["axis_min=9%2C5", "charge=review", "search=late"] {
-        ensure!(address.contains(kept), "a search lost {kept}: {address}");
-    }
+    browser.expect_in_address(&["axis_min=9%2C5", "charge=review", "search=late"]).await?;
     browser.open("/console/conversations?charge=maybe&charge=review&nosuch=1").await?;
     for value in ["maybe", "1"] {
         browser.click(&format!("#filter-form [value='{value}']")).await?;
     }
     browser.follow("#apply").await?;
-    let address = browser.address().await?;
-    ensure!(address == "/console/conversations?charge=review", "refused values cannot be removed: {address}");
+    // The refused values can be removed.
+    browser.expect_address("/console/conversations?charge=review").await?;
     browser.open("/console/conversations?from=2026-02-01&to=2026-01-31").await?;
     ensure!(browser.has("#from-fault").await?, "a period that ends before it begins is not refused");
     browser.open("/console/exports?axis_min=9,5&charge=review").await?;
@@ -45,11 +41,6 @@ async fn other_forms(visit: &mut Visit) -> Result<()> {
     let values: Vec<String> = browser.all("#filter-form [name=axis_min]", "it.value").await?;
     ensure!(values == ["9,5"], "{values:?}");
     ensure!(browser.has("#axis_min-fault").await?, "nothing is said beside the field");
-    only_refusals(browser).await
-}
-
-/// The browser reports pages with status 400 as failed loads; nothing else may be reported.
-async fn only_refusals(browser: &mut Browser) -> Result<()> {
     browser.expect_only_page_errors("status of 400").await
 }
 
@@ -61,7 +52,7 @@ async fn period(visit: &mut Visit) -> Result<()> {
     ensure!(values == ["2026-02-30", "yesterday"], "{values:?}");
     let said = browser.text("#from-fault").await?;
     ensure!(said.contains("Give a day"), "{said}");
-    only_refusals(browser).await
+    browser.expect_only_page_errors("status of 400").await
 }
 
 async fn fill_in(visit: &mut Visit, scripts: bool) -> Result<()> {
@@ -69,8 +60,7 @@ async fn fill_in(visit: &mut Visit, scripts: bool) -> Result<()> {
     browser.open("/console/conversations?charge=review").await?;
     browser.click("#filters-button").await?;
     for (name, text) in FIELDS {
-        browser.click(&format!("#filter-form [name={name}]")).await?;
-        browser.type_text(text).await?;
+        browser.fill(&format!("#filter-form [name={name}]"), text).await?;
     }
     browser.click("#filter-form [name=handoff][value=completed]").await?;
     if scripts {
@@ -102,5 +92,6 @@ async fn fill_in(visit: &mut Visit, scripts: bool) -> Result<()> {
             "scripts {scripts}: nothing is said beside {name}: {described:?}"
         );
     }
-    only_refusals(browser).await
+    // The browser reports pages with status 400 as failed loads; nothing else may be reported.
+    browser.expect_only_page_errors("status of 400").await
 }

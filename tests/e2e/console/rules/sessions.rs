@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-use crate::browser::Viewer;
+use crate::browser::{Browser, Viewer};
 use crate::console::visit::Visit;
 
 /// The name of the colleague's key, by which the list shows whose session it is.
@@ -15,22 +15,19 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
     let cookies = sign_in_colleague(visit, &viewer).await.context("the colleague does not sign in")?;
 
     visit.reset(&viewer).await?;
-    visit.browser.open("/console/keys").await?;
-    let listed = sessions_of_colleague(visit).await?;
+    let browser = &mut visit.browser;
+    browser.open("/console/keys").await?;
+    let listed = sessions_of_colleague(browser).await?;
     let [form] = &listed[..] else { bail!("the colleague has the sessions {listed:?}") };
-    visit.browser.follow(&format!("form[action='{form}'] button")).await?;
-    let said = visit.browser.text("#done").await?;
-    ensure!(said == "The session has ended.", "{said}");
-    let listed = sessions_of_colleague(visit).await?;
+    browser.follow(&format!("form[action='{form}'] button")).await?;
+    browser.expect_text("#done", "The session has ended.").await?;
+    let listed = sessions_of_colleague(browser).await?;
     ensure!(listed.is_empty(), "still listed: {listed:?}");
 
-    let browser = &mut visit.browser;
     browser.reset(&viewer).await?;
     browser.set_cookies(&cookies).await?;
     browser.open("/console/keys").await?;
-    let address = browser.address().await?;
-    ensure!(address == "/console/sign-in?back=%2Fconsole%2Fkeys", "the ended session opens {address}");
-    Ok(())
+    browser.expect_address("/console/sign-in?back=%2Fconsole%2Fkeys").await
 }
 
 /// Without scripts: a form with more text than a cookie holds is sent after the end of its session, and is there again after signing in.
@@ -76,20 +73,18 @@ async fn sign_in_colleague(visit: &mut Visit, viewer: &Viewer) -> Result<Value> 
     let browser = &mut visit.browser;
     browser.reset(viewer).await?;
     browser.open("/console/sign-in").await?;
-    browser.click("#key").await?;
-    browser.type_text(&key).await?;
+    browser.fill("#key", &key).await?;
     browser.follow("#sign-in button").await?;
-    let address = browser.address().await?;
-    ensure!(address == "/console", "the key leads to {address}");
+    browser.expect_address("/console").await?;
     browser.cookies().await
 }
 
 /// The addresses of the forms that end the colleague's sessions.
-async fn sessions_of_colleague(visit: &mut Visit) -> Result<Vec<String>> {
+async fn sessions_of_colleague(browser: &mut Browser) -> Result<Vec<String>> {
     let form = format!(
         "it.cells[1].textContent === 'the key {KEY_NAME}' ? it.querySelector('form').getAttribute('action') : ''"
     );
-    let forms: Vec<String> = visit.browser.all("#h-sessions ~ table tbody tr", &form).await?;
+    let forms: Vec<String> = browser.all("#h-sessions ~ table tbody tr", &form).await?;
     ensure!(!forms.is_empty(), "the page lists no session");
     Ok(forms.into_iter().filter(|form| !form.is_empty()).collect())
 }

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 
+use crate::browser::Browser;
 use crate::console::pages::first_id;
 use crate::console::visit::Visit;
 
@@ -24,22 +25,21 @@ const FIELDS: [(&str, &str, bool); 7] = [
 ];
 
 pub async fn run(visit: &mut Visit) -> Result<()> {
-    in_the_list(visit).await.context("in the list")?;
-    in_a_conversation(visit).await.context("in a conversation")?;
-    help(visit).await.context("help")?;
-    while_typing(visit).await.context("while typing")
+    let id = first_id(visit, "charge=disputed").await?;
+    let browser = &mut visit.browser;
+    in_the_list(browser).await.context("in the list")?;
+    open_with_quotes(browser, &id).await?;
+    in_a_conversation(browser).await.context("in a conversation")?;
+    help(browser).await.context("help")?;
+    while_typing(browser).await.context("while typing")
 }
 
-async fn in_the_list(visit: &mut Visit) -> Result<()> {
-    let browser = &mut visit.browser;
+async fn in_the_list(browser: &mut Browser) -> Result<()> {
     browser.open("/console/conversations?charge=disputed").await?;
     for (key, row) in [("j", 0), ("j", 1), ("j", 2), ("k", 1), ("k", 0), ("k", 0)] {
         browser.press(key).await?;
-        ensure!(
-            browser.evaluate::<i64>(ROW).await? == row,
-            "after {key} row {} instead of {row}",
-            browser.evaluate::<i64>(ROW).await?
-        );
+        let found: i64 = browser.evaluate(ROW).await?;
+        ensure!(found == row, "after {key} row {found} instead of {row}");
     }
     browser.press("j").await?;
     let second: Vec<String> = browser.all("#rows tbody tr:nth-child(2)", "it.id.replace('row-', '')").await?;
@@ -49,7 +49,7 @@ async fn in_the_list(visit: &mut Visit) -> Result<()> {
     browser.press_and_follow("k").await?;
     ensure!(browser.text("#position").await?.starts_with("1 of"), "{}", browser.text("#position").await?);
     browser.press_and_follow("j").await?;
-    ensure!(browser.address().await? == address, "{}", browser.address().await?);
+    browser.expect_address(&address).await?;
     // The key leads to the search field of the same list.
     browser.press_and_follow("/").await?;
     ensure!(browser.evaluate::<String>("document.activeElement.id").await? == "search", "no search");
@@ -58,20 +58,14 @@ async fn in_the_list(visit: &mut Visit) -> Result<()> {
     Ok(())
 }
 
-async fn in_a_conversation(visit: &mut Visit) -> Result<()> {
-    let id = with_quotes(visit).await?;
-    let browser = &mut visit.browser;
-    browser.open(&format!("/console/conversations/{id}")).await?;
+async fn in_a_conversation(browser: &mut Browser) -> Result<()> {
     let quotes: Vec<String> = browser.all(".transcript .ref[id]", "it.id").await?;
-    ensure!(quotes.len() >= 2, "{id} has {} quotes", quotes.len());
+    ensure!(quotes.len() >= 2, "the conversation has {} quotes", quotes.len());
     for quote in quotes.iter().chain([&quotes[0]]) {
         browser.press("e").await?;
         let at: String = browser.evaluate(QUOTE).await?;
         ensure!(at == *quote, "at {at} instead of {quote}");
-        let seen: bool = browser
-            .evaluate("(() => { const box = document.activeElement.getBoundingClientRect(); return box.top >= 0 && box.bottom <= innerHeight })()")
-            .await?;
-        ensure!(seen, "{quote} is not on the screen");
+        ensure!(browser.is_in_sight("document.activeElement").await?, "{quote} is not on the screen");
     }
     browser.press("E").await?;
     let at: String = browser.evaluate(QUOTE).await?;
@@ -85,88 +79,82 @@ async fn in_a_conversation(visit: &mut Visit) -> Result<()> {
     Ok(())
 }
 
-/// Finds a conversation with at least two quotes.
-async fn with_quotes(visit: &mut Visit) -> Result<String> {
-    let id = first_id(visit, "charge=disputed").await?;
-    visit.browser.open(&format!("/console/conversations/{id}?charge=disputed&charge=review")).await?;
-    while visit.browser.all::<String>(".transcript .ref[id]", "it.id").await?.len() < 2 {
-        visit.browser.follow("#next").await?;
+/// Opens a conversation with at least two quotes: this one, or one that follows it.
+async fn open_with_quotes(browser: &mut Browser, id: &str) -> Result<()> {
+    browser.open(&format!("/console/conversations/{id}?charge=disputed&charge=review")).await?;
+    while browser.all::<String>(".transcript .ref[id]", "it.id").await?.len() < 2 {
+        browser.follow("#next").await?;
     }
-    let path: String = visit.browser.evaluate("location.pathname").await?;
-    Ok(path.rsplit('/').next().unwrap_or_default().to_owned())
+    let path: String = browser.evaluate("location.pathname").await?;
+    browser.open(&path).await
 }
 
-async fn help(visit: &mut Visit) -> Result<()> {
-    visit.browser.open("/console/conversations").await?;
-    open_help(visit).await?;
-    let text = visit.browser.text("dialog#help").await?;
+async fn help(browser: &mut Browser) -> Result<()> {
+    browser.open("/console/conversations").await?;
+    open_help(browser).await?;
+    let text = browser.text("dialog#help").await?;
     for key in ["j", "k", "e", "Enter", "/", "?"] {
         ensure!(text.split_whitespace().any(|word| word == key), "the help does not name {key}: {text}");
     }
-    close_help(visit).await
+    close_help(browser).await
 }
 
-async fn open_help(visit: &mut Visit) -> Result<()> {
-    visit.browser.press("?").await?;
-    visit.browser.wait_for("document.querySelector('dialog#help')?.open === true").await
+async fn open_help(browser: &mut Browser) -> Result<()> {
+    browser.press("?").await?;
+    browser.wait_for("document.querySelector('dialog#help')?.open === true").await
 }
 
-async fn close_help(visit: &mut Visit) -> Result<()> {
-    visit.browser.press("Escape").await?;
-    visit.browser.wait_for("document.querySelector('dialog#help').open === false").await
+async fn close_help(browser: &mut Browser) -> Result<()> {
+    browser.press("Escape").await?;
+    browser.wait_for("document.querySelector('dialog#help').open === false").await
 }
 
 /// No key fires in a field of any kind.
-async fn while_typing(visit: &mut Visit) -> Result<()> {
+async fn while_typing(browser: &mut Browser) -> Result<()> {
     for (page, field, holds_text) in FIELDS {
-        type_into(visit, page, field, holds_text).await.with_context(|| format!("{page} {field}"))?;
+        type_into(browser, page, field, holds_text).await.with_context(|| format!("{page} {field}"))?;
     }
-    sign_in_field(visit).await.context("sign-in")
+    sign_in_field(browser).await.context("sign-in")
 }
 
 /// Types into a field. The help was open before, so that it would open again at once: a key cannot fire unnoticed.
-async fn type_into(visit: &mut Visit, page: &str, field: &str, holds_text: bool) -> Result<()> {
-    visit.browser.open(page).await?;
-    open_help(visit).await?;
-    close_help(visit).await?;
-    let browser = &mut visit.browser;
+async fn type_into(browser: &mut Browser, page: &str, field: &str, holds_text: bool) -> Result<()> {
+    browser.open(page).await?;
+    open_help(browser).await?;
+    close_help(browser).await?;
     if field.starts_with("#filter-form") {
         browser.click("#filters-button").await?;
     }
     if holds_text {
-        browser.click(field).await?;
-        browser.type_text(TYPED).await?;
-        let value: Vec<String> = browser.all(field, "it.value").await?;
-        ensure!(value == [TYPED], "{value:?}");
+        fill_and_compare(browser, field).await?;
     } else {
         // A click would change the value, or open a list.
         let selector = serde_json::to_string(field)?;
-        let focus = format!("document.querySelector({selector}).focus()");
-        browser.run(&focus).await?;
+        browser.run(&format!("document.querySelector({selector}).focus()")).await?;
         browser.type_text(TYPED).await?;
     }
-    expect_no_key_fired(visit, page, field).await
+    expect_no_key_fired(browser, page, field).await
 }
 
 /// The field of a key: a sign-in address that is not valid shows it, also to a person who is signed in.
-async fn sign_in_field(visit: &mut Visit) -> Result<()> {
+async fn sign_in_field(browser: &mut Browser) -> Result<()> {
     const PAGE: &str = "/console/sign-in?token=none";
-    let browser = &mut visit.browser;
     browser.open(PAGE).await?;
-    browser.click("#key").await?;
-    browser.type_text(TYPED).await?;
-    let value: Vec<String> = browser.all("#key", "it.value").await?;
-    ensure!(value == [TYPED], "{value:?}");
-    expect_no_key_fired(visit, PAGE, "#key").await?;
-    visit.browser.expect_only_page_errors("status of 403").await
+    fill_and_compare(browser, "#key").await?;
+    expect_no_key_fired(browser, PAGE, "#key").await?;
+    browser.expect_only_page_errors("status of 403").await
 }
 
-async fn expect_no_key_fired(visit: &mut Visit, page: &str, field: &str) -> Result<()> {
-    let browser = &mut visit.browser;
+async fn fill_and_compare(browser: &mut Browser, field: &str) -> Result<()> {
+    browser.fill(field, TYPED).await?;
+    let value: Vec<String> = browser.all(field, "it.value").await?;
+    ensure!(value == [TYPED], "{value:?}");
+    Ok(())
+}
+
+async fn expect_no_key_fired(browser: &mut Browser, page: &str, field: &str) -> Result<()> {
     let has_focus: Vec<bool> = browser.all(field, "it === document.activeElement").await?;
     ensure!(has_focus == [true], "the focus has left the field");
     ensure!(!browser.has("dialog[open]").await?, "the help is open");
-    let address = browser.address().await?;
-    ensure!(address == page, "a key led to {address}");
-    Ok(())
+    browser.expect_address(page).await
 }

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 
-use crate::browser::Viewer;
+use crate::browser::{Browser, Viewer};
 use crate::console::visit::Visit;
 
 /// The address of `assay console link` works once; signing out ends the session, also for a copy of its cookie; a page that
@@ -18,38 +18,28 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
     browser.reset(&Viewer::default()).await?;
     browser.open(&link).await?;
     ensure!(browser.has("#link-fault").await?, "the address signs in twice");
-    expect_refusal(visit, 403).await?;
+    expect_refusal(browser).await?;
 
-    let browser = &mut visit.browser;
     browser.set_cookies(&session).await?;
     browser.open("/console/agents").await?;
     browser.follow("form.who button").await?;
     browser.set_cookies(&session).await?;
     browser.open("/console/keys").await?;
-    ensure!(
-        browser.address().await? == "/console/sign-in?back=%2Fconsole%2Fkeys",
-        "{}",
-        browser.address().await?
-    );
+    browser.expect_address("/console/sign-in?back=%2Fconsole%2Fkeys").await?;
 
     let key = visit.stack.create_key(visit.stack.organization(), &["--scopes", "console"]).await?;
-    let browser = &mut visit.browser;
-    browser.click("#key").await?;
-    browser.type_text("asy_wrong").await?;
+    browser.fill("#key", "asy_wrong").await?;
     browser.press_and_follow("Enter").await?;
     ensure!(browser.text("#key-fault").await?.contains("does not know this key"), "no reason");
-    expect_refusal(visit, 403).await?;
-    let browser = &mut visit.browser;
-    browser.click("#key").await?;
-    browser.type_text(&key).await?;
+    expect_refusal(browser).await?;
+    browser.fill("#key", &key).await?;
     browser.press_and_follow("Enter").await?;
-    ensure!(browser.address().await? == "/console/keys", "{}", browser.address().await?);
-    ended_session(visit).await
+    browser.expect_address("/console/keys").await?;
+    ended_session(browser).await
 }
 
 /// A partial update after the end of the session leads to the sign-in form, too, through the gateway.
-async fn ended_session(visit: &mut Visit) -> Result<()> {
-    let browser = &mut visit.browser;
+async fn ended_session(browser: &mut Browser) -> Result<()> {
     browser.open("/console/conversations").await?;
     let status: u16 = browser
         .evaluate("fetch('/console/sign-out', {method: 'POST', body: new URLSearchParams(new FormData(document.querySelector('form.who')))}).then((it) => it.status)")
@@ -59,14 +49,14 @@ async fn ended_session(visit: &mut Visit) -> Result<()> {
     browser
         .wait_for("location.pathname === '/console/sign-in' && document.querySelector('#key') !== null")
         .await?;
-    ensure!(browser.address().await?.contains("back=%2Fconsole%2Fconversations"), "no way back");
-    expect_refusal(visit, 403).await
+    browser.expect_in_address(&["back=%2Fconsole%2Fconversations"]).await?;
+    expect_refusal(browser).await
 }
 
 /// The browser reports every error response.
-async fn expect_refusal(visit: &mut Visit, status: u16) -> Result<()> {
-    let page_errors = visit.browser.take_page_errors().await?;
-    let is_expected = |text: &String| text.contains(&format!("status of {status}"));
+async fn expect_refusal(browser: &mut Browser) -> Result<()> {
+    let page_errors = browser.take_page_errors().await?;
+    let is_expected = |text: &String| text.contains("status of 403");
     ensure!(!page_errors.is_empty() && page_errors.iter().all(is_expected), "{page_errors:?}");
     Ok(())
 }

@@ -2,7 +2,8 @@
 
 use anyhow::{Context, Result, ensure};
 
-use crate::console::visit::Visit;
+use crate::browser::Browser;
+use crate::console::visit::{IS_FILTERED, Visit};
 
 /// Names and values in the storage, shortened. htmx stores the address of the current page whatever its settings are; the
 /// browser's history has it, too.
@@ -12,53 +13,52 @@ const STORED: &str = r"[localStorage, sessionStorage].flatMap((it) => Object.ent
 
 /// From the list to a conversation and back, by partial updates and by the history.
 pub async fn run(visit: &mut Visit) -> Result<()> {
-    visit.browser.open("/console/conversations").await?;
-    expect_nothing_stored(visit).await.context("list")?;
-    filter(visit).await?;
-    expect_nothing_stored(visit).await.context("filtered list")?;
+    let browser = &mut visit.browser;
+    browser.open("/console/conversations").await?;
+    expect_nothing_stored(browser).await.context("list")?;
+    filter(browser).await?;
+    expect_nothing_stored(browser).await.context("filtered list")?;
 
-    visit.browser.follow("#rows tbody .subject a").await?;
-    ensure!(visit.browser.has(".transcript .said").await?, "no transcript");
-    expect_nothing_stored(visit).await.context("conversation")?;
+    browser.follow("#rows tbody .subject a").await?;
+    ensure!(browser.has(".transcript .said").await?, "no transcript");
+    expect_nothing_stored(browser).await.context("conversation")?;
 
-    visit.browser.back().await?;
-    ensure!(visit.browser.has(".chip").await?, "not the filtered list");
-    expect_nothing_stored(visit).await.context("back in the filtered list")?;
-    visit.browser.back().await?;
+    browser.back().await?;
+    ensure!(browser.has(".chip").await?, "not the filtered list");
+    expect_nothing_stored(browser).await.context("back in the filtered list")?;
+    browser.back().await?;
     // htmx loads the page again, because its cache is off.
-    visit
-        .browser
+    browser
         .wait_for("document.querySelector('.chip') === null && document.readyState === 'complete'")
         .await?;
-    expect_nothing_stored(visit).await.context("back in the list")?;
-    expect_stored_pages_are_found(visit).await
+    expect_nothing_stored(browser).await.context("back in the list")?;
+    expect_stored_pages_are_found(browser).await
 }
 
-async fn expect_nothing_stored(visit: &mut Visit) -> Result<()> {
-    let stored: Vec<String> = visit.browser.evaluate(STORED).await?;
+async fn expect_nothing_stored(browser: &mut Browser) -> Result<()> {
+    let stored: Vec<String> = browser.evaluate(STORED).await?;
     ensure!(stored.is_empty(), "stored: {stored:?}");
     Ok(())
 }
 
 /// Filters the list by a partial update.
-async fn filter(visit: &mut Visit) -> Result<()> {
-    let browser = &mut visit.browser;
+async fn filter(browser: &mut Browser) -> Result<()> {
     browser.run("window.isTheSamePage = true").await?;
     browser.click("#filters-button").await?;
     browser.click("#filter-form [name=charge][value=disputed]").await?;
     browser.click("#apply").await?;
-    browser.wait_for("location.search.includes('charge=disputed') && document.querySelector('#status').textContent !== ''").await?;
+    browser.wait_for(IS_FILTERED).await?;
     let is_same: bool = browser.evaluate("window.isTheSamePage === true").await?;
     ensure!(is_same, "the whole page was loaded again");
     Ok(())
 }
 
 /// With htmx's cache on, the same walk finds a stored page.
-async fn expect_stored_pages_are_found(visit: &mut Visit) -> Result<()> {
-    visit.browser.open("/console/conversations").await?;
-    visit.browser.run("htmx.config.historyCacheSize = 1").await?;
-    filter(visit).await?;
-    let stored: Vec<String> = visit.browser.evaluate(STORED).await?;
+async fn expect_stored_pages_are_found(browser: &mut Browser) -> Result<()> {
+    browser.open("/console/conversations").await?;
+    browser.run("htmx.config.historyCacheSize = 1").await?;
+    filter(browser).await?;
+    let stored: Vec<String> = browser.evaluate(STORED).await?;
     ensure!(stored.iter().any(|text| text.starts_with("htmx-history-cache: ")), "only found {stored:?}");
     Ok(())
 }

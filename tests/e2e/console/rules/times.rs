@@ -1,6 +1,6 @@
 //! Times are in the viewer's zone, with UTC in the title; a legend explains the bands of scores.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::json;
 
 use crate::browser::Viewer;
@@ -39,8 +39,7 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
                 times.first() == Some(&(expected.to_owned(), TITLE.to_owned())),
                 "{zone}, scripts {scripts}, {page}: {times:?}"
             );
-            let zone_text = browser.text("#zone").await?;
-            ensure!(zone_text == foot, "{zone}, scripts {scripts}: {zone_text}");
+            browser.expect_text("#zone", foot).await.with_context(|| format!("{zone}, scripts {scripts}"))?;
             let legend = browser.text("footer").await?;
             ensure!(
                 legend.contains("excellent from 4.5, good from 3.5, mixed from 2.5"),

@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::browser::Viewer;
-use crate::console::visit::Visit;
+use crate::browser::{Browser, Viewer};
+use crate::console::visit::{IS_FILTERED, Visit};
 use crate::harness::{Table, until};
 
 /// Maximum number of Tab presses to reach an element.
@@ -15,75 +15,60 @@ pub async fn by_keyboard(visit: &mut Visit) -> Result<()> {
     let browser = &mut visit.browser;
     browser.reset(&Viewer::default()).await?;
     browser.open(&link).await?;
-    go(visit, "nav a[href='/console/conversations']").await?;
-    tab_to(visit, "#filters-button").await?;
-    visit.browser.press("Space").await?;
-    tab_to(visit, "#filter-form [name=charge][value=disputed]").await?;
-    visit.browser.press("Space").await?;
-    tab_to(visit, "#apply").await?;
-    visit.browser.press("Enter").await?;
-    visit.browser.wait_for("location.search.includes('charge=disputed') && document.querySelector('#status').textContent !== ''").await?;
-    let summary = visit.browser.text("#summary").await?;
-    let count: usize = summary.split(' ').next().unwrap_or_default().parse().context(summary)?;
+    go(browser, "nav a[href='/console/conversations']").await?;
+    press_on(browser, "#filters-button", "Space").await?;
+    press_on(browser, "#filter-form [name=charge][value=disputed]", "Space").await?;
+    press_on(browser, "#apply", "Enter").await?;
+    browser.wait_for(IS_FILTERED).await?;
+    let count = count_of_result(browser).await?;
 
-    visit.browser.press("j").await?;
-    visit.browser.press_and_follow("Enter").await?;
-    ensure!(visit.browser.has(".verdict .disputed").await?, "not a disputed conversation");
-    visit.browser.press("e").await?;
-    let is_shown: bool = visit
-        .browser
+    browser.press("j").await?;
+    browser.press_and_follow("Enter").await?;
+    ensure!(browser.has(".verdict .disputed").await?, "not a disputed conversation");
+    browser.press("e").await?;
+    let is_shown: bool = browser
         .evaluate("document.activeElement.matches('.transcript .ref:focus-visible') && getComputedStyle(document.activeElement).outlineStyle !== 'none'")
         .await?;
     ensure!(is_shown, "no quote, or its focus cannot be seen");
 
-    visit.browser.run("document.activeElement.blur()").await?;
-    go(visit, "#back").await?;
-    go(visit, "#export").await?;
-    tab_to(visit, "#new button[type=submit]").await?;
-    visit.browser.press_and_follow("Enter").await?;
-    until_complete(visit).await?;
-    tab_to(visit, "#h-list ~ table tbody tr:first-child a.btn").await?;
-    visit.browser.press("Enter").await?;
-    let file = visit.browser.downloaded().await?;
-    let rows = Table::read(&file)?.rows.len();
-    ensure!(rows == count, "the list has {count} rows, the file {rows}");
-    Ok(())
+    browser.run("document.activeElement.blur()").await?;
+    go(browser, "#back").await?;
+    go(browser, "#export").await?;
+    go(browser, "#new button[type=submit]").await?;
+    until_complete(browser).await?;
+    press_on(browser, "#h-list ~ table tbody tr:first-child a.btn", "Enter").await?;
+    expect_rows(&browser.downloaded().await?, count)
 }
 
-/// The same with the mouse and without scripts; then the forms for keys, for a webhook and for signing out. The rules `webhooks` and
+/// The same with the mouse and without scripts; then the forms for agents, for keys and for signing out. The rules `webhooks` and
 /// `sessions` check the other forms.
 pub async fn without_scripts(visit: &mut Visit) -> Result<()> {
     let link = visit.sign_in_link().await?;
-    let viewer = Viewer { scripts: false, ..Viewer::default() };
-    visit.browser.reset(&viewer).await?;
-    visit.browser.open(&link).await?;
-    overview(visit).await.context("overview")?;
-    let count = list(visit).await.context("list")?;
-    conversation(visit).await.context("conversation")?;
     let browser = &mut visit.browser;
+    browser.reset(&Viewer { scripts: false, ..Viewer::default() }).await?;
+    browser.open(&link).await?;
+    overview(browser).await.context("overview")?;
+    let count = list(browser).await.context("list")?;
+    conversation(browser).await.context("conversation")?;
     browser.follow("#back").await?;
     browser.follow("#export").await?;
     browser.follow("#new button[type=submit]").await?;
-    until_complete(visit).await?;
-    let file = visit.browser.download("#h-list ~ table tbody tr:first-child a.btn").await?;
-    let rows = Table::read(&file)?.rows.len();
-    ensure!(rows == count, "the list has {count} rows, the file {rows}");
-    management(visit).await.context("management")
+    until_complete(browser).await?;
+    expect_rows(&browser.download("#h-list ~ table tbody tr:first-child a.btn").await?, count)?;
+    register_agent(browser).await.context("agents")?;
+    create_and_revoke_key(visit).await.context("keys")?;
+    visit.browser.follow("form.who button").await?;
+    visit.browser.expect_address("/console/sign-in").await
 }
 
-async fn overview(visit: &mut Visit) -> Result<()> {
-    let browser = &mut visit.browser;
-    // Charts are drawn by the server; their tables open without scripts.
-    let drawn: Vec<bool> = browser
-        .all(".trend .plot svg", "it.checkVisibility() && it.querySelector('polyline') !== null")
-        .await?;
-    ensure!(drawn == [true; 4], "{drawn:?}");
+/// The rule `charts` checks what the charts show without scripts.
+async fn overview(browser: &mut Browser) -> Result<()> {
     browser.click(".trend details summary").await?;
     ensure!(browser.has(".trend details[open] table").await?, "the table of the chart does not open");
     browser.follow("nav[aria-label=Period] a[href*='period=all']").await?;
-    ensure!(browser.address().await?.contains("period=all"), "{}", browser.address().await?);
+    browser.expect_in_address(&["period=all"]).await?;
     browser.follow("nav[aria-label='Break down by'] a[href*='by=language']").await?;
-    ensure!(browser.text("#h-by").await? == "By language", "{}", browser.text("#h-by").await?);
+    browser.expect_text("#h-by", "By language").await?;
     browser.follow("footer a[href*='to=dark']").await?;
     let theme: Vec<String> = browser.all("html", "it.dataset.theme").await?;
     ensure!(theme == ["dark"], "{theme:?}");
@@ -91,8 +76,7 @@ async fn overview(visit: &mut Visit) -> Result<()> {
 }
 
 /// Filters the list by a form; returns how many rows match.
-async fn list(visit: &mut Visit) -> Result<usize> {
-    let browser = &mut visit.browser;
+async fn list(browser: &mut Browser) -> Result<usize> {
     browser.follow("#sort-axis").await?;
     browser.follow("#next-page").await?;
     browser.follow("#first-page").await?;
@@ -105,19 +89,15 @@ async fn list(visit: &mut Visit) -> Result<usize> {
     browser.click("#filter-form [name=band][value=poor]").await?;
     browser.follow("#apply").await?;
     browser.follow(".chip a[href*='charge=disputed']").await?;
-    let summary = browser.text("#summary").await?;
-    summary.split(' ').next().unwrap_or_default().parse().context(summary)
+    count_of_result(browser).await
 }
 
-async fn conversation(visit: &mut Visit) -> Result<()> {
-    let browser = &mut visit.browser;
+async fn conversation(browser: &mut Browser) -> Result<()> {
     browser.follow("#rows tbody .subject a").await?;
     browser.click(".verdict .ref").await?;
     let address = browser.address().await?;
     let quote = address.split_once('#').context("a quote has no fragment")?.1.to_owned();
-    let is_shown: bool = browser
-        .evaluate("(() => { const box = document.querySelector(':target').getBoundingClientRect(); return box.top >= 0 && box.bottom <= innerHeight })()")
-        .await?;
+    let is_shown = browser.is_in_sight("document.querySelector(':target')").await?;
     ensure!(is_shown, "#{quote} is not on the screen");
     browser.click(&format!(".transcript [id='{quote}']")).await?;
     ensure!(browser.has(".verdict :target").await?, "the quote does not lead to its reason");
@@ -129,84 +109,12 @@ async fn conversation(visit: &mut Visit) -> Result<()> {
     browser.back().await
 }
 
-/// An agent is registered, and refused a second time; a key is made, shown once and revoked; a webhook is made, tested and deleted;
-/// the session is ended.
-async fn management(visit: &mut Visit) -> Result<()> {
-    register_agent(visit).await.context("agents")?;
-    let browser = &mut visit.browser;
-    browser.follow("nav a[href='/console/keys']").await?;
-    browser.click("#name").await?;
-    browser.type_text("nightly import").await?;
-    browser.follow("#new button[type=submit]").await?;
-    let key = browser.text("#new-key").await?;
-    let api = visit.stack.api_with(Some(&key))?;
-    api.get("/v1/evaluations/exports").await?.expect_status(200)?;
-    browser.open("/console/keys").await?;
-    ensure!(
-        !browser.evaluate::<bool>(&format!("document.documentElement.outerHTML.includes('{key}')")).await?,
-        "the key is shown again"
-    );
-    browser.click("tbody tr:first-child summary").await?;
-    browser.follow("tbody tr:first-child button").await?;
-    until("the revoked key is refused", async || {
-        Ok((api.get("/v1/evaluations/exports").await?.status == 401).then_some(()))
-    })
-    .await?;
-
-    let browser = &mut visit.browser;
-    browser.follow("nav a[href='/console/webhooks']").await?;
-    browser.click("#url").await?;
-    browser.type_text("http://127.0.0.1:1024/hook").await?;
-    browser.click("#new [name=events][value='resolution.disputed']").await?;
-    browser.follow("#new button[type=submit]").await?;
-    ensure!(browser.text("#new-secret").await?.starts_with("whsec_"), "no secret");
-    browser.open("/console/webhooks").await?;
-    browser.follow("tbody tr:first-child a.q").await?;
-    browser.follow("#actions [value=test]").await?;
-    ensure!(browser.has("tr[id^=delivery-]").await?, "no message");
-    browser.click("details.block summary").await?;
-    browser.follow("#delete button").await?;
-    browser.follow("form.who button").await?;
-    ensure!(browser.address().await? == "/console/sign-in", "{}", browser.address().await?);
-    Ok(())
-}
-
-/// Reloads the page of exports until the newest one has a file.
-async fn until_complete(visit: &mut Visit) -> Result<()> {
-    let browser = &mut visit.browser;
-    until("the export is complete", async || {
-        browser.open("/console/exports").await?;
-        Ok(browser.has("#h-list ~ table tbody tr:first-child a.btn").await?.then_some(()))
-    })
-    .await
-}
-
-/// Presses Tab until the focus is on the element.
-async fn tab_to(visit: &mut Visit, selector: &str) -> Result<()> {
-    let selector_text = serde_json::to_string(selector)?;
-    for _ in 0..MAX_TABS {
-        visit.browser.press("Tab").await?;
-        if visit.browser.evaluate(&format!("document.activeElement.matches({selector_text})")).await? {
-            return Ok(());
-        }
-    }
-    bail!("{selector} cannot be reached by pressing Tab {MAX_TABS} times")
-}
-
-/// Moves the focus to a link by Tab, and follows it.
-async fn go(visit: &mut Visit, selector: &str) -> Result<()> {
-    tab_to(visit, selector).await?;
-    visit.browser.press_and_follow("Enter").await
-}
-
-async fn register_agent(visit: &mut Visit) -> Result<()> {
-    let browser = &mut visit.browser;
+/// An agent is registered, and refused a second time.
+async fn register_agent(browser: &mut Browser) -> Result<()> {
     browser.follow("nav a[href='/console/agents']").await?;
     for fault in [None, Some("is taken by another agent")] {
-        browser.click("#external_id").await?;
-        browser.type_text("night-bot").await?;
-        browser.click("#name").await?;
-        browser.type_text("Night bot").await?;
+        browser.fill("#external_id", "night-bot").await?;
+        browser.fill("#name", "Night bot").await?;
         browser.follow("#new button[type=submit]").await?;
         match fault {
             None => ensure!(browser.has("#done").await?, "no confirmation"),
@@ -221,4 +129,68 @@ async fn register_agent(visit: &mut Visit) -> Result<()> {
     let ids: Vec<String> = browser.all("tbody td:nth-child(2)", "it.textContent").await?;
     ensure!(ids.iter().filter(|id| *id == "night-bot").count() == 1, "{ids:?}");
     browser.expect_only_page_errors("status of 400").await
+}
+
+/// A key is made, shown once and revoked.
+async fn create_and_revoke_key(visit: &mut Visit) -> Result<()> {
+    let browser = &mut visit.browser;
+    browser.follow("nav a[href='/console/keys']").await?;
+    browser.fill("#name", "nightly import").await?;
+    browser.follow("#new button[type=submit]").await?;
+    let key = browser.text("#new-key").await?;
+    let api = visit.stack.api_with(Some(&key))?;
+    api.get("/v1/evaluations/exports").await?.expect_status(200)?;
+    browser.open("/console/keys").await?;
+    browser.expect_absent(&key).await?;
+    browser.click("tbody tr:first-child summary").await?;
+    browser.follow("tbody tr:first-child button").await?;
+    until("the revoked key is refused", async || {
+        Ok((api.get("/v1/evaluations/exports").await?.status == 401).then_some(()))
+    })
+    .await
+}
+
+/// How many conversations the list says it has.
+async fn count_of_result(browser: &mut Browser) -> Result<usize> {
+    let summary = browser.text("#summary").await?;
+    summary.split(' ').next().unwrap_or_default().parse().context(summary)
+}
+
+fn expect_rows(file: &[u8], count: usize) -> Result<()> {
+    let rows = Table::read(file)?.rows.len();
+    ensure!(rows == count, "the list has {count} rows, the file {rows}");
+    Ok(())
+}
+
+/// Reloads the page of exports until the newest one has a file.
+async fn until_complete(browser: &mut Browser) -> Result<()> {
+    until("the export is complete", async || {
+        browser.open("/console/exports").await?;
+        Ok(browser.has("#h-list ~ table tbody tr:first-child a.btn").await?.then_some(()))
+    })
+    .await
+}
+
+/// Presses Tab until the focus is on the element.
+async fn tab_to(browser: &mut Browser, selector: &str) -> Result<()> {
+    let selector_text = serde_json::to_string(selector)?;
+    for _ in 0..MAX_TABS {
+        browser.press("Tab").await?;
+        if browser.evaluate(&format!("document.activeElement.matches({selector_text})")).await? {
+            return Ok(());
+        }
+    }
+    bail!("{selector} cannot be reached by pressing Tab {MAX_TABS} times")
+}
+
+/// Moves the focus to an element by Tab, and presses a key there.
+async fn press_on(browser: &mut Browser, selector: &str, key: &str) -> Result<()> {
+    tab_to(browser, selector).await?;
+    browser.press(key).await
+}
+
+/// Moves the focus to a link or a button by Tab, and follows it.
+async fn go(browser: &mut Browser, selector: &str) -> Result<()> {
+    tab_to(browser, selector).await?;
+    browser.press_and_follow("Enter").await
 }

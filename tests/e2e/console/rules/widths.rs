@@ -14,12 +14,12 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
     let pages = pages(visit).await?;
     visit.reset(&Viewer { width: NARROW, ..Viewer::default() }).await?;
     let mut wide = Vec::new();
+    let browser = &mut visit.browser;
     for page in pages {
-        visit.browser.open(&page.address).await?;
-        let width = visit.needed_width().await?;
+        browser.open(&page.address).await?;
+        let width = browser.needed_width().await?;
         if width > NARROW {
-            let widest: Vec<String> = visit
-                .browser
+            let widest: Vec<String> = browser
                 .all("body *", "it.getBoundingClientRect().right > innerWidth && !it.closest('.scroll, pre, .visually-hidden, .top ul') ? it.outerHTML.slice(0, 120) : ''")
                 .await?;
             let widest: Vec<String> = widest.into_iter().filter(|text| !text.is_empty()).take(3).collect();
@@ -27,15 +27,14 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
         }
     }
     // Discards the page errors so far: the browser reports pages with a 4xx status, which this rule allows.
-    visit.browser.take_page_errors().await?;
+    browser.take_page_errors().await?;
     ensure!(wide.is_empty(), "{}", wide.join("\n"));
     for (page, buttons) in [
         ("/console/exports", "main a[href$='/download']"),
         ("/console/keys", "main td summary.btn, main td > form button.btn"),
     ] {
-        visit.browser.open(page).await?;
-        let cut: Vec<bool> = visit
-            .browser
+        browser.open(page).await?;
+        let cut: Vec<bool> = browser
             .all(buttons, "it.checkVisibility() && (it.getBoundingClientRect().left < 0 || it.getBoundingClientRect().right > innerWidth)")
             .await?;
         ensure!(!cut.is_empty() && !cut.contains(&true), "{page}: a button is cut off: {cut:?}");
@@ -66,10 +65,10 @@ async fn titles(visit: &mut Visit) -> Result<()> {
     let id = visit.import(&body).await?;
     for width in [NARROW, Viewer::default().width] {
         visit.reset(&Viewer { width, ..Viewer::default() }).await?;
-        visit.browser.open(&format!("/console/conversations/{id}")).await?;
-        ensure!(visit.browser.text("h1").await? == subject, "{}", visit.browser.text("h1").await?);
-        let is_whole: bool = visit
-            .browser
+        let browser = &mut visit.browser;
+        browser.open(&format!("/console/conversations/{id}")).await?;
+        browser.expect_text("h1", &subject).await?;
+        let is_whole: bool = browser
             .evaluate("(() => { const it = document.querySelector('h1'); return it.scrollHeight <= it.clientHeight + 1 && it.scrollWidth <= it.clientWidth + 1 })()")
             .await?;
         ensure!(is_whole, "at {width} px the subject is cut");
