@@ -8,6 +8,7 @@ use reqwest::{Client, Method, RequestBuilder, redirect};
 use serde_json::{Value, json};
 
 use super::reply::Reply;
+use super::table::Table;
 use super::until;
 
 /// A client with one key. It follows no redirects.
@@ -120,9 +121,14 @@ impl Api {
         reply.expect_status(200)?;
         Ok(reply.body)
     }
+
+    /// The rows of an export that is created for them.
+    pub async fn table(&self, request: &Value) -> Result<Table> {
+        Table::read(&self.file(&self.export(request).await?).await?)
+    }
 }
 
 /// A member that must be a text.
-fn text(object: &Value, member: &str) -> Result<String> {
+pub fn text(object: &Value, member: &str) -> Result<String> {
     Ok(object[member].as_str().with_context(|| format!("no `{member}` in {object}"))?.to_owned())
 }

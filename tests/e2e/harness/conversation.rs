@@ -20,6 +20,11 @@ pub fn conversation(ticket_id: &str) -> Value {
     })
 }
 
+/// The same with an AI agent, which must be registered, in the place of the human.
+pub fn by_ai(ticket_id: &str, agent: &str) -> Value {
+    edited(conversation(ticket_id), &[set("/messages/1/author", json!({"type": "ai", "external_id": agent}))])
+}
+
 /// A message with the external id `m-NUMBER`, `number` minutes after the first one.
 pub fn message(number: usize, author: &Value, content: &str) -> Value {
     let timestamp = STARTED_AT + i64::try_from(number).unwrap_or_default() * 60_000;

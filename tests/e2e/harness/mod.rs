@@ -2,8 +2,8 @@
 
 mod api;
 mod cases;
+mod commands;
 mod conversation;
-mod import_command;
 mod operations;
 mod private_stack;
 mod raw;
@@ -18,10 +18,13 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-pub use self::api::Api;
+pub use self::api::{Api, text};
 pub use self::cases::Cases;
-pub use self::conversation::{Edit, conversation, edited, message, messages, set, unset};
-pub use self::import_command::finishes;
+pub use self::commands::{
+    exits_with, finishes, import_command, import_file, progress, read_lines, run_client, until_progress,
+    write_lines,
+};
+pub use self::conversation::{Edit, by_ai, conversation, edited, message, messages, set, unset};
 pub use self::operations::{Operation, documented_operations, routed_operations, serving_crates};
 pub use self::private_stack::{PrivateStack, memory_limit};
 pub use self::raw::RawConnection;

@@ -1,12 +1,11 @@
 //! `assay export` and `assay tickets show`.
 
 use std::fs;
-use std::process::Output;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::harness::{Cases, LIMIT, Stack, Table, conversation, edited, set};
+use crate::harness::{Cases, Stack, Table, by_ai, conversation, exits_with, run_client, text};
 
 /// 2025-11-20T00:53:20Z, the date of the conversations.
 const DAY: &str = "2025-11-20";
@@ -37,20 +36,18 @@ pub async fn run(stack: &Stack) -> Result<()> {
 async fn file(stack: &Stack, tickets: &[String]) -> Result<()> {
     for kind in ["axis", "resolution_audit"] {
         let name = format!("{kind}.csv");
-        let output = assay(stack, &["export", "--kind", kind, "--out", &name]).await?;
-        succeeds(&output, &["3 rows", "length and SHA-256 verified", &name])?;
+        let output = run_client(stack, &["export", "--kind", kind, "--out", &name]).await?;
+        exits_with(&output, 0, &["3 rows", "length and SHA-256 verified", &name])?;
         ensure!(output.stdout.is_empty(), "{output:?}");
         let table = Table::read(&fs::read(stack.folder().join(&name))?)?;
         for ticket in tickets {
             table.row("ticket_id", ticket)?;
         }
     }
-    let output = assay(stack, &["export", "--kind", "axis", "--out", "axis.csv"]).await?;
+    let output = run_client(stack, &["export", "--kind", "axis", "--out", "axis.csv"]).await?;
     exits_with(&output, 1, &["axis.csv exists", "--force"])?;
-    succeeds(
-        &assay(stack, &["export", "--kind", "axis", "--out", "axis.csv", "--force"]).await?,
-        &["3 rows"],
-    )?;
+    let output = run_client(stack, &["export", "--kind", "axis", "--out", "axis.csv", "--force"]).await?;
+    exits_with(&output, 0, &["3 rows"])?;
     let left: Vec<_> =
         fs::read_dir(stack.folder())?.map(|entry| Ok(entry?.file_name())).collect::<Result<_>>()?;
     ensure!(!left.iter().any(|name| name.to_string_lossy().ends_with(".part")), "{left:?}");
@@ -58,8 +55,8 @@ async fn file(stack: &Stack, tickets: &[String]) -> Result<()> {
 }
 
 async fn standard_output(stack: &Stack) -> Result<()> {
-    let output = assay(stack, &["export", "--kind", "axis", "--out", "-"]).await?;
-    succeeds(&output, &["3 rows", "standard output"])?;
+    let output = run_client(stack, &["export", "--kind", "axis", "--out", "-"]).await?;
+    exits_with(&output, 0, &["3 rows", "standard output"])?;
     ensure!(Table::read(&output.stdout)?.rows.len() == 3, "{output:?}");
     Ok(())
 }
@@ -83,8 +80,8 @@ async fn filters(stack: &Stack) -> Result<()> {
         ),
     ];
     for (from, to, rows, name) in table {
-        let output = assay(stack, &["export", "--kind", "axis", "--from", from, "--to", to]).await?;
-        succeeds(&output, &[rows, name]).with_context(|| format!("{from} to {to}"))?;
+        let output = run_client(stack, &["export", "--kind", "axis", "--from", from, "--to", to]).await?;
+        exits_with(&output, 0, &[rows, name]).with_context(|| format!("{from} to {to}"))?;
         let exported = Table::read(&fs::read(stack.folder().join(name))?)?;
         ensure!(exported.rows.len() == if rows == "3 rows" { 3 } else { 0 }, "{from} to {to}");
     }
@@ -92,15 +89,15 @@ async fn filters(stack: &Stack) -> Result<()> {
 }
 
 async fn refused_key(stack: &Stack) -> Result<()> {
-    let arguments = ["export", "--kind", "axis", "--out", "refused.csv", "--url", stack.base_url()];
-    let refused = stack
-        .assay(&[&arguments[..], &["--key", "no-such-key-but-long-enough-to-ask"]].concat())
-        .output()
-        .await?;
-    exits_with(&refused, 1, &["401", "assay keys create"])?;
     let scoped = stack.create_key(stack.organization(), &["--scopes", "assess"]).await?;
-    let scoped = stack.assay(&[&arguments[..], &["--key", &scoped]].concat()).output().await?;
-    exits_with(&scoped, 1, &["403", "exports", "--scopes"])?;
+    for (key, messages) in [
+        ("no-such-key-but-long-enough-to-ask", &["401", "assay keys create"][..]),
+        (&scoped, &["403", "exports", "--scopes"]),
+    ] {
+        let place = ["--url", stack.base_url(), "--key", key];
+        let arguments = [&["export", "--kind", "axis", "--out", "refused.csv"], &place[..]].concat();
+        exits_with(&stack.assay(&arguments).output().await?, 1, messages)?;
+    }
     ensure!(!stack.folder().join("refused.csv").exists(), "a file for a refused key");
     let address = format!("http://127.0.0.1:{}", assay_testkit::free_port()?);
     let away = stack.assay(&["export", "--kind", "axis", "--url", &address, "--key", "k"]).output().await?;
@@ -109,16 +106,16 @@ async fn refused_key(stack: &Stack) -> Result<()> {
 
 async fn foreign(stack: &Stack) -> Result<()> {
     let export = stack.api_of("others").await?.export(&json!({"kind": "axis"})).await?;
-    let id = export["id"].as_str().context("id")?;
-    exits_with(&assay(stack, &["export", "--id", id, "--out", "foreign.csv"]).await?, 1, &["404"])?;
+    let id = text(&export, "id")?;
+    exits_with(&run_client(stack, &["export", "--id", &id, "--out", "foreign.csv"]).await?, 1, &["404"])?;
     ensure!(!stack.folder().join("foreign.csv").exists(), "a file of another organization");
     Ok(())
 }
 
 async fn ticket(stack: &Stack, id: &str) -> Result<()> {
-    let output = assay(stack, &["tickets", "show", id]).await?;
-    succeeds(&output, &[])?;
-    let text = String::from_utf8(output.stdout)?;
+    let output = run_client(stack, &["tickets", "show", id]).await?;
+    exits_with(&output, 0, &[])?;
+    let shown = String::from_utf8(output.stdout)?;
     for part in [
         id,
         "(export-command-0)",
@@ -126,15 +123,15 @@ async fn ticket(stack: &Stack, id: &str) -> Result<()> {
         "2 customer, 1 human",
         "AXIS         not applicable",
     ] {
-        ensure!(text.contains(part), "{part:?} is not in {text}");
+        ensure!(shown.contains(part), "{part:?} is not in {shown}");
     }
-    let output = assay(stack, &["tickets", "show", id, "--evaluation"]).await?;
+    let output = run_client(stack, &["tickets", "show", id, "--evaluation"]).await?;
     ensure!(String::from_utf8(output.stdout)?.starts_with("Evaluation"), "the ticket is shown, too");
-    let output = assay(stack, &["tickets", "show", id, "--json"]).await?;
+    let output = run_client(stack, &["tickets", "show", id, "--json"]).await?;
     let both: Value = serde_json::from_slice(&output.stdout)?;
     ensure!(both["ticket"] == stack.api()?.get(&format!("/v1/tickets/{id}")).await?.expect(200)?, "{both}");
     ensure!(both["evaluation"] == stack.api()?.evaluation(id).await?, "{both}");
-    let output = assay(stack, &["tickets", "show", id, "--json", "--evaluation"]).await?;
+    let output = run_client(stack, &["tickets", "show", id, "--json", "--evaluation"]).await?;
     ensure!(serde_json::from_slice::<Value>(&output.stdout)? == both["evaluation"], "{output:?}");
     Ok(())
 }
@@ -142,21 +139,20 @@ async fn ticket(stack: &Stack, id: &str) -> Result<()> {
 async fn ticket_with_ai(stack: &Stack) -> Result<()> {
     let api = stack.api()?;
     api.register("shown").await?;
-    let ai = json!({"type": "ai", "external_id": "shown"});
-    let id = api.import(&edited(conversation("shown"), &[set("/messages/1/author", ai)])).await?;
+    let id = api.import(&by_ai("shown", "shown")).await?;
     let evaluation = api.evaluation(&id).await?;
-    let output = assay(stack, &["tickets", "show", &id]).await?;
-    succeeds(&output, &[])?;
-    let text = String::from_utf8(output.stdout)?;
+    let output = run_client(stack, &["tickets", "show", &id]).await?;
+    exits_with(&output, 0, &[])?;
+    let shown = String::from_utf8(output.stdout)?;
     let dimensions = &evaluation["axis"]["dimensions"];
     for part in [
         format!("AXIS         {:.1} ", evaluation["axis"]["score"].as_f64().context("score")?),
-        dimensions["resolution_accuracy"]["reason"].as_str().context("reason")?.to_owned(),
-        dimensions["interaction_effort"]["reason"].as_str().context("reason")?.to_owned(),
-        evaluation["resolution"]["reason"].as_str().context("reason")?.to_owned(),
+        text(&dimensions["resolution_accuracy"], "reason")?,
+        text(&dimensions["interaction_effort"], "reason")?,
+        text(&evaluation["resolution"], "reason")?,
         "ai_only: shown".to_owned(),
     ] {
-        ensure!(text.contains(&part), "{part:?} is not in {text}");
+        ensure!(shown.contains(&part), "{part:?} is not in {shown}");
     }
     Ok(())
 }
@@ -164,31 +160,8 @@ async fn ticket_with_ai(stack: &Stack) -> Result<()> {
 async fn unknown_ticket(stack: &Stack) -> Result<()> {
     let foreign = stack.api_of("others").await?.import(&conversation("foreign")).await?;
     for id in [foreign.as_str(), "no-such-ticket", "../exports", ""] {
-        exits_with(&assay(stack, &["tickets", "show", id]).await?, 1, &["404"])
+        exits_with(&run_client(stack, &["tickets", "show", id]).await?, 1, &["404"])
             .with_context(|| id.to_owned())?;
-    }
-    Ok(())
-}
-
-async fn assay(stack: &Stack, arguments: &[&str]) -> Result<Output> {
-    let mut command = stack.client(arguments);
-    Ok(tokio::time::timeout(LIMIT, command.output()).await??)
-}
-
-fn succeeds(output: &Output, messages: &[&str]) -> Result<()> {
-    exits_with(output, 0, messages)
-}
-
-/// Checks the exit code, and that standard error has all of these parts.
-fn exits_with(output: &Output, code: i32, messages: &[&str]) -> Result<()> {
-    ensure!(
-        output.status.code() == Some(code),
-        "exit code {:?} instead of {code}: {output:?}",
-        output.status.code()
-    );
-    let message = String::from_utf8_lossy(&output.stderr);
-    for part in messages {
-        ensure!(message.contains(part), "{part:?} is not in {message:?}");
     }
     Ok(())
 }

@@ -1,17 +1,18 @@
 //! `assay import --format …`: helpdesk formats, and conversations that are too long.
 
 use std::fs;
-use std::path::Path;
-use std::process::Output;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
-use crate::harness::{Cases, LIMIT, Stack, Table, conversation, edited, finishes, messages, set};
+use crate::harness::{
+    Cases, LIMIT, Stack, Table, conversation, edited, exits_with, finishes, import_command, import_file,
+    messages, progress, read_lines, run_client, set, text, until, until_progress, write_lines,
+};
 
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/helpdesks");
 
@@ -37,8 +38,8 @@ async fn zendesk(stack: &Stack) -> Result<()> {
     let file = copied(stack, "zendesk.jsonl")?;
     let options =
         ["--format", "zendesk", "--account", "acme", "--ai-agent", "parcel-bot", "--ai-author", "9100"];
-    finishes(&import(stack, &file, &options).await?, 0, (3, 0, 0))?;
-    finishes(&import(stack, &file, &options).await?, 0, (0, 3, 0))?;
+    finishes(&import_file(stack, &file, &options).await?, 0, (3, 0, 0))?;
+    finishes(&import_file(stack, &file, &options).await?, 0, (0, 3, 0))?;
     let table = exported(stack, &["4711", "4712", "4713"]).await?;
     let row = table.row("external_ticket_id", "4711")?;
     for (column, value) in [
@@ -60,11 +61,15 @@ async fn zendesk(stack: &Stack) -> Result<()> {
 async fn intercom(stack: &Stack) -> Result<()> {
     stack.api()?.register("fin").await?;
     let file = copied(stack, "intercom.json")?;
-    let refused = import(stack, &file, &["--format", "intercom"]).await?;
+    let refused = import_file(stack, &file, &["--format", "intercom"]).await?;
     finishes(&refused, 3, (0, 0, 1))?;
     let reason = fs::read_to_string(file.with_file_name("intercom.json.refused.jsonl"))?;
     ensure!(reason.contains("--ai-agent") && reason.contains("unmappable"), "{reason}");
-    finishes(&import(stack, &file, &["--format", "intercom", "--ai-agent", "fin"]).await?, 0, (1, 0, 0))?;
+    finishes(
+        &import_file(stack, &file, &["--format", "intercom", "--ai-agent", "fin"]).await?,
+        0,
+        (1, 0, 0),
+    )?;
     let table = exported(stack, &["5501"]).await?;
     let row = table.row("external_ticket_id", "5501")?;
     ensure!(row["ai_involvement"] == "ai_assisted" && row["ai_tools"] == "[\"intercom\"]", "{row:?}");
@@ -81,12 +86,11 @@ async fn refused_in_a_page(stack: &Stack) -> Result<()> {
     let page = json!({"tickets": [ticket(6001, 1), ticket(6002, 2), ticket(6003, 1)]});
     let file = stack.folder().join("page.jsonl");
     fs::write(&file, format!("{}\n{page}\nno JSON\n", ticket(6000, 1)))?;
-    finishes(&import(stack, &file, &["--format", "zendesk"]).await?, 3, (3, 0, 2))?;
-    let lines = fs::read_to_string(file.with_file_name("page.jsonl.refused.jsonl"))?;
-    let lines: Vec<Value> = lines.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+    finishes(&import_file(stack, &file, &["--format", "zendesk"]).await?, 3, (3, 0, 2))?;
+    let lines = read_lines(&file.with_file_name("page.jsonl.refused.jsonl"))?;
     ensure!((&lines[0]["line"], &lines[0]["item"]) == (&json!(2), &json!(2)), "{}", lines[0]);
     ensure!(lines[0]["detail"].as_str().is_some_and(|detail| detail.contains("author 2")), "{}", lines[0]);
-    let body: Value = serde_json::from_str(lines[0]["body"].as_str().context("body")?)?;
+    let body: Value = serde_json::from_str(&text(&lines[0], "body")?)?;
     ensure!(body == ticket(6002, 2), "{body}");
     ensure!((&lines[1]["line"], lines[1].get("item")) == (&json!(3), None), "{}", lines[1]);
     Ok(())
@@ -95,9 +99,8 @@ async fn refused_in_a_page(stack: &Stack) -> Result<()> {
 /// Keeps the first ten and the last forty messages; reported for each line and in the summary.
 async fn too_long(stack: &Stack) -> Result<()> {
     let long = edited(conversation("long"), &[set("/messages", messages(63))]);
-    let file = stack.folder().join("long.jsonl");
-    fs::write(&file, format!("{}\n{long}\n", conversation("not-long")))?;
-    let output = import(stack, &file, &[]).await?;
+    let file = write_lines(stack, "long.jsonl", &[conversation("not-long"), long])?;
+    let output = import_file(stack, &file, &[]).await?;
     finishes(&output, 0, (2, 0, 0))?;
     let (notices, summary) =
         (String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
@@ -119,7 +122,7 @@ async fn packed(stack: &Stack) -> Result<()> {
     std::io::Write::write_all(&mut packed, format!("{}\n", conversation("packed")).as_bytes())?;
     let file = stack.folder().join("packed.jsonl.gz");
     fs::write(&file, packed.finish()?)?;
-    finishes(&import(stack, &file, &[]).await?, 0, (1, 0, 0))?;
+    finishes(&import_file(stack, &file, &[]).await?, 0, (1, 0, 0))?;
     let scored = stack.assay(&["score", file.to_str().context("text")?]).output().await?;
     let evaluation: Value = serde_json::from_slice(&scored.stdout)?;
     ensure!(evaluation["external_ticket_id"] == "packed", "{evaluation}");
@@ -130,8 +133,8 @@ async fn packed(stack: &Stack) -> Result<()> {
 async fn pipe(stack: &Stack) -> Result<()> {
     let pipe = stack.folder().join("pipe");
     ensure!(tokio::process::Command::new("mkfifo").arg(&pipe).status().await?.success(), "mkfifo");
-    let mut command = command(stack, &pipe, &[])?;
-    let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn()?;
+    let mut command = import_command(stack, &pipe, &[])?;
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     tokio::fs::write(&pipe, format!("{}\n", conversation("pipe"))).await?;
     let output = tokio::time::timeout(LIMIT, child.wait_with_output()).await??;
     finishes(&output, 0, (1, 0, 0))?;
@@ -147,91 +150,57 @@ async fn wrong_usage(stack: &Stack) -> Result<()> {
         (&["--format", "intercom", "--ai-author", "7"][..], "--ai-author 7"),
         (&["--format", "salesforce"][..], "zendesk"),
     ] {
-        let output = import(stack, &file, options).await?;
-        ensure!(output.status.code() == Some(2), "{options:?}: {output:?}");
-        ensure!(String::from_utf8_lossy(&output.stderr).contains(message), "{options:?}: {output:?}");
+        let output = import_file(stack, &file, options).await?;
+        exits_with(&output, 2, &[message]).with_context(|| format!("{options:?}"))?;
     }
     Ok(())
 }
 
 async fn two_at_once(stack: &Stack) -> Result<()> {
-    let file = stack.folder().join("twice.jsonl");
-    fs::write(&file, format!("{}\n", conversation("at-once")))?;
+    let file = write_lines(stack, "twice.jsonl", &[conversation("at-once")])?;
     // Holds the same lock as a running import.
     let first = fs::File::open(&file)?;
     first.try_lock()?;
-    let second = import(stack, &file, &[]).await?;
-    ensure!(second.status.code() == Some(1), "{second:?}");
-    let message = String::from_utf8_lossy(&second.stderr);
-    ensure!(message.contains("another import") && message.contains("twice.jsonl"), "{message}");
+    exits_with(&import_file(stack, &file, &[]).await?, 1, &["another import", "twice.jsonl"])?;
     drop(first);
-    finishes(&import(stack, &file, &[]).await?, 0, (1, 0, 0))
+    finishes(&import_file(stack, &file, &[]).await?, 0, (1, 0, 0))
 }
 
 /// An import cannot be resumed with other format options.
 async fn changed_format_options(stack: &Stack) -> Result<()> {
     let file = copied(stack, "zendesk.jsonl")?;
-    let here = format!("{}\n{}", stack.base_url(), stack.key());
-    let destination = hex::encode(Sha256::digest(here.as_bytes()));
-    let done = json!({"run": "0", "destination": destination, "lines": 1, "bytes": 1, "last_fingerprint": "0",
-        "reading": "--format zendesk --account acme", "summary": {"accepted": 1, "duplicate": 0, "refused": 0}});
-    let progress = file.with_file_name("zendesk.jsonl.progress.json");
-    fs::write(&progress, done.to_string())?;
-    let output = import(stack, &file, &["--format", "zendesk", "--account", "other"]).await?;
-    fs::remove_file(&progress)?;
-    let message = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.code() == Some(1) && message.contains("--account acme"), "{output:?}");
-    Ok(())
+    let done = edited(progress(stack, 1, 1, "0"), &[set("/reading", "--format zendesk --account acme")]);
+    let done = write_lines(stack, "zendesk.jsonl.progress.json", &[done])?;
+    let output = import_file(stack, &file, &["--format", "zendesk", "--account", "other"]).await?;
+    fs::remove_file(done)?;
+    exits_with(&output, 1, &["--account acme"])
 }
 
 /// Ctrl-C saves the progress, and the same command resumes.
 async fn interrupted(stack: &Stack) -> Result<()> {
     const MANY: usize = 1_000;
-    let file = stack.folder().join("signal.jsonl");
-    let lines: String =
-        (0..MANY).map(|number| format!("{}\n", conversation(&format!("signal-{number}")))).collect();
-    fs::write(&file, lines)?;
-    let progress = file.with_file_name("signal.jsonl.progress.json");
-    let mut command = command(stack, &file, &[])?;
-    let child = command.stderr(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn()?;
+    let bodies: Vec<Value> = (0..MANY).map(|number| conversation(&format!("signal-{number}"))).collect();
+    let file = write_lines(stack, "signal.jsonl", &bodies)?;
+    let mut command = import_command(stack, &file, &[])?;
+    let child = command.stderr(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let pid = Pid::from_raw(i32::try_from(child.id().context("it has ended")?)?);
-    let begun = tokio::time::timeout(LIMIT, async {
-        loop {
-            let done = fs::read(&progress).ok().and_then(|text| serde_json::from_slice::<Value>(&text).ok());
-            if done.is_some_and(|done| done["lines"].as_u64() >= Some(100)) {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    });
-    begun.await?;
+    until_progress(&file.with_file_name("signal.jsonl.progress.json"), 100).await?;
     kill(pid, Signal::SIGINT)?;
     let output = tokio::time::timeout(LIMIT, child.wait_with_output()).await??;
-    ensure!(output.status.code() == Some(130), "{output:?}");
-    ensure!(String::from_utf8_lossy(&output.stderr).contains("the same command again"), "{output:?}");
-    finishes(&import(stack, &file, &[]).await?, 0, (MANY, 0, 0))
+    exits_with(&output, 130, &["the same command again"])?;
+    finishes(&import_file(stack, &file, &[]).await?, 0, (MANY, 0, 0))
 }
 
-fn copied(stack: &Stack, name: &str) -> Result<std::path::PathBuf> {
+fn copied(stack: &Stack, name: &str) -> Result<PathBuf> {
     let file = stack.folder().join(name);
     fs::copy(Path::new(EXAMPLES).join(name), &file)?;
     Ok(file)
 }
 
-fn command(stack: &Stack, file: &Path, more: &[&str]) -> Result<tokio::process::Command> {
-    let arguments = [&["import", file.to_str().context("text")?], more].concat();
-    Ok(stack.client(&arguments))
-}
-
-async fn import(stack: &Stack, file: &Path, more: &[&str]) -> Result<Output> {
-    Ok(tokio::time::timeout(LIMIT, command(stack, file, more)?.output()).await??)
-}
-
 /// An export that holds these tickets, once they are evaluated.
 async fn exported(stack: &Stack, tickets: &[&str]) -> Result<Table> {
-    crate::harness::until(&format!("tickets {tickets:?} in an export"), async || {
-        let mut command = stack.client(&["export", "--kind", "axis", "--out", "-"]);
-        let output = command.output().await?;
+    until(&format!("tickets {tickets:?} in an export"), async || {
+        let output = run_client(stack, &["export", "--kind", "axis", "--out", "-"]).await?;
         ensure!(output.status.success(), "{output:?}");
         let table = Table::read(&output.stdout)?;
         let all_there = tickets.iter().all(|ticket| table.row("external_ticket_id", ticket).is_ok());

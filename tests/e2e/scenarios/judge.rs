@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use assay_testkit::stub_judge::{Findings, Question, Reply, StubJudge};
 use serde_json::{Value, json};
 
-use crate::harness::{PrivateStack, Stack, Table, message};
+use crate::harness::{PrivateStack, Stack, exits_with, message};
 
 /// Evaluations are from the built-in scorer without a judge, from the judge with one, and a fallback when it fails.
 pub async fn run(stack: &mut PrivateStack) -> Result<()> {
@@ -23,9 +23,7 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
     let builtin = evaluation(stack, "before").await?;
     ensure!(builtin["scorer"]["type"] == "builtin", "{}", builtin["scorer"]);
     ensure!(builtin["scorer"].get("judge").is_none(), "{}", builtin["scorer"]);
-    let without_judge = stack.assay(&["judge", "test"]).output().await?;
-    ensure!(without_judge.status.code() == Some(1), "{without_judge:?}");
-    ensure!(String::from_utf8_lossy(&without_judge.stderr).contains("no judge is set"), "{without_judge:?}");
+    exits_with(&stack.assay(&["judge", "test"]).output().await?, 1, &["no judge is set"])?;
 
     let settings = [
         ("ASSAY_SCORING__JUDGE__URL", judge.url()),
@@ -51,8 +49,7 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
     is_broken.store(true, Ordering::SeqCst);
     fallen_back(&evaluation(stack, "without").await?, &builtin)?;
     let tried = stack.assay(&["judge", "test"]).output().await?;
-    ensure!(tried.status.code() == Some(1), "{tried:?}");
-    ensure!(String::from_utf8_lossy(&tried.stderr).contains("fails on its side (status 500)"), "{tried:?}");
+    exits_with(&tried, 1, &["fails on its side (status 500)"])?;
     files(stack).await
 }
 
@@ -124,8 +121,7 @@ fn fallen_back(evaluation: &Value, builtin: &Value) -> Result<()> {
 async fn files(stack: &Stack) -> Result<()> {
     let api = stack.api()?;
     for kind in ["axis", "resolution_audit"] {
-        let export = api.export(&json!({"kind": kind})).await?;
-        let table = Table::read(&api.file(&export).await?)?;
+        let table = api.table(&json!({"kind": kind})).await?;
         if kind == "resolution_audit" {
             let solver =
                 table.row("external_ticket_id", "with")?.get("resolved_by").context("no such column")?;

@@ -4,7 +4,7 @@ use std::process::Output;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::harness::Stack;
+use crate::harness::{Stack, exits_with};
 
 /// Sets, shows, resets and refuses periods.
 pub async fn run(stack: &Stack) -> Result<()> {
@@ -25,9 +25,7 @@ pub async fn run(stack: &Stack) -> Result<()> {
 
     let reset = ["set", "--organization", &acme, "--transcripts-days", "default"];
     let output = retention(stack, &reset).await?;
-    let warned = String::from_utf8_lossy(&output.stderr).into_owned();
-    ensure!(warned.contains(&format!("`{acme}` keeps evaluations for a shorter time")), "{warned}");
-    success(output)?;
+    exits_with(&output, 0, &[&format!("`{acme}` keeps evaluations for a shorter time")])?;
     expect_line(&show(stack, &[]).await?, &acme, ["(forever)", "365", "forever"])?;
     refusals(stack, &acme).await?;
     expect_line(&show(stack, &[]).await?, &acme, ["(forever)", "365", "forever"])
@@ -46,9 +44,7 @@ async fn refusals(stack: &Stack, acme: &str) -> Result<()> {
     ];
     for (arguments, code, message) in cases {
         let output = retention(stack, &arguments).await?;
-        let error = String::from_utf8_lossy(&output.stderr).into_owned();
-        ensure!(output.status.code() == Some(code), "{arguments:?}: {} {error}", output.status);
-        ensure!(error.contains(message), "{arguments:?}: {error}");
+        exits_with(&output, code, &[message]).with_context(|| format!("{arguments:?}"))?;
     }
     Ok(())
 }
