@@ -59,7 +59,7 @@ impl Visit {
     pub async fn sign_in_link(&self) -> Result<String> {
         let (organization, url) = (self.stack.organization(), self.stack.base_url());
         let link = ["link", "--organization", organization, "--url", url];
-        let output = self.stack.registry_command("console", &link).await?;
+        let output = self.stack.operate("console", &link).await?;
         ensure!(output.status.success(), "assay console link: {output:?}");
         Ok(String::from_utf8(output.stdout)?.trim().to_owned())
     }

@@ -10,6 +10,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
 use super::LIMIT;
 use super::reply::Reply;
+use super::stack::Stack;
 
 /// A connection to the gateway.
 pub struct RawConnection {
@@ -24,6 +25,30 @@ impl RawConnection {
         let address = base_url.trim_start_matches("http://");
         let (reader, writer) = TcpStream::connect(address).await?.into_split();
         Ok(Self { reader, writer, received: Vec::new() })
+    }
+
+    /// Connects, and sends the head of an import with the key of the stack; `headers` describe its body.
+    pub async fn begin_import(stack: &Stack, headers: &str) -> Result<Self> {
+        let key = stack.key();
+        Self::begin_without_key(stack, &format!("Authorization: Bearer {key}\r\n{headers}")).await
+    }
+
+    /// The same without the key.
+    pub async fn begin_without_key(stack: &Stack, headers: &str) -> Result<Self> {
+        let mut connection = Self::open(stack.base_url()).await?;
+        let head = format!(
+            "POST /v1/assess HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{headers}\r\n\r\n"
+        );
+        connection.send(head.as_bytes()).await?;
+        Ok(connection)
+    }
+
+    /// The same for a body of `length` bytes, of which none is sent; the gateway has read the head.
+    pub async fn hold_import(stack: &Stack, length: usize) -> Result<Self> {
+        let headers = format!("Content-Length: {length}\r\nExpect: 100-continue");
+        let mut connection = Self::begin_import(stack, &headers).await?;
+        connection.reply().await?.expect_status(100)?;
+        Ok(connection)
     }
 
     /// Sends bytes.

@@ -19,7 +19,7 @@ impl Session {
         // The standalone listens on a free port, and knows it.
         let url: &[&str] = if stack.kind == Kind::Standalone { &[] } else { &["--url", stack.base_url()] };
         let arguments = [&["link", "--organization", organization], url].concat();
-        let output = stack.registry_command("console", &arguments).await?;
+        let output = stack.operate("console", &arguments).await?;
         ensure!(output.status.success(), "assay console link: {output:?}");
         let link = String::from_utf8(output.stdout)?;
         let client = Api::new(stack.base_url(), None)?;

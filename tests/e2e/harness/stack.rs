@@ -77,11 +77,13 @@ impl Stack {
         self.launcher.setting(name)
     }
 
-    /// The address of the database that holds the API keys.
-    pub fn registry_database_url(&self) -> String {
+    /// The address of a service's database, by the name of its schema.
+    pub fn database_url(&self, schema: &str) -> String {
         match self.kind {
-            Kind::Standalone => format!("sqlite:{}", self.data.join("registry.sqlite").display()),
-            Kind::Distributed => self.setting("ASSAY_REGISTRY__DATABASE_URL").to_owned(),
+            Kind::Standalone => format!("sqlite:{}", self.data.join(format!("{schema}.sqlite")).display()),
+            Kind::Distributed => {
+                self.setting(&format!("ASSAY_{}__DATABASE_URL", schema.to_uppercase())).to_owned()
+            }
         }
     }
 
@@ -108,13 +110,13 @@ impl Stack {
 
     /// `assay keys …`: its standard output.
     pub async fn keys(&self, arguments: &[&str]) -> Result<String> {
-        let output = self.registry_command("keys", arguments).await?;
+        let output = self.operate("keys", arguments).await?;
         ensure!(output.status.success(), "assay keys {arguments:?}: {output:?}");
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    /// Runs a command on the registry's database, `assay COMMAND …`.
-    pub async fn registry_command(&self, command: &str, arguments: &[&str]) -> Result<Output> {
+    /// Runs a command of an operator, which works on the databases or the broker: `assay COMMAND …`.
+    pub async fn operate(&self, command: &str, arguments: &[&str]) -> Result<Output> {
         let data = self.data.to_str().context("the folder is no text")?;
         let place: &[&str] = match self.kind {
             Kind::Standalone => &["--data-dir", data],

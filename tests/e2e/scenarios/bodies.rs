@@ -36,10 +36,10 @@ pub async fn run(stack: &Stack) -> Result<()> {
     }
     cases.check("a body of exactly 4 MiB", largest_body(&api).await);
     cases.check("a declared length above 4 MiB", declared_too_large(stack).await);
-    let key = authorization(stack);
-    cases.check("64 MB in chunks", endless_chunks(stack, &key, 413, "payload-too-large").await);
-    let none = "Authorization: Bearer none";
-    cases.check("64 MB in chunks without a key", endless_chunks(stack, none, 401, "unauthorized").await);
+    let chunked = RawConnection::begin_import(stack, "Transfer-Encoding: chunked").await?;
+    cases.check("64 MB in chunks", endless_chunks(chunked, 413, "payload-too-large").await);
+    let chunked = RawConnection::begin_without_key(stack, &invalid_key("Transfer-Encoding: chunked")).await?;
+    cases.check("64 MB in chunks without a key", endless_chunks(chunked, 401, "unauthorized").await);
     cases.check("an open body without a key", open_body(stack).await);
     cases.check("a body that does not arrive", slow_body(stack).await);
     cases.check("a body that ends early", cut_body(stack).await);
@@ -124,17 +124,13 @@ async fn largest_body(api: &Api) -> Result<()> {
 
 /// Refused after the head: the gateway does not wait for the body.
 async fn declared_too_large(stack: &Stack) -> Result<()> {
-    let mut connection = RawConnection::open(stack.base_url()).await?;
-    connection
-        .send(head(&authorization(stack), &format!("Content-Length: {}", MAX_BODY_BYTES + 1)).as_bytes())
-        .await?;
+    let length = format!("Content-Length: {}", MAX_BODY_BYTES + 1);
+    let mut connection = RawConnection::begin_import(stack, &length).await?;
     connection.reply().await?.problem(413, "payload-too-large").map(drop)
 }
 
 /// Refused as soon as the limit is passed: the rest is neither read nor buffered.
-async fn endless_chunks(stack: &Stack, key: &str, status: u16, code: &str) -> Result<()> {
-    let mut connection = RawConnection::open(stack.base_url()).await?;
-    connection.send(head(key, "Transfer-Encoding: chunked").as_bytes()).await?;
+async fn endless_chunks(mut connection: RawConnection, status: u16, code: &str) -> Result<()> {
     let chunk = format!("10000\r\n{}\r\n", "x".repeat(0x10000));
     // Bytes in flight when the limit is passed fill the system's buffers, which are far smaller than 64 MB.
     let sent = connection.send_until_answered(chunk.as_bytes(), 64_000_000).await?;
@@ -147,8 +143,7 @@ async fn endless_chunks(stack: &Stack, key: &str, status: u16, code: &str) -> Re
 /// After a 401 the connection is closed, although its body is incomplete.
 async fn open_body(stack: &Stack) -> Result<()> {
     for length in ["Transfer-Encoding: chunked", "Content-Length: 1000"] {
-        let mut connection = RawConnection::open(stack.base_url()).await?;
-        connection.send(head("Authorization: Bearer none", length).as_bytes()).await?;
+        let mut connection = RawConnection::begin_without_key(stack, &invalid_key(length)).await?;
         connection.reply().await?.problem(401, "unauthorized")?;
         ensure!(
             connection.is_closed_within(Duration::from_secs(10)).await,
@@ -158,10 +153,13 @@ async fn open_body(stack: &Stack) -> Result<()> {
     Ok(())
 }
 
+fn invalid_key(headers: &str) -> String {
+    format!("Authorization: Bearer none\r\n{headers}")
+}
+
 /// The rest of the body never comes: refused after three seconds, the deadline of bodies in the harness.
 async fn slow_body(stack: &Stack) -> Result<()> {
-    let mut connection = RawConnection::open(stack.base_url()).await?;
-    connection.send(head(&authorization(stack), "Content-Length: 1000").as_bytes()).await?;
+    let mut connection = RawConnection::begin_import(stack, "Content-Length: 1000").await?;
     connection.send(b"{\"ticket_id\":").await?;
     connection.reply().await?.problem(408, "request-timeout").map(drop)
 }
@@ -169,22 +167,9 @@ async fn slow_body(stack: &Stack) -> Result<()> {
 /// An incomplete body is not imported: its identity is still free.
 async fn cut_body(stack: &Stack) -> Result<()> {
     let body = conversation("cut").to_string();
-    let mut connection = RawConnection::open(stack.base_url()).await?;
-    connection
-        .send(head(&authorization(stack), &format!("Content-Length: {}", body.len())).as_bytes())
-        .await?;
+    let length = format!("Content-Length: {}", body.len());
+    let mut connection = RawConnection::begin_import(stack, &length).await?;
     connection.send(&body.as_bytes()[..body.len() - 1]).await?;
     drop(connection);
     stack.api()?.import(&conversation("cut")).await.map(drop)
-}
-
-fn authorization(stack: &Stack) -> String {
-    format!("Authorization: Bearer {}", stack.key())
-}
-
-fn head(key: &str, length: &str) -> String {
-    format!(
-        "POST /v1/assess HTTP/1.1\r\nHost: localhost\r\n{key}\r\n\
-         Content-Type: application/json\r\n{length}\r\n\r\n"
-    )
 }

@@ -57,7 +57,7 @@ async fn revoke_only_key(stack: &Stack, organization: &str) -> Result<()> {
 /// An expired key, made in the database: the command line's minimum is one day.
 async fn expired_key(stack: &Stack) -> Result<String> {
     let settings =
-        DatabaseSettings { database_url: stack.registry_database_url().into(), database_pool_size: 1 };
+        DatabaseSettings { database_url: stack.database_url("registry").into(), database_pool_size: 1 };
     let new = CreateKey {
         organization: OrganizationName::parse(&stack.other("expired"))?,
         name: KeyName::parse("short")?,
@@ -75,10 +75,7 @@ async fn expired_key(stack: &Stack) -> Result<String> {
 
 /// Refused after the head of the request, without waiting for the body.
 async fn large_body(stack: &Stack) -> Result<()> {
-    let mut connection = RawConnection::open(stack.base_url()).await?;
-    let head = "POST /v1/assess HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
-                Content-Length: 64000000\r\n\r\n";
-    connection.send(head.as_bytes()).await?;
+    let mut connection = RawConnection::begin_without_key(stack, "Content-Length: 64000000").await?;
     connection.reply().await?.problem(401, "unauthorized").map(drop)
 }
 

@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use assay_platform::runtime::LockExt as _;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::{interval, sleep};
 
-use crate::harness::{Api, LIMIT, PrivateStack, conversation, edited, message, set};
+use crate::harness::{Api, LIMIT, PrivateStack, conversation, edited, message, set, text};
 
 /// From the 202 to the evaluation, for nineteen of twenty conversations of the small organization.
 const MAX_P95: Duration = Duration::from_secs(5);
@@ -94,7 +94,7 @@ async fn organizations(stack: &PrivateStack) -> Result<(Api, Api)> {
 }
 
 async fn wait_for_backlog(load: &Load, tickets: &Tickets, importing: &mut JoinSet<Result<()>>) -> Result<()> {
-    while lock(tickets).len() < load.backlog {
+    while tickets.locked().len() < load.backlog {
         if let Some(ended) = importing.try_join_next() {
             bail!("an importer ended before the backlog was complete: {ended:?}");
         }
@@ -141,7 +141,7 @@ async fn measure(stack: &mut PrivateStack, load: Load) -> Result<()> {
     let done_before = evaluated(&large, &tickets).await?;
     let times = import_and_wait(&small, &load).await;
     let done = evaluated(&large, &tickets).await?;
-    let accepted = lock(&tickets).len();
+    let accepted = tickets.locked().len();
     is_over.store(true, Ordering::Relaxed);
     while let Some(imported) = importing.join_next().await {
         imported??;
@@ -181,7 +181,7 @@ fn import_until_over(
                     sleep(pause).await;
                 }
                 let ticket = import(&api, &format!("large-{number}")).await?;
-                lock(&tickets).push(ticket);
+                tickets.locked().push(ticket);
             }
             Ok(())
         });
@@ -223,7 +223,7 @@ async fn import_and_wait_for_evaluation(api: Api, number: usize) -> Result<Durat
 /// Number of evaluated tickets, found by binary search; approximate, because evaluation only roughly follows the order of
 /// acceptance.
 async fn evaluated(api: &Api, tickets: &Tickets) -> Result<usize> {
-    let tickets = lock(tickets).clone();
+    let tickets = tickets.locked().clone();
     let (mut done, mut pending) = (0, tickets.len());
     while done < pending {
         let middle = done + (pending - done) / 2;
@@ -241,8 +241,7 @@ async fn import(api: &Api, id: &str) -> Result<String> {
     loop {
         let answer = api.post("/v1/assess", &long_conversation(id)).await?;
         if answer.status != 503 {
-            let receipt = answer.expect(202)?;
-            return Ok(receipt["id"].as_str().context("no id")?.to_owned());
+            return text(&answer.expect(202)?, "id");
         }
         ensure!(began.elapsed() < LIMIT, "no room for {id}");
         sleep(POLL).await;
@@ -259,10 +258,5 @@ fn long_conversation(id: &str) -> Value {
 }
 
 async fn status(api: &Api, ticket: &str) -> Result<String> {
-    let evaluation = api.get(&format!("/v1/tickets/{ticket}/evaluation")).await?.expect(200)?;
-    Ok(evaluation["status"].as_str().context("no status")?.to_owned())
-}
-
-fn lock(tickets: &Tickets) -> std::sync::MutexGuard<'_, Vec<String>> {
-    tickets.locked()
+    text(&api.get(&format!("/v1/tickets/{ticket}/evaluation")).await?.expect(200)?, "status")
 }

@@ -30,6 +30,10 @@ const OTHER_FILES: usize = 1_000;
 /// Content of a large body.
 const LARGE: usize = 1024 * 1024;
 
+/// The begin of a head that does not end.
+const SLOW_HEAD: &str =
+    "GET /v1/evaluations/exports HTTP/1.1\r\nHost: assay\r\nAccept: */*\r\nUser-Agent: a slow one\r\n";
+
 struct Flood {
     idle: usize,
     slow_heads: usize,
@@ -65,17 +69,15 @@ async fn flood(stack: &mut PrivateStack, mut flood: Flood) -> Result<()> {
     let began = Instant::now();
     let idle = open_idle(stack, flood.idle).await?;
     let (heads, bodies) = (Answers::default(), Answers::default());
-    for number in 0..flood.slow_heads {
-        trickling.spawn(trickle(host_and_port(stack), slow_head(), heads.clone(), is_over.clone(), number));
-    }
-    for number in 0..flood.slow_bodies {
-        trickling.spawn(trickle(
-            host_and_port(stack),
-            slow_body(stack),
-            bodies.clone(),
-            is_over.clone(),
-            number,
-        ));
+    // A complete head, then a body that would take days.
+    let slow_body = head(stack.key(), LARGE);
+    for (request, count, answers) in
+        [(SLOW_HEAD, flood.slow_heads, &heads), (&slow_body, flood.slow_bodies, &bodies)]
+    {
+        for number in 0..count {
+            let (address, request) = (host_and_port(stack), request.as_bytes().to_vec());
+            trickling.spawn(trickle(address, request, answers.clone(), is_over.clone(), number));
+        }
     }
     let mut good = JoinSet::new();
     good.spawn(well_behaved_client(stack.api()?, is_over.clone()));
@@ -94,9 +96,9 @@ async fn flood(stack: &mut PrivateStack, mut flood: Flood) -> Result<()> {
     let (kind, time) = (stack.kind(), began.elapsed());
     let Flood { idle, slow_heads, slow_bodies, large_bodies, .. } = flood;
     eprintln!("flood of {kind:?}, {time:?}: {idle} idle connections");
-    eprintln!("  {slow_heads} slow heads (1 byte/s, begun again when refused): {:?}", lock(&heads));
-    eprintln!("  {slow_bodies} slow bodies (1 byte/s, begun again when refused): {:?}", lock(&bodies));
-    eprintln!("  {large_bodies} bodies of 1 MB at once: {:?}", lock(&large));
+    eprintln!("  {slow_heads} slow heads (1 byte/s, begun again when refused): {:?}", heads.locked());
+    eprintln!("  {slow_bodies} slow bodies (1 byte/s, begun again when refused): {:?}", bodies.locked());
+    eprintln!("  {large_bodies} bodies of 1 MB at once: {:?}", large.locked());
     eprintln!("  well-behaved: {good}; the first import afterwards: 202 after {after:?}");
     for name in stack.names() {
         let most = memory_limit(kind, name)?;
@@ -139,16 +141,6 @@ async fn open_idle(stack: &Stack, count: usize) -> Result<Vec<TcpStream>> {
         connections.extend(opened.await.into_iter().collect::<Result<Vec<_>>>()?);
     }
     Ok(connections)
-}
-
-fn slow_head() -> Vec<u8> {
-    b"GET /v1/evaluations/exports HTTP/1.1\r\nHost: assay\r\nAccept: */*\r\nUser-Agent: a slow one\r\n"
-        .to_vec()
-}
-
-/// A complete head, then a body that would take days.
-fn slow_body(stack: &Stack) -> Vec<u8> {
-    head(stack.key(), LARGE).into_bytes()
 }
 
 fn head(key: &str, length: usize) -> String {
@@ -269,11 +261,7 @@ fn status_of(answer: &[u8]) -> &str {
 }
 
 fn count(answers: &Answers, answer: &str) {
-    *lock(answers).entry(answer.to_owned()).or_default() += 1;
-}
-
-fn lock(answers: &Answers) -> std::sync::MutexGuard<'_, BTreeMap<String, usize>> {
-    answers.locked()
+    *answers.locked().entry(answer.to_owned()).or_default() += 1;
 }
 
 /// Peak resident memory of a process since its start.

@@ -1,10 +1,10 @@
 //! A conversation that cannot be evaluated has a failed evaluation and a row in the files, until an operator's retry.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use assay_testkit::execute;
 use serde_json::json;
 
-use crate::harness::{Api, Kind, PrivateStack, Table, conversation, until};
+use crate::harness::{Api, Kind, PrivateStack, conversation, text, until};
 
 /// Triggers that refuse evaluations, except failed ones.
 const REFUSE_ON_SQLITE: &str = "
@@ -22,16 +22,11 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
     let api = stack.api()?;
     let before = api.import(&conversation("before")).await?;
     ensure!(api.evaluation(&before).await?["status"] != "failed", "evaluated before");
-    let (database, refuse, allow) = match stack.kind() {
-        Kind::Standalone => {
-            let database = format!("sqlite:{}", stack.data().join("scoring.sqlite").display());
-            (database, REFUSE_ON_SQLITE, "DROP TRIGGER refuse")
-        }
-        Kind::Distributed => {
-            let database = stack.setting("ASSAY_SCORING__DATABASE_URL").to_owned();
-            (database, REFUSE_ON_POSTGRES, "DROP TRIGGER refuse ON scoring.evaluations")
-        }
+    let (refuse, allow) = match stack.kind() {
+        Kind::Standalone => (REFUSE_ON_SQLITE, "DROP TRIGGER refuse"),
+        Kind::Distributed => (REFUSE_ON_POSTGRES, "DROP TRIGGER refuse ON scoring.evaluations"),
     };
+    let database = stack.database_url("scoring");
     execute(&database, refuse)?;
     let ticket = api.import(&conversation("given-up")).await?;
     let failed = api.evaluation(&ticket).await?;
@@ -45,33 +40,20 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
     }
 
     execute(&database, allow)?;
-    retry(stack).await?;
+    let retried = stack.operate("dead-letter", &["retry", "--all"]).await?;
+    ensure!(retried.status.success(), "assay dead-letter retry: {retried:?}");
     let scored = until("the retried evaluation", async || {
         let evaluation = api.get(&format!("/v1/tickets/{ticket}/evaluation")).await?.expect(200)?;
         Ok((evaluation["status"] != "failed").then_some(evaluation))
     });
-    let status = scored.await?["status"].as_str().context("no status")?.to_owned();
+    let status = text(&scored.await?, "status")?;
     ensure!(statuses(&api, "resolution_audit").await? == [status], "the row was not replaced");
     Ok(())
 }
 
 /// The values of `evaluation_status` in the rows of the conversation.
 async fn statuses(api: &Api, kind: &str) -> Result<Vec<String>> {
-    let file = api.file(&api.export(&json!({"kind": kind})).await?).await?;
-    let rows = Table::read(&file)?.rows;
-    let of_conversation =
-        rows.iter().filter(|row| row.get("external_ticket_id").is_some_and(|id| id == "given-up"));
-    Ok(of_conversation.filter_map(|row| row.get("evaluation_status").cloned()).collect())
-}
-
-/// Retries all dead letters by `assay dead-letter retry`.
-async fn retry(stack: &PrivateStack) -> Result<()> {
-    let data = stack.data().to_str().context("the folder is no text")?;
-    let place: &[&str] = match stack.kind() {
-        Kind::Standalone => &["--data-dir", data],
-        Kind::Distributed => &[],
-    };
-    let output = stack.assay(&[&["dead-letter", "retry", "--all"], place].concat()).output().await?;
-    ensure!(output.status.success(), "assay dead-letter retry: {output:?}");
-    Ok(())
+    let rows = api.table(&json!({"kind": kind})).await?.rows;
+    let of_conversation = rows.into_iter().filter(|row| row["external_ticket_id"] == "given-up");
+    Ok(of_conversation.map(|row| row["evaluation_status"].clone()).collect())
 }

@@ -63,13 +63,6 @@ async fn in_flight(stack: &Stack) -> Result<()> {
 
 /// A request with a complete head and an incomplete body.
 async fn slow_body_takes_no_slot(stack: &Stack) -> Result<()> {
-    let mut slow = RawConnection::open(stack.base_url()).await?;
-    let key = stack.key();
-    let head = format!(
-        "POST /v1/assess HTTP/1.1\r\nHost: assay\r\nAuthorization: Bearer {key}\r\n\
-         Content-Type: application/json\r\nContent-Length: 1000\r\nExpect: 100-continue\r\n\r\n"
-    );
-    slow.send(head.as_bytes()).await?;
-    slow.reply().await?.expect_status(100)?;
+    let _slow = RawConnection::hold_import(stack, 1_000).await?;
     stack.api()?.post("/v1/assess", &conversation("beside a slow one")).await?.expect_status(202)
 }

@@ -50,7 +50,7 @@ async fn refusals(stack: &Stack, acme: &str) -> Result<()> {
 }
 
 async fn retention(stack: &Stack, arguments: &[&str]) -> Result<Output> {
-    stack.registry_command("retention", arguments).await
+    stack.operate("retention", arguments).await
 }
 
 async fn show(stack: &Stack, arguments: &[&str]) -> Result<String> {

@@ -11,7 +11,7 @@ use assay_testkit::process::Signal;
 use futures_util::future::{join, join_all, try_join_all};
 use serde_json::Value;
 
-use crate::harness::{Api, Kind, PrivateStack, RawConnection, Stack, conversation, until};
+use crate::harness::{Api, Kind, PrivateStack, RawConnection, Stack, conversation, text, until};
 
 /// Requests whose heads were received before the signal.
 const HELD: usize = 100;
@@ -87,18 +87,8 @@ struct Held {
 }
 
 async fn held_request(stack: &Stack, ticket_id: String) -> Result<Held> {
-    let mut connection = RawConnection::open(stack.base_url()).await?;
     let body = conversation(&ticket_id).to_string();
-    let head = format!(
-        "POST /v1/assess HTTP/1.1\r\nHost: assay\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
-         Content-Length: {}\r\nExpect: 100-continue\r\n\r\n",
-        stack.key(),
-        body.len()
-    );
-    connection.send(head.as_bytes()).await?;
-    let asked = connection.reply().await?;
-    ensure!(asked.status == 100, "{asked:?}");
-    Ok(Held { connection, body })
+    Ok(Held { connection: RawConnection::hold_import(stack, body.len()).await?, body })
 }
 
 async fn finish(held: Held) -> Result<(u16, Value)> {
@@ -123,8 +113,7 @@ async fn import_sequentially(
         }
         match api.post("/v1/assess", &conversation(&format!("{process}-{client}-{number}"))).await {
             Ok(answer) if answer.status == 202 => {
-                let receipt = answer.expect(202)?;
-                accepted.push(receipt["id"].as_str().context("no id")?.to_owned());
+                accepted.push(text(&answer.expect(202)?, "id")?);
             }
             Ok(answer) => drop(answer.problem(503, "unavailable")?),
             Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
@@ -136,10 +125,7 @@ async fn import_sequentially(
 /// An incomplete request delays the shutdown; a second signal does not wait for it.
 pub async fn twice(stack: &mut PrivateStack) -> Result<()> {
     stack.start().await?;
-    let process = match stack.kind() {
-        Kind::Standalone => "standalone",
-        Kind::Distributed => "gateway",
-    };
+    let process = if stack.kind() == Kind::Standalone { "standalone" } else { "gateway" };
     for second in [Signal::SIGTERM, Signal::SIGINT] {
         let held = held_request(stack, format!("held-{second}")).await?;
         // The log may hold earlier shutdowns.
