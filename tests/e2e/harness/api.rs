@@ -1,5 +1,6 @@
 //! A client of the public API.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -126,6 +127,14 @@ impl Api {
     pub async fn table(&self, request: &Value) -> Result<Table> {
         Table::read(&self.file(&self.export(request).await?).await?)
     }
+}
+
+/// Checks that an object has exactly these members, named in one text.
+pub fn has_members(object: &Value, names: &str) -> Result<()> {
+    let members: BTreeSet<&str> =
+        object.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+    ensure!(members == names.split(' ').collect(), "members: {members:?}");
+    Ok(())
 }
 
 /// A member that must be a text.

@@ -1,6 +1,6 @@
 //! Reads an exported CSV file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, ensure};
 
@@ -32,6 +32,13 @@ impl Table {
         let row = found.next().with_context(|| format!("no row with {column} = {value:?}"))?;
         ensure!(found.next().is_none(), "more than one row with {column} = {value:?}");
         Ok(row)
+    }
+
+    /// The ids of the tickets, each of which must have one row.
+    pub fn distinct_tickets(&self) -> Result<BTreeSet<String>> {
+        let distinct: BTreeSet<String> = self.column("ticket_id").into_iter().map(str::to_owned).collect();
+        ensure!(distinct.len() == self.rows.len(), "a ticket has two rows");
+        Ok(distinct)
     }
 
     /// The cells of a column, from the first row to the last.

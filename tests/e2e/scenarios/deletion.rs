@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use futures_util::future::try_join_all;
 use serde_json::{Value, json};
 
-use crate::harness::{Api, Cases, PrivateStack, Stack, Table, conversation, edited, set, unset, until};
+use crate::harness::{Api, Cases, PrivateStack, Stack, Table, by_ai, edited, set, text, unset, until};
 
 /// Tickets that are deleted while they are evaluated.
 const RACES: usize = 24;
@@ -15,7 +15,7 @@ const RACES: usize = 24;
 pub async fn run(stack: &Stack) -> Result<()> {
     let api = stack.api()?;
     api.register("bot").await?;
-    let kept = api.import(&by_ai("kept")).await?;
+    let kept = api.import(&by_ai("kept", "bot")).await?;
     api.evaluation(&kept).await?;
     let mut cases = Cases::default();
     cases.check("malformed ids", malformed_ids(&api, &kept).await);
@@ -38,7 +38,7 @@ async fn malformed_ids(api: &Api, kept: &str) -> Result<()> {
 }
 
 async fn evaluated_ticket(api: &Api, kept: &str) -> Result<()> {
-    let id = api.import(&by_ai("evaluated")).await?;
+    let id = api.import(&by_ai("evaluated", "bot")).await?;
     api.evaluation(&id).await?;
     let before = api.export(&json!({"kind": "axis"})).await?;
     ensure!(tickets_of(api, &before).await?.contains(&id), "the export before lacks the ticket");
@@ -47,16 +47,16 @@ async fn evaluated_ticket(api: &Api, kept: &str) -> Result<()> {
     ensure!(reply.body.is_empty(), "204 with a body: {}", reply.text());
     is_gone(api, &id).await?;
     // Existing files are kept for their own retention period.
-    let again = api.complete(before["id"].as_str().context("no id")?).await?;
+    let again = api.complete(&text(&before, "id")?).await?;
     ensure!(tickets_of(api, &again).await?.contains(&id), "the file has changed");
     exports_hold(api, &BTreeSet::from([kept.to_owned()])).await
 }
 
 async fn identity_stays_used(api: &Api) -> Result<()> {
-    let id = api.import(&by_ai("used")).await?;
+    let id = api.import(&by_ai("used", "bot")).await?;
     api.delete(&format!("/v1/tickets/{id}")).await?.expect_status(204)?;
     for edits in [vec![], vec![unset("/subject")], vec![set("/messages/0/content", "Something else")]] {
-        let reply = api.post("/v1/assess", &edited(by_ai("used"), &edits)).await?;
+        let reply = api.post("/v1/assess", &edited(by_ai("used", "bot"), &edits)).await?;
         let problem = reply.problem(409, "duplicate-import")?;
         ensure!(problem["ticket_id"] == id.as_str(), "another ticket: {problem}");
     }
@@ -64,7 +64,7 @@ async fn identity_stays_used(api: &Api) -> Result<()> {
 }
 
 async fn concurrent_deletions(api: &Api) -> Result<()> {
-    let id = api.import(&by_ai("several")).await?;
+    let id = api.import(&by_ai("several", "bot")).await?;
     let path = format!("/v1/tickets/{id}");
     let replies = try_join_all((0..8).map(|_| api.delete(&path))).await?;
     let (deleted, refused): (Vec<_>, Vec<_>) = replies.iter().partition(|reply| reply.status == 204);
@@ -76,7 +76,7 @@ async fn concurrent_deletions(api: &Api) -> Result<()> {
 /// Deleted right after the receipt, so that events of both kinds are in flight together.
 async fn tickets_in_flight(api: &Api, kept: &str) -> Result<()> {
     let races = (0..RACES).map(|number| async move {
-        let id = api.import(&by_ai(&format!("race-{number}"))).await?;
+        let id = api.import(&by_ai(&format!("race-{number}"), "bot")).await?;
         // Varying delays, up to a complete evaluation.
         for _ in 0..number % 4 {
             api.get(&format!("/v1/tickets/{id}/evaluation")).await?.expect(200)?;
@@ -87,7 +87,7 @@ async fn tickets_in_flight(api: &Api, kept: &str) -> Result<()> {
     });
     let deleted = try_join_all(races).await?;
     // Accepted after all of them.
-    let last = api.import(&by_ai("last-race")).await?;
+    let last = api.import(&by_ai("last-race", "bot")).await?;
     api.evaluation(&last).await?;
     exports_hold(api, &BTreeSet::from([kept.to_owned(), last.clone()])).await?;
     for id in &deleted {
@@ -102,7 +102,7 @@ pub async fn across_a_crash(stack: &mut PrivateStack) -> Result<()> {
     api.register("bot").await?;
     let mut deleted = Vec::new();
     for number in 0..10 {
-        let id = api.import(&by_ai(&format!("crash-{number}"))).await?;
+        let id = api.import(&by_ai(&format!("crash-{number}"), "bot")).await?;
         api.delete(&format!("/v1/tickets/{id}")).await?.expect_status(204)?;
         deleted.push(id);
     }
@@ -111,23 +111,23 @@ pub async fn across_a_crash(stack: &mut PrivateStack) -> Result<()> {
     for id in &deleted {
         is_gone(&api, id).await?;
     }
-    let last = api.import(&by_ai("after-the-crash")).await?;
+    let last = api.import(&by_ai("after-the-crash", "bot")).await?;
     api.evaluation(&last).await?;
     exports_hold(&api, &BTreeSet::from([last])).await
 }
 
 async fn is_gone(api: &Api, id: &str) -> Result<()> {
     let path = format!("/v1/tickets/{id}");
-    api.get(&path).await?.problem(404, "ticket-not-found")?;
-    api.get(&format!("{path}/evaluation")).await?.problem(404, "ticket-not-found")?;
-    api.delete(&path).await?.problem(404, "ticket-not-found")?;
-    Ok(())
+    for part in ["", "/evaluation", "/transcript"] {
+        api.get(&format!("{path}{part}")).await?.problem(404, "ticket-not-found")?;
+    }
+    api.delete(&path).await?.problem(404, "ticket-not-found").map(drop)
 }
 
 /// Waits until exports of both kinds hold exactly these tickets; the next exports must hold them, too.
 async fn exports_hold(api: &Api, tickets: &BTreeSet<String>) -> Result<()> {
     for kind in ["axis", "resolution_audit"] {
-        let export = async || tickets_of(api, &api.export(&json!({"kind": kind})).await?).await;
+        let export = async || api.table(&json!({"kind": kind})).await?.distinct_tickets();
         until("an export without deleted tickets", async || Ok((export().await? == *tickets).then_some(())))
             .await?;
         ensure!(export().await? == *tickets, "a deleted ticket is back in an export");
@@ -136,13 +136,5 @@ async fn exports_hold(api: &Api, tickets: &BTreeSet<String>) -> Result<()> {
 }
 
 async fn tickets_of(api: &Api, export: &Value) -> Result<BTreeSet<String>> {
-    let table = Table::read(&api.file(export).await?)?;
-    let found = table.column("ticket_id");
-    let distinct: BTreeSet<String> = found.iter().map(|id| (*id).to_owned()).collect();
-    ensure!(distinct.len() == found.len(), "a ticket has two rows");
-    Ok(distinct)
-}
-
-fn by_ai(ticket: &str) -> Value {
-    edited(conversation(ticket), &[set("/messages/1/author", json!({"type": "ai", "external_id": "bot"}))])
+    Table::read(&api.file(export).await?)?.distinct_tickets()
 }

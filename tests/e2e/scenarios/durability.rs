@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, ensure};
 use futures_util::StreamExt;
-use futures_util::stream::{self, FuturesUnordered};
+use futures_util::stream;
 use serde_json::{Value, json};
 
-use crate::harness::{Api, Kind, PrivateStack, Table, conversation, edited, set, until};
+use crate::harness::{Api, Kind, PrivateStack, by_ai, text, until};
 
 /// Processes with work in flight. The standalone is killed as a whole.
 const KILLED: [&str; 3] = ["ingest", "scoring-worker", "export-worker"];
@@ -17,7 +17,7 @@ const IMPORTS: usize = 150;
 const KILL_AFTER: usize = 60;
 const ROUNDS: usize = 2;
 
-/// Two crashes during imports, one with queued exports, and one right after deletions.
+/// Two crashes during imports, and one right after deletions.
 pub async fn run(stack: &mut PrivateStack) -> Result<()> {
     stack.start().await?;
     stack.api()?.register("bot").await?;
@@ -42,11 +42,6 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
         let evaluation = api.evaluation(id).await?;
         ensure!(evaluation["status"] == "scored", "{evaluation}");
     }
-    let exports = exports_survive(stack).await?;
-    let api = stack.api()?;
-    for id in &exports {
-        api.complete(id).await?;
-    }
     rows_are_complete(&api, &all).await?;
     super::deletion::across_a_crash(stack).await
 }
@@ -66,8 +61,7 @@ async fn import_until_killed(stack: &mut PrivateStack, round: usize) -> Result<B
     while let Some(reply) = answers.next().await {
         match reply {
             Ok(reply) if reply.status == 202 => {
-                let receipt = reply.expect(202)?;
-                accepted.insert(receipt["id"].as_str().context("no id")?.to_owned());
+                accepted.insert(text(&reply.expect(202)?, "id")?);
             }
             Ok(reply) if is_killed => drop(reply.problem(503, "unavailable")?),
             Ok(reply) => reply.expect_status(202)?,
@@ -83,8 +77,7 @@ async fn import_until_killed(stack: &mut PrivateStack, round: usize) -> Result<B
 }
 
 fn body(round: usize, number: usize) -> Value {
-    let bot = json!({"type": "ai", "external_id": "bot"});
-    edited(conversation(&format!("round-{round}-{number}")), &[set("/messages/1/author", bot)])
+    by_ai(&format!("round-{round}-{number}"), "bot")
 }
 
 /// Accepted conversations are duplicates now; the rest is accepted. Returns all ticket ids.
@@ -93,29 +86,12 @@ async fn send_all_again(api: &Api) -> Result<BTreeSet<String>> {
     for round in 0..ROUNDS {
         for number in 0..IMPORTS {
             let reply = api.post("/v1/assess", &body(round, number)).await?;
-            let id = match reply.status {
-                409 => reply.problem(409, "duplicate-import")?["ticket_id"].clone(),
-                _ => reply.expect(202)?["id"].clone(),
-            };
-            ids.insert(id.as_str().context("no id")?.to_owned());
+            ids.insert(match reply.status {
+                409 => text(&reply.problem(409, "duplicate-import")?, "ticket_id")?,
+                _ => text(&reply.expect(202)?, "id")?,
+            });
         }
     }
-    Ok(ids)
-}
-
-/// Queues exports, kills their worker, and returns the export ids.
-async fn exports_survive(stack: &mut PrivateStack) -> Result<Vec<String>> {
-    let api = stack.api()?;
-    let mut created: FuturesUnordered<_> = (0..8)
-        .map(|_| async { api.post("/v1/evaluations/exports", &json!({"kind": "axis"})).await?.expect(201) })
-        .collect();
-    let mut ids = Vec::new();
-    while let Some(export) = created.next().await {
-        ids.push(export?["id"].as_str().context("no id")?.to_owned());
-    }
-    drop(created);
-    stack.kill(&["export-worker"]);
-    stack.start().await?;
     Ok(ids)
 }
 
@@ -123,12 +99,9 @@ async fn exports_survive(stack: &mut PrivateStack) -> Result<Vec<String>> {
 async fn rows_are_complete(api: &Api, tickets: &BTreeSet<String>) -> Result<()> {
     for kind in ["axis", "resolution_audit"] {
         until("an export of all evaluations", async || {
-            let table = Table::read(&api.file(&api.export(&json!({"kind": kind})).await?).await?)?;
-            let found = table.column("ticket_id");
-            let distinct: BTreeSet<String> = found.iter().map(|id| (*id).to_owned()).collect();
-            ensure!(distinct.len() == found.len(), "a ticket has two rows");
-            ensure!(distinct.is_subset(tickets), "a row of an unknown ticket");
-            Ok((distinct == *tickets).then_some(()))
+            let exported = api.table(&json!({"kind": kind})).await?.distinct_tickets()?;
+            ensure!(exported.is_subset(tickets), "a row of an unknown ticket");
+            Ok((exported == *tickets).then_some(()))
         })
         .await?;
     }

@@ -1,12 +1,10 @@
 //! Specification, "Evaluation export" and its four operations. Every rule of bodies and pages: `crates/export/tests/export`, to
 //! which the gateway forwards them.
 
-use std::collections::BTreeSet;
-
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
 
-use crate::harness::{Api, Cases, Stack};
+use crate::harness::{Api, Cases, Stack, has_members, text};
 
 const EXPORTS: &str = "/v1/evaluations/exports";
 const LATEST: i64 = 253_402_300_799_999;
@@ -26,36 +24,21 @@ async fn created(api: &Api) -> Result<()> {
     for kind in ["axis", "resolution_audit"] {
         let reply = api.post(EXPORTS, &json!({"kind": kind})).await?;
         let export = reply.expect(201)?;
-        let id = export["id"].as_str().context("no id")?;
+        let id = text(&export, "id")?;
         let created_at = export["created_at"].as_i64().context("created_at")?;
         let expected = json!({"id": id, "kind": kind, "format": "csv", "status": "pending", "filters": {},
             "created_at": created_at, "updated_at": created_at});
         ensure!(export == expected, "{export}");
-        ensure!(
-            reply.header("location") == format!("{EXPORTS}/{id}"),
-            "Location: {:?}",
-            reply.header("location")
-        );
-        let complete = api.complete(id).await?;
+        let location = reply.header("location");
+        ensure!(location == format!("{EXPORTS}/{id}"), "Location: {location:?}");
+        let complete = api.complete(&id).await?;
         ensure!(complete["created_at"] == created_at, "created_at moved: {complete}");
         ensure!(complete["updated_at"].as_i64() >= Some(created_at), "updated_at: {complete}");
-        let members: BTreeSet<&str> =
-            complete.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
-        let documented = [
-            "id",
-            "kind",
-            "format",
-            "status",
-            "filters",
-            "created_at",
-            "updated_at",
-            "download_url",
-            "file_status",
-            "file_expires_at",
-            "evaluations_complete",
-            "missing_evaluations",
-        ];
-        ensure!(members == BTreeSet::from(documented), "members: {members:?}");
+        has_members(
+            &complete,
+            "id kind format status filters created_at updated_at download_url file_status file_expires_at \
+             evaluations_complete missing_evaluations",
+        )?;
     }
     Ok(())
 }
@@ -66,7 +49,7 @@ async fn filters(api: &Api) -> Result<()> {
     let body = json!({"kind": "axis", "format": "csv", "filters": filters});
     let export = api.post(EXPORTS, &body).await?.expect(201)?;
     ensure!(export["filters"] == filters, "{export}");
-    let read = api.get(&format!("{EXPORTS}/{}", export["id"].as_str().context("id")?)).await?.expect(200)?;
+    let read = api.get(&format!("{EXPORTS}/{}", text(&export, "id")?)).await?.expect(200)?;
     ensure!(read["filters"] == filters, "{read}");
     Ok(())
 }

@@ -1,13 +1,11 @@
 //! Receipts, tickets and evaluations: exactly the documented members.
 
-use std::collections::BTreeSet;
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use anyhow::{Context, Result, ensure};
+use assay_platform::runtime::now;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::harness::{Api, Cases, Stack, conversation, edited, set, unset};
+use crate::harness::{Api, Cases, Stack, by_ai, conversation, edited, has_members, set, text, unset};
 
 /// Scores are rounded to one decimal; a little more for the arithmetic of floating point.
 const HALF_A_STEP: f64 = 0.0501;
@@ -34,9 +32,7 @@ pub async fn run(stack: &Stack) -> Result<()> {
 pub async fn transcript(stack: &Stack) -> Result<()> {
     let api = stack.api()?;
     let agent = api.register("transcript-bot").await?;
-    let mut body = with_ai("transcript", "Thank you, that solved it!");
-    body["messages"][1]["author"] = json!({"type": "ai", "external_id": "transcript-bot"});
-    body["messages"][2]["kind"] = "comment".into();
+    let body = edited(by_ai("transcript", "transcript-bot"), &[set("/messages/2/kind", "comment")]);
     let id = api.import(&body).await?;
     let path = format!("/v1/tickets/{id}/transcript");
     let reply = api.get(&path).await?;
@@ -58,47 +54,31 @@ pub async fn transcript(stack: &Stack) -> Result<()> {
     let tag = reply.header("etag");
     ensure!(!tag.is_empty(), "no entity tag");
     let unchanged = api.reply(api.request(Method::GET, &path).header("If-None-Match", tag)).await?;
-    ensure!(
-        unchanged.status == 304 && unchanged.body.is_empty(),
-        "{}: {}",
-        unchanged.status,
-        unchanged.text()
-    );
-    api.get("/v1/tickets/0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11/transcript")
-        .await?
-        .problem(404, "ticket-not-found")?;
-    api.delete(&format!("/v1/tickets/{id}")).await?.expect_status(204)?;
-    api.get(&path).await?.problem(404, "ticket-not-found")?;
+    unchanged.expect_status(304)?;
+    ensure!(unchanged.body.is_empty(), "{}", unchanged.text());
     Ok(())
 }
 
 async fn receipt_and_ticket(api: &Api) -> Result<()> {
-    let before = now();
+    let before = now().as_millis();
     let subject = "Wo ist mein Paket? 📦";
     let edits = [set("/source", "zendesk"), set("/source_account_id", "eu"), set("/subject", subject)];
     let body = edited(conversation("T-1"), &edits);
     let reply = api.post("/v1/assess", &body).await?;
     let receipt = reply.expect(202)?;
-    let id = receipt["id"].as_str().context("no id")?;
+    let id = text(&receipt, "id")?;
     let expected = json!({"id": id, "external_ticket_id": "T-1", "source": "zendesk", "status": "accepted"});
     ensure!(receipt == expected, "receipt: {receipt}");
-    ensure!(is_uuid_v7(id), "{id} is no UUIDv7");
-    ensure!(
-        reply.header("location") == format!("/v1/tickets/{id}"),
-        "Location: {}",
-        reply.header("location")
-    );
+    ensure!(is_uuid_v7(&id), "{id} is no UUIDv7");
+    let location = reply.header("location");
+    ensure!(location == format!("/v1/tickets/{id}"), "Location: {location}");
     ensure!(reply.header("content-type").starts_with("application/json"), "{}", reply.header("content-type"));
     // Read at once: 202 means durable.
-    let ticket = api.get(reply.header("location")).await?.expect(200)?;
+    let ticket = api.get(location).await?.expect(200)?;
     let created_at = ticket["created_at"].as_i64().context("created_at")?;
     let expected = json!({"id": id, "external_id": "T-1", "subject": subject, "created_at": created_at});
     ensure!(ticket == expected, "ticket: {ticket}");
-    ensure!(
-        (before..=now()).contains(&created_at),
-        "created_at {created_at} is not between {before} and {}",
-        now()
-    );
+    ensure!((before..=now().as_millis()).contains(&created_at), "created_at, after {before}: {ticket}");
     let default = api.post("/v1/assess", &conversation("T-1")).await?.expect(202)?;
     ensure!(default["source"] == "custom", "default source: {default}");
     Ok(())
@@ -131,8 +111,8 @@ async fn unknown_ids(api: &Api) -> Result<()> {
         upper.as_str(),
         without_hyphens.as_str(),
     ] {
-        for path in [format!("/v1/tickets/{id}"), format!("/v1/tickets/{id}/evaluation")] {
-            api.get(&path).await?.problem(404, "ticket-not-found")?;
+        for part in ["", "/evaluation", "/transcript"] {
+            api.get(&format!("/v1/tickets/{id}{part}")).await?.problem(404, "ticket-not-found")?;
         }
     }
     Ok(())
@@ -163,32 +143,11 @@ async fn scored(api: &Api) -> Result<()> {
     let score = axis["score"].as_f64().context("axis score")?;
     ensure!((score - sum / 3.0).abs() < HALF_A_STEP, "{score} is not the mean of {axis}");
     evidence_is_quoted(&evaluation)?;
-    let members: BTreeSet<&str> =
-        evaluation.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
-    let documented = [
-        "id",
-        "ticket_id",
-        "created_at",
-        "external_ticket_id",
-        "status",
-        "schema_version",
-        "transcript_sha256",
-        "language",
-        "ai_involvement",
-        "ai_tools",
-        "axis",
-        "resolution",
-        "charge",
-        "handoff",
-        "sentiment",
-        "effort",
-        "counts",
-        "timeline",
-        "evidence",
-        "flags",
-        "scorer",
-    ];
-    ensure!(members == BTreeSet::from(documented), "members: {members:?}");
+    has_members(
+        &evaluation,
+        "id ticket_id created_at external_ticket_id status schema_version transcript_sha256 language ai_involvement \
+         ai_tools axis resolution charge handoff sentiment effort counts timeline evidence flags scorer",
+    )?;
     // A second read is identical.
     ensure!(api.evaluation(&id).await? == evaluation, "two reads differ");
     Ok(())
@@ -244,17 +203,8 @@ async fn not_applicable(api: &Api, body: &Value) -> Result<()> {
 }
 
 fn with_ai(ticket: &str, last_words: &str) -> Value {
-    let edits = [
-        set("/messages/1/author", json!({"type": "ai", "external_id": "bot"})),
-        set("/messages/1/ai_tool", "zendesk"),
-        set("/messages/2/content", last_words),
-    ];
-    edited(conversation(ticket), &edits)
-}
-
-fn now() -> i64 {
-    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX)
+    let edits = [set("/messages/1/ai_tool", "zendesk"), set("/messages/2/content", last_words)];
+    edited(by_ai(ticket, "bot"), &edits)
 }
 
 /// RFC 9562, section 5.7: version 7, variant 10.

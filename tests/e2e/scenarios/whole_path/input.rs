@@ -112,11 +112,6 @@ pub fn awkward() -> Vec<Value> {
     bodies
 }
 
-/// One body per line.
-pub fn as_lines(bodies: &[Value]) -> String {
-    bodies.iter().map(|body| format!("{body}\n")).collect()
-}
-
 /// Checks cells against hand-written values.
 pub fn known_values(axis: &Table, audit: &Table) -> Result<()> {
     for table in [axis, audit] {

@@ -1,6 +1,5 @@
 //! The whole path from the import command to both export files.
 
-mod columns;
 mod filters;
 mod input;
 mod selections;
@@ -13,7 +12,31 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use self::input::Import;
-use crate::harness::{Api, Cases, Stack, Table};
+use crate::harness::{
+    Api, Cases, Stack, Table, conversation, finishes, read_lines, text, until, write_lines,
+};
+
+/// The columns that both files begin with: the ticket, and who answered it.
+const TICKET: &str = "ticket_id external_ticket_id source source_account_id subject conversation_started_at \
+                      conversation_ended_at imported_at evaluated_at evaluation_status ai_involvement ai_tools \
+                      agent_ids agent_names";
+
+/// Further columns of the file `axis`.
+const AXIS: &str = "axis_score axis_band axis_excluding_handoff resolution_accuracy resolution_accuracy_reason \
+                    interaction_effort interaction_effort_reason handoff_smoothness handoff_smoothness_reason \
+                    handoff_state confidence customer_messages ai_messages human_messages internal_comments \
+                    system_events customer_sentiment_start customer_sentiment_end repeated_information_count \
+                    duration_seconds first_response_seconds language flags evidence_message_ids";
+
+/// Further columns of the file `resolution_audit`.
+const AUDIT: &str = "resolution_status resolved_by resolution_basis resolution_confidence resolution_reason \
+                     charge_assessment charge_reasons handoff_state handoff_at first_human_reply_at \
+                     customer_requested_human customer_confirmed customer_replied_after_last_ai customer_messages \
+                     ai_messages human_messages internal_comments system_events last_ai_message_at \
+                     last_customer_message_at observed_silence_hours axis_score evidence_message_ids evidence_quote";
+
+/// The columns that both files end with: where the evaluation comes from.
+const ORIGIN: &str = "scorer scorer_version evaluation_id transcript_sha256 schema_version";
 
 /// The bundled examples, real conversations where available, and texts that are hard to write as CSV.
 pub async fn run(stack: &Stack) -> Result<()> {
@@ -22,8 +45,7 @@ pub async fn run(stack: &Stack) -> Result<()> {
     for sample in input::samples()? {
         bodies.extend(import_file(stack, &sample.conversations, Some(&sample.agents)).await?);
     }
-    let awkward = stack.folder().join("awkward.jsonl");
-    fs::write(&awkward, input::as_lines(&input::awkward()))?;
+    let awkward = write_lines(stack, "awkward.jsonl", &input::awkward())?;
     bodies.extend(import_file(stack, &awkward, None).await?);
 
     let mut imports = Vec::new();
@@ -32,11 +54,11 @@ pub async fn run(stack: &Stack) -> Result<()> {
     }
     // Another organization's conversation must not be in any file.
     let stranger = stack.api_of("stranger").await?;
-    let theirs = stranger.import(&crate::harness::conversation("not yours")).await?;
+    let theirs = stranger.import(&conversation("not yours")).await?;
     stranger.evaluation(&theirs).await?;
 
-    let axis = exported(&api, json!({"kind": "axis"}), &columns::axis()).await?;
-    let audit = exported(&api, json!({"kind": "resolution_audit"}), &columns::audit()).await?;
+    let axis = exported(&api, "axis", &[TICKET, AXIS, ORIGIN]).await?;
+    let audit = exported(&api, "resolution_audit", &[TICKET, AUDIT, ORIGIN]).await?;
     let mut cases = Cases::default();
     for (name, table) in [("axis", &axis), ("resolution_audit", &audit)] {
         cases.check(format!("rows of {name}"), rows_are_complete(table, &imports));
@@ -66,18 +88,15 @@ async fn import_file(stack: &Stack, file: &Path, agents: Option<&Path>) -> Resul
         arguments.extend(["--agents", agents.to_str().context("no text")?]);
     }
     let output = stack.assay(&arguments).output().await?;
-    ensure!(output.status.success(), "assay import {}: {output:?}", file.display());
-    let text = fs::read_to_string(&copy)?;
-    let bodies: Vec<Value> = text.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
-    let summary = format!("{} accepted, 0 duplicate, 0 refused", bodies.len());
-    ensure!(String::from_utf8_lossy(&output.stdout).starts_with(&summary), "{summary} is not in {output:?}");
+    let bodies = read_lines(&copy)?;
+    finishes(&output, 0, (bodies.len(), 0, 0))?;
     Ok(bodies)
 }
 
 /// The ticket of an imported body (a client that lost its receipt asks again) and its evaluation.
 async fn evaluated(api: &Api, body: Value) -> Result<Import> {
     let problem = api.post("/v1/assess", &body).await?.problem(409, "duplicate-import")?;
-    let ticket_id = problem["ticket_id"].as_str().context("no ticket_id")?.to_owned();
+    let ticket_id = text(&problem, "ticket_id")?;
     let ticket = api.get(&format!("/v1/tickets/{ticket_id}")).await?.expect(200)?;
     let evaluation = api.evaluation(&ticket_id).await?;
     Ok(Import { ticket_id, body, ticket, evaluation })
@@ -85,11 +104,11 @@ async fn evaluated(api: &Api, body: Value) -> Result<Import> {
 
 /// The table of an export that has all evaluations. Exports are repeated until then: an evaluation may be readable moments before
 /// the read model has it.
-async fn exported(api: &Api, request: Value, columns: &[&str]) -> Result<Table> {
+async fn exported(api: &Api, kind: &str, columns: &[&str]) -> Result<Table> {
     let count = input::expected_rows()?;
-    crate::harness::until("an export of all evaluations", async || {
-        let table = Table::read(&api.file(&api.export(&request).await?).await?)?;
-        ensure!(table.columns == columns, "columns: {:?}", table.columns);
+    until("an export of all evaluations", async || {
+        let table = api.table(&json!({"kind": kind})).await?;
+        ensure!(table.columns.join(" ") == columns.join(" "), "columns: {:?}", table.columns);
         ensure!(table.rows.len() <= count, "{} rows for {count} tickets", table.rows.len());
         Ok((table.rows.len() == count).then_some(table))
     })

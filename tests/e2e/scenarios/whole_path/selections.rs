@@ -5,7 +5,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::input::Import;
-use crate::harness::{Api, Table};
+use crate::harness::{Api, text};
 
 /// So small that most of the lists have several pages.
 const PAGE_SIZE: &str = "5";
@@ -58,7 +58,7 @@ async fn listed(api: &Api, filters: &Value) -> Result<Vec<String>> {
         let request = api.request(Method::GET, "/v1/evaluations").query(&parameters).query(&cursor_parameter);
         let page = api.reply(request).await?.expect(200)?;
         for row in page["data"].as_array().context("no data")? {
-            ids.push(row["ticket"]["id"].as_str().context("no id")?.to_owned());
+            ids.push(text(&row["ticket"], "id")?);
         }
         let next = page["page_info"]["next_cursor"].as_str();
         let Some(next) = next else {
@@ -71,20 +71,17 @@ async fn listed(api: &Api, filters: &Value) -> Result<Vec<String>> {
 
 /// The filters of an export as parameters of the list.
 fn parameters(filters: &Value) -> Vec<(String, String)> {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let mut parameters = Vec::new();
     for (name, value) in filters.as_object().into_iter().flatten() {
-        match value.as_array() {
-            Some(values) => parameters.extend(values.iter().map(|value| (name.clone(), text(value)))),
-            None => parameters.push((name.clone(), text(value))),
-        }
+        let values = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+        parameters
+            .extend(values.iter().filter_map(Value::as_str).map(|value| (name.clone(), value.to_owned())));
     }
     parameters
 }
 
 /// The ticket ids of a file.
 async fn exported(api: &Api, kind: &str, filters: &Value) -> Result<Vec<String>> {
-    let export = api.export(&json!({"kind": kind, "filters": filters})).await?;
-    let table = Table::read(&api.file(&export).await?)?;
+    let table = api.table(&json!({"kind": kind, "filters": filters})).await?;
     Ok(table.column("ticket_id").into_iter().map(str::to_owned).collect())
 }
