@@ -92,6 +92,15 @@ impl Api {
         .await
     }
 
+    /// Waits until the list of evaluations has so many.
+    pub async fn listed(&self, count: u64) -> Result<()> {
+        until(&format!("{count} evaluations in the list"), async || {
+            let page = self.get("/v1/evaluations?limit=1").await?.expect(200)?;
+            Ok((page["total"]["count"] == count).then_some(()))
+        })
+        .await
+    }
+
     /// Creates an export and waits until it is complete.
     pub async fn export(&self, request: &Value) -> Result<Value> {
         let created = self.post("/v1/evaluations/exports", request).await?.expect(201)?;

@@ -25,6 +25,17 @@ pub fn by_ai(ticket_id: &str, agent: &str) -> Value {
     edited(conversation(ticket_id), &[set("/messages/1/author", json!({"type": "ai", "external_id": agent}))])
 }
 
+/// A conversation that an AI agent, which must be registered, resolves.
+pub fn resolved_by(ticket_id: &str, agent: &str) -> Value {
+    let ann = json!({"type": "contact", "external_id": "ann"});
+    let bot = json!({"type": "ai", "external_id": agent});
+    json!({"ticket_id": ticket_id, "messages": [
+        message(0, &ann, "Please cancel order 5521."),
+        message(1, &bot, "I have cancelled order 5521, the money is on its way."),
+        message(2, &ann, "Perfect, that solved it. Thank you!"),
+    ]})
+}
+
 /// A message with the external id `m-NUMBER`, `number` minutes after the first one.
 pub fn message(number: usize, author: &Value, content: &str) -> Value {
     let timestamp = STARTED_AT + i64::try_from(number).unwrap_or_default() * 60_000;

@@ -24,8 +24,8 @@ pub use self::commands::{
     exits_with, finishes, import_command, import_file, progress, read_lines, run_client, until_progress,
     write_lines,
 };
-pub use self::conversation::{Edit, by_ai, conversation, edited, message, messages, set, unset};
-pub use self::operations::{Operation, documented_operations, routed_operations, serving_crates};
+pub use self::conversation::{Edit, by_ai, conversation, edited, message, messages, resolved_by, set, unset};
+pub use self::operations::{Operation, SCOPES, documented_operations, routed_operations, serving_crates};
 pub use self::private_stack::{PrivateStack, memory_limit};
 pub use self::raw::RawConnection;
 pub use self::receiver::{Message, Receiver};

@@ -7,7 +7,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use reqwest::Method;
-use serde_json::Value;
+use serde_json::{Map, Value};
+
+/// The scopes of keys and tokens.
+pub const SCOPES: &str =
+    "assess agents tickets exports evaluations:read transcripts:read webhooks console admin";
 
 /// A method at a path.
 #[derive(Debug, Clone)]
@@ -29,7 +33,7 @@ pub struct Operation {
 impl Operation {
     /// The path with `id` for each parameter.
     pub fn path_with(&self, id: &str) -> String {
-        self.parameters.iter().fold(self.path.clone(), |path, name| path.replace(&format!("{{{name}}}"), id))
+        self.path_with_all(&vec![id; self.parameters.len()])
     }
 
     /// The path with these ids for its parameters, in their order.
@@ -74,8 +78,8 @@ pub fn documented_operations(document: &Value) -> Result<Vec<Operation>> {
                 statuses: operation["responses"]
                     .as_object()
                     .into_iter()
-                    .flatten()
-                    .map(|(status, _)| status.clone())
+                    .flat_map(Map::keys)
+                    .cloned()
                     .collect(),
                 needs_token: operation["security"].as_array().is_some_and(|needs| !needs.is_empty()),
             });

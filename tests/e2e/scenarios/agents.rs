@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use assay_platform::runtime::now;
 use serde_json::{Value, json};
 
-use crate::harness::{Api, Cases, Stack, conversation, edited, set};
+use crate::harness::{Api, Cases, Reply, Stack, by_ai, conversation, edited, set, text};
 
 /// Registration and use.
 pub async fn run(stack: &Stack) -> Result<()> {
@@ -25,8 +25,7 @@ async fn created(api: &Api) -> Result<()> {
     let body = json!({"external_id": "a-1", "name": "Büro-Bot", "type": "custom"});
     let reply = api.post("/v1/agents", &body).await?;
     let agent = reply.expect(201)?;
-    let (id, created_at) =
-        (agent["id"].as_str().context("id")?, agent["created_at"].as_i64().context("created_at")?);
+    let (id, created_at) = (text(&agent, "id")?, agent["created_at"].as_i64().context("created_at")?);
     let expected = json!({"id": id, "external_id": "a-1", "name": "Büro-Bot", "type": "custom", "created_at": created_at});
     ensure!(agent == expected, "{agent}");
     ensure!((before..=now().as_millis()).contains(&created_at), "created_at, after {before}: {agent}");
@@ -49,16 +48,10 @@ async fn refused(api: &Api) -> Result<()> {
         (json!("agent"), ""),
     ];
     for (member, pointer) in [("external_id", "/external_id"), ("name", "/name")] {
-        let values = [
-            json!(""),
-            json!(null),
-            json!(1),
-            json!({}),
-            json!("a\0"),
-            json!("x".repeat(1_025)),
-            json!("x".repeat(10_240)),
-        ];
-        table.extend(values.map(|value| (agent(member, value), pointer)));
+        let (long, longer) = ("x".repeat(1_025), "x".repeat(10_240));
+        for value in [json!(""), json!(null), json!(1), json!({}), json!("a\0"), json!(long), json!(longer)] {
+            table.push((agent(member, value), pointer));
+        }
     }
     for value in [json!(""), json!("Custom"), json!("zendesk"), json!(1)] {
         table.push((agent("type", value), "/type"));
@@ -103,7 +96,7 @@ async fn repeated(api: &Api) -> Result<()> {
         .map(drop)
 }
 
-async fn import(api: &Api, ticket: &str, author: &Value) -> Result<crate::harness::Reply> {
+async fn import(api: &Api, ticket: &str, author: &Value) -> Result<Reply> {
     api.post("/v1/assess", &edited(conversation(ticket), &[set("/messages/1/author", author.clone())])).await
 }
 
@@ -122,7 +115,7 @@ async fn used(api: &Api) -> Result<()> {
     }
     let id = api.register("named").await?;
     let ticket = import(api, "named", &json!({"type": "ai", "id": id})).await?.expect(202)?;
-    let evaluation = api.evaluation(ticket["id"].as_str().context("id")?).await?;
+    let evaluation = api.evaluation(&text(&ticket, "id")?).await?;
     let tool = &evaluation["ai_tools"][0];
     ensure!(tool["agent_id"] == id.as_str() && tool["agent_external_id"] == "named", "{tool}");
     Ok(())
@@ -130,31 +123,26 @@ async fn used(api: &Api) -> Result<()> {
 
 async fn unknown_or_mismatched(api: &Api) -> Result<()> {
     let (one, other) = (api.register("one").await?, api.register("other").await?);
-    let mismatches = [
-        json!({"type": "ai", "id": one, "external_id": "other"}),
-        json!({"type": "ai", "id": other, "external_id": "one"}),
-    ];
+    let (mismatch, unknown) = ((400, "agent-mismatch"), (404, "unknown-agent"));
     let mut cases = Cases::default();
-    for author in mismatches {
-        let reply = import(api, "unknown", &author).await?;
-        cases
-            .check(&author, reply.problem(400, "agent-mismatch").and_then(|problem| names_message(&problem)));
-    }
-    for author in [
-        json!({"type": "ai", "external_id": "nobody"}),
-        json!({"type": "ai", "external_id": "One"}),
-        json!({"type": "ai", "id": "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11"}),
-        json!({"type": "ai", "id": "one"}),
-        json!({"type": "ai", "id": one.to_uppercase()}),
-        json!({"type": "ai", "id": "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11", "external_id": "nobody"}),
+    for (author, (status, code)) in [
+        (json!({"type": "ai", "id": one, "external_id": "other"}), mismatch),
+        (json!({"type": "ai", "id": other, "external_id": "one"}), mismatch),
+        (json!({"type": "ai", "external_id": "nobody"}), unknown),
+        (json!({"type": "ai", "external_id": "One"}), unknown),
+        (json!({"type": "ai", "id": "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11"}), unknown),
+        (json!({"type": "ai", "id": "one"}), unknown),
+        (json!({"type": "ai", "id": one.to_uppercase()}), unknown),
+        (
+            json!({"type": "ai", "id": "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11", "external_id": "nobody"}),
+            unknown,
+        ),
     ] {
         let reply = import(api, "unknown", &author).await?;
-        cases.check(&author, reply.problem(404, "unknown-agent").and_then(|problem| names_message(&problem)));
+        cases.check(&author, reply.problem(status, code).and_then(|problem| names_message(&problem)));
     }
-    cases.check(
-        "afterwards",
-        import(api, "unknown", &json!({"type": "ai", "id": one})).await?.expect(202).map(drop),
-    );
+    let afterwards = import(api, "unknown", &json!({"type": "ai", "id": one})).await?;
+    cases.check("afterwards", afterwards.expect(202).map(drop));
     cases.finish()
 }
 
@@ -168,10 +156,10 @@ fn names_message(problem: &Value) -> Result<()> {
 async fn registered_later(api: &Api) -> Result<()> {
     for number in 0..10 {
         let external_id = format!("later-{number}");
-        let author = json!({"type": "ai", "external_id": external_id});
-        import(api, &external_id, &author).await?.problem(404, "unknown-agent")?;
+        let body = by_ai(&external_id, &external_id);
+        api.post("/v1/assess", &body).await?.problem(404, "unknown-agent")?;
         api.register(&external_id).await?;
-        import(api, &external_id, &author).await?.expect(202)?;
+        api.import(&body).await?;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use crate::harness::{Api, Cases, Reply, Stack, conversation};
+use crate::harness::{Api, Cases, Reply, Stack, conversation, text};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
@@ -27,17 +27,13 @@ pub async fn run(stack: &Stack) -> Result<()> {
     api.evaluation(&ticket).await?;
     let export = api.export(&json!({"kind": "axis"})).await?;
     let download = Download {
-        path: format!("/v1/evaluations/exports/{}/download", export["id"].as_str().context("id")?),
-        address: export["download_url"].as_str().context("download_url")?.to_owned(),
+        path: format!("/v1/evaluations/exports/{}/download", text(&export, "id")?),
+        address: text(&export, "download_url")?,
         file: api.file(&export).await?,
         anyone: stack.api_with(None)?,
         api,
     };
-    ensure!(
-        download.address.starts_with(stack.base_url()),
-        "the address leads elsewhere: {}",
-        download.address
-    );
+    ensure!(download.address.starts_with(stack.base_url()), "it leads elsewhere: {}", download.address);
     ensure!(String::from_utf8_lossy(&download.file).contains(&ticket), "the ticket is not in the file");
     let mut cases = Cases::default();
     cases.check("negotiation", download.negotiation().await);
@@ -71,7 +67,7 @@ impl Download {
             let address = if json {
                 let body = reply.expect(200).with_context(|| format!("{accept:?}"))?;
                 ensure!(body.as_object().is_some_and(|body| body.len() == 1), "{body}");
-                body["download_url"].as_str().context("download_url")?.to_owned()
+                text(&body, "download_url")?
             } else {
                 reply.expect_status(302).with_context(|| format!("{accept:?}"))?;
                 reply.header("location").to_owned()
@@ -151,7 +147,7 @@ impl Download {
 async fn not_ready(api: &Api) -> Result<()> {
     for _ in 0..20 {
         let export = api.post("/v1/evaluations/exports", &json!({"kind": "axis"})).await?.expect(201)?;
-        let id = export["id"].as_str().context("id")?;
+        let id = text(&export, "id")?;
         let reply = api.get(&format!("/v1/evaluations/exports/{id}/download")).await?;
         if reply.status != 302 {
             reply.problem(409, "export-not-ready")?;

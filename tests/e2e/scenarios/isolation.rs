@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::credentials::invalid_headers;
 use crate::harness::{
-    Api, Cases, Operation, Reply, Stack, conversation, documented_operations, edited, routed_operations, set,
-    until,
+    Api, Cases, Operation, Reply, SCOPES, Stack, by_ai, conversation, documented_operations, edited,
+    routed_operations, set, text,
 };
 
 /// An unused version 7 UUID.
@@ -80,29 +80,24 @@ impl Owner {
         // Two of everything that is listed, so that each list has a second page.
         api.post("/v1/webhooks", &webhook).await?.expect(201)?;
         let webhook = api.post("/v1/webhooks", &webhook).await?.expect(201)?;
-        let webhook_id = webhook["id"].as_str().context("id")?.to_owned();
+        let webhook_id = text(&webhook, "id")?;
         let path = format!("/v1/webhooks/{webhook_id}/test");
         let delivery = api.reply(api.request(Method::POST, &path)).await?.expect(202)?;
         let mut cursors = Vec::new();
         let second = api.import(&edited(conversation("second"), &[set("/subject", MARK)])).await?;
         api.evaluation(&second).await?;
-        until("both evaluations are listed", async || {
-            let page = api.get("/v1/evaluations").await?.expect(200)?;
-            Ok((page["total"]["count"] == 2).then_some(()))
-        })
-        .await?;
+        api.listed(2).await?;
         for list in ["/v1/evaluations", "/v1/evaluations/exports", "/v1/webhooks"] {
             let page = api.get(&format!("{list}?limit=1")).await?.expect(200)?;
-            let cursor = page["page_info"]["next_cursor"].as_str().context("no cursor")?;
-            cursors.push((list, cursor.to_owned()));
+            cursors.push((list, text(&page["page_info"], "next_cursor")?));
         }
         Ok(Self {
             api,
             ticket_id,
             agent_id,
-            export_id: export["id"].as_str().context("id")?.to_owned(),
+            export_id: text(&export, "id")?,
             webhook_id,
-            delivery_id: delivery["id"].as_str().context("id")?.to_owned(),
+            delivery_id: text(&delivery, "id")?,
             cursors,
         })
     }
@@ -226,9 +221,7 @@ impl Owner {
         let with_agent = edited(conversation("with-agent"), &[set("/messages/1/author", ai)]);
         self.api.import(&with_agent).await?;
         stranger.post("/v1/assess", &with_agent).await?.problem(404, "unknown-agent")?;
-        let ai = json!({"type": "ai", "external_id": MARK});
-        let by_name = edited(conversation("by-name"), &[set("/messages/1/author", ai)]);
-        stranger.post("/v1/assess", &by_name).await?.problem(404, "unknown-agent")?;
+        stranger.post("/v1/assess", &by_ai("by-name", MARK)).await?.problem(404, "unknown-agent")?;
 
         self.api.post("/v1/assess", &conversation(MARK)).await?.problem(409, "duplicate-import")?;
         let theirs = stranger.import(&conversation(MARK)).await?;
@@ -309,17 +302,7 @@ async fn invalid_keys(stack: &Stack, owner: &Owner, operations: &[Operation]) ->
 /// Each operation belongs to one scope: keys with any other get 403.
 async fn scopes(stack: &Stack, operations: &[Operation]) -> Result<()> {
     let mut holders = Vec::new();
-    for scope in [
-        "assess",
-        "agents",
-        "tickets",
-        "exports",
-        "evaluations:read",
-        "transcripts:read",
-        "webhooks",
-        "console",
-        "admin",
-    ] {
+    for scope in SCOPES.split(' ') {
         let key = stack.create_key(&stack.other("scopes"), &["--scopes", scope]).await?;
         holders.push((scope, stack.api_with(Some(&key))?));
     }

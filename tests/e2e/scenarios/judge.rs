@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use assay_testkit::stub_judge::{Findings, Question, Reply, StubJudge};
 use serde_json::{Value, json};
 
-use crate::harness::{PrivateStack, Stack, exits_with, message};
+use crate::harness::{PrivateStack, Stack, exits_with, resolved_by};
 
 /// Evaluations are from the built-in scorer without a judge, from the judge with one, and a fallback when it fails.
 pub async fn run(stack: &mut PrivateStack) -> Result<()> {
@@ -76,15 +76,8 @@ fn answer(question: &Question) -> String {
 }
 
 async fn evaluation(stack: &Stack, ticket_id: &str) -> Result<Value> {
-    let ann = json!({"type": "contact", "external_id": "ann"});
-    let bot = json!({"type": "ai", "external_id": "judged-bot"});
-    let conversation = json!({"ticket_id": ticket_id, "messages": [
-        message(0, &ann, "Please cancel order 5521."),
-        message(1, &bot, "I have cancelled order 5521, the money is on its way."),
-        message(2, &ann, "Perfect, that solved it. Thank you!"),
-    ]});
     let api = stack.api()?;
-    let id = api.import(&conversation).await?;
+    let id = api.import(&resolved_by(ticket_id, "judged-bot")).await?;
     api.evaluation(&id).await
 }
 

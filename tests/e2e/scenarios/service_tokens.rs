@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use sha2::{Sha256, Sha512};
 
 use crate::harness::{
-    Api, Cases, Operation, Stack, documented_operations, edited, routed_operations, serving_crates, set,
-    unset,
+    Api, Cases, Operation, SCOPES, Stack, documented_operations, edited, routed_operations, serving_crates,
+    set, unset,
 };
 
 const ID: &str = "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11";
@@ -36,11 +36,8 @@ pub async fn run(stack: &Stack) -> Result<()> {
     let others = ["gateway", "console"];
     let known: BTreeSet<String> =
         SERVICES.iter().map(|(name, ..)| *name).chain(others).map(str::to_owned).collect();
-    ensure!(
-        serving_crates()? == known,
-        "a service that this scenario does not know: {:?}",
-        serving_crates()?
-    );
+    let serving = serving_crates()?;
+    ensure!(serving == known, "a service that this scenario does not know: {serving:?}");
     all_documented()?;
     let secret = stack.setting("ASSAY_SECURITY__SERVICE_TOKEN_SECRET").as_bytes().to_vec();
     let mut cases = Cases::default();
@@ -129,16 +126,7 @@ impl Forge {
     }
 
     fn of_tenant(&self) -> Value {
-        edited(
-            self.of_service(),
-            &[
-                set("/org", ID),
-                set(
-                    "/scope",
-                    "assess agents tickets exports evaluations:read transcripts:read webhooks console admin",
-                ),
-            ],
-        )
+        edited(self.of_service(), &[set("/org", ID), set("/scope", SCOPES)])
     }
 
     /// A valid token.
@@ -168,30 +156,23 @@ impl Forge {
 
     fn other_algorithms(&self, claims: &Value) -> Vec<(String, String)> {
         let mut forged = Vec::new();
+        let mut forge = |name: &str, signature: &str| {
+            let token = signed(&json!({"alg": name, "typ": "JWT"}), claims, |text| match signature {
+                "HS256" => hs256(&self.secret, text),
+                "HS512" => hs512(&self.secret, text),
+                _ => Vec::new(),
+            });
+            forged.push((format!("alg {name:?}, signature {signature}"), token));
+        };
         for name in ["none", "None", "NONE", "nOnE", ""] {
-            let header = json!({"alg": name, "typ": "JWT"});
-            forged.push((format!("alg {name:?}, unsigned"), signed(&header, claims, |_| Vec::new())));
-            forged.push((
-                format!("alg {name:?}, signed"),
-                signed(&header, claims, |text| hs256(&self.secret, text)),
-            ));
+            forge(name, "none");
+            forge(name, "HS256");
         }
         for name in ["HS384", "HS512", "RS256", "ES256", "PS256", "EdDSA", "hs256"] {
-            let header = json!({"alg": name, "typ": "JWT"});
-            forged.push((
-                format!("alg {name}, signed with HS256"),
-                signed(&header, claims, |text| hs256(&self.secret, text)),
-            ));
-            forged.push((
-                format!("alg {name}, signed with HS512"),
-                signed(&header, claims, |text| hs512(&self.secret, text)),
-            ));
+            forge(name, "HS256");
+            forge(name, "HS512");
         }
-        let header = json!({"alg": "HS256", "typ": "JWT"});
-        forged.push((
-            "alg HS256, signed with HS512".to_owned(),
-            signed(&header, claims, |text| hs512(&self.secret, text)),
-        ));
+        forge("HS256", "HS512");
         forged
     }
 

@@ -5,7 +5,7 @@ use anyhow::{Result, ensure};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::harness::{Api, Cases, Reply, Stack, conversation, until};
+use crate::harness::{Api, Cases, Reply, Stack, conversation};
 
 /// Conversations without AI.
 pub async fn run(stack: &Stack) -> Result<()> {
@@ -37,10 +37,7 @@ pub async fn run(stack: &Stack) -> Result<()> {
 /// Imports a conversation, and waits until the list has as many as this.
 async fn import_listed(api: &Api, name: &str, count: u64) -> Result<String> {
     let id = api.import(&conversation(name)).await?;
-    until("the evaluation is listed", async || {
-        Ok((api.get("/v1/evaluations").await?.expect(200)?["total"]["count"] == count).then_some(()))
-    })
-    .await?;
+    api.listed(count).await?;
     Ok(id)
 }
 

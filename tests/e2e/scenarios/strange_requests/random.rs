@@ -7,79 +7,21 @@ const LONG: usize = 6_000;
 
 const METHODS: [&str; 8] = ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "PROPFIND"];
 
-const SEGMENTS: [&str; 26] = [
-    "..",
-    ".",
-    "%2e%2e",
-    "%2E",
-    "..%2f..%2fetc%2fpasswd",
-    "%2F",
-    "%5c",
-    "%00",
-    "%0d%0aX-Injected:%20yes",
-    "%ff",
-    "%c0%af",
-    "%f0%9f%92%a9",
-    "%",
-    "%z",
-    "%zz",
-    "%u0041",
-    "~",
-    "*",
-    "null",
-    "-1",
-    "'%20OR%201=1--",
-    "$%7Bjndi:x%7D",
-    "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11",
-    "0199F5A4-3C1E-7C52-9D0A-5B0F6B8F3A11",
-    "{0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11}",
-    "0199f5a43c1e7c529d0a5b0f6b8f3a11",
-];
+const SEGMENTS: &str = "\
+    .. . %2e%2e %2E ..%2f..%2fetc%2fpasswd %2F %5c %00 %0d%0aX-Injected:%20yes %ff %c0%af %f0%9f%92%a9 % \
+    %z %zz %u0041 ~ * null -1 '%20OR%201=1-- $%7Bjndi:x%7D 0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11 \
+    0199F5A4-3C1E-7C52-9D0A-5B0F6B8F3A11 {0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11} \
+    0199f5a43c1e7c529d0a5b0f6b8f3a11";
 
-const QUERIES: [&str; 18] = [
-    "limit=0",
-    "limit=1",
-    "limit=101",
-    "limit=-1",
-    "limit=%30",
-    "limit=1&limit=2",
-    "limit=9999999999999999999999",
-    "limit",
-    "cursor=",
-    "cursor=.",
-    "cursor=a.b.c",
-    "cursor=%00",
-    "cursor=%F0%9F%92%A9.k1.AAAA",
-    "cursor=....",
-    "&&&=&=",
-    "%=%",
-    "expires=1&key=k1&signature=AAAA",
-    "bom=1&bom=0&expires=18446744073709551616",
-];
+const QUERIES: &str = "\
+    limit=0 limit=1 limit=101 limit=-1 limit=%30 limit=1&limit=2 limit=9999999999999999999999 limit \
+    cursor= cursor=. cursor=a.b.c cursor=%00 cursor=%F0%9F%92%A9.k1.AAAA cursor=.... &&&=&= %=% \
+    expires=1&key=k1&signature=AAAA bom=1&bom=0&expires=18446744073709551616";
 
-const NAMES: [&str; 21] = [
-    "Accept",
-    "Accept-Encoding",
-    "Accept-Language",
-    "Authorization",
-    "Content-Encoding",
-    "Content-Type",
-    "Cookie",
-    "Forwarded",
-    "Idempotency-Key",
-    "If-Modified-Since",
-    "If-None-Match",
-    "If-Range",
-    "Origin",
-    "Range",
-    "Referer",
-    "Traceparent",
-    "Tracestate",
-    "X-Forwarded-For",
-    "X-Forwarded-Host",
-    "X-Http-Method-Override",
-    "X-Request-Id",
-];
+const NAMES: &str = "\
+    Accept Accept-Encoding Accept-Language Authorization Content-Encoding Content-Type Cookie Forwarded \
+    Idempotency-Key If-Modified-Since If-None-Match If-Range Origin Range Referer Traceparent Tracestate \
+    X-Forwarded-For X-Forwarded-Host X-Http-Method-Override X-Request-Id";
 
 const VALUES: [&str; 34] = [
     "",
@@ -195,22 +137,28 @@ impl Generator {
         path = path.replace(['{', '}'], "");
         match self.0.below(3) {
             0 => path,
-            1 => format!("{path}?{}", self.0.one_of(&QUERIES)),
-            _ => format!("{path}?{}&{}={}", self.0.one_of(&QUERIES), self.segment(), self.segment())
+            1 => format!("{path}?{}", self.word(QUERIES)),
+            _ => format!("{path}?{}&{}={}", self.word(QUERIES), self.segment(), self.segment())
                 .replace(['{', '}'], ""),
         }
+    }
+
+    /// One of the words of a text.
+    fn word(&mut self, words: &'static str) -> &'static str {
+        let words: Vec<&str> = words.split(' ').collect();
+        self.0.one_of(&words)
     }
 
     fn segment(&mut self) -> String {
         match self.0.below(8) {
             0 => "a".repeat(self.0.below(LONG)),
             1 => (0..self.0.below(40)).map(|_| format!("%{:02x}", self.0.below(256))).collect(),
-            _ => self.0.one_of(&SEGMENTS).to_owned(),
+            _ => self.word(SEGMENTS).to_owned(),
         }
     }
 
     fn header(&mut self, request: &mut Vec<u8>) {
-        let name = self.0.one_of(&NAMES);
+        let name = self.word(NAMES);
         let times = if self.0.one_in(6) { 2 } else { 1 };
         for _ in 0..times {
             request.extend(format!("{name}: ").bytes());

@@ -4,8 +4,8 @@ use anyhow::{Context, Result, ensure};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{EVENTS, Hook, resolved_conversation};
-use crate::harness::{Message, PrivateStack, Receiver, Stack};
+use super::{EVENTS, Hook};
+use crate::harness::{Message, PrivateStack, Receiver, Stack, resolved_by, text, until};
 
 /// Failures are retried and logged; messages are replayed, secrets rotated; 410 disables the endpoint.
 pub async fn retries(stack: &Stack) -> Result<()> {
@@ -43,10 +43,8 @@ async fn failing(hook: &Hook, receiver: &Receiver) -> Result<String> {
         message.verified(&hook.secret)?;
         ensure!(message.header("webhook-id") == id && message.body == first.body, "{message:?}");
     }
-    ensure!(
-        messages[3].header("webhook-timestamp") != first.header("webhook-timestamp"),
-        "the timestamp is that of the attempt"
-    );
+    let timestamps = [first, &messages[3]].map(|message| message.header("webhook-timestamp"));
+    ensure!(timestamps[0] != timestamps[1], "the timestamp is that of the attempt");
     ensure!(hook.read().await?.get("failing_since").is_none(), "a success ends the failing");
     Ok(id)
 }
@@ -88,7 +86,7 @@ async fn log(hook: &Hook, first: &str) -> Result<()> {
     let page = async |query: &str| hook.api.get(&hook.path(&format!("/deliveries{query}"))).await;
     hook.await_idle().await?;
     let newest = page("?limit=1").await?.expect(200)?;
-    let cursor = newest["page_info"]["next_cursor"].as_str().context("no cursor")?;
+    let cursor = text(&newest["page_info"], "next_cursor")?;
     let next = page(&format!("?limit=1&cursor={cursor}")).await?.expect(200)?;
     ensure!(next["data"][0]["id"] == first && next["page_info"]["has_next_page"] == false, "{next}");
     let failed = page("?status=failed").await?.expect(200)?;
@@ -120,13 +118,12 @@ async fn deletion(hook: &Hook) -> Result<()> {
     hook.api.delete(&hook.path("")).await?.problem(404, "webhook-not-found")?;
     hook.api.get(&hook.path("/deliveries")).await?.problem(404, "webhook-not-found")?;
     let request = hook.api.request(Method::PATCH, &hook.path("")).json(&json!({"enabled": true}));
-    hook.api.reply(request).await?.problem(404, "webhook-not-found")?;
-    Ok(())
+    hook.api.reply(request).await?.problem(404, "webhook-not-found").map(drop)
 }
 
 impl Hook {
     async fn await_idle(&self) -> Result<()> {
-        crate::harness::until("nothing to be pending", async || {
+        until("nothing to be pending", async || {
             let pending = self.api.get(&self.path("/deliveries?status=pending")).await?.expect(200)?;
             Ok((pending["data"] == json!([])).then_some(()))
         })
@@ -144,10 +141,10 @@ pub async fn receiver_outage(stack: &mut PrivateStack) -> Result<()> {
     hook.await_subscription(&receiver).await?;
     let address = receiver.address();
     drop(receiver);
-    let ticket = api.import(&resolved_conversation("T-away")).await?;
+    let ticket = api.import(&resolved_by("T-away", "hooked-bot")).await?;
     api.evaluation(&ticket).await?;
     let was_tried = |entry: &Value| entry["status"] == "pending" && entry["attempts"] != 0;
-    crate::harness::until("an attempt that fails", async || {
+    until("an attempt that fails", async || {
         let log = api.get(&hook.path("/deliveries?status=pending")).await?.expect(200)?;
         Ok(log["data"].as_array().is_some_and(|log| log.iter().any(was_tried)).then_some(()))
     })

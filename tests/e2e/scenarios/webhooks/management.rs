@@ -1,11 +1,11 @@
 //! Creating and refusing endpoints.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{EVENTS, resolved_conversation};
-use crate::harness::{Api, Cases, PrivateStack, Stack};
+use super::EVENTS;
+use crate::harness::{Api, Cases, PrivateStack, Stack, resolved_by, text};
 
 /// Refused URLs, and the limit of endpoints.
 pub async fn refusals(stack: &Stack) -> Result<()> {
@@ -37,7 +37,7 @@ async fn faults(api: &Api) -> Result<()> {
         .await?
         .error_at("/events")?;
     let created = create(api, "https://hooks.example.com/").await?;
-    let path = format!("/v1/webhooks/{}", created["id"].as_str().context("no id")?);
+    let path = format!("/v1/webhooks/{}", text(&created, "id")?);
     let change = |body: Value| api.reply(api.request(Method::PATCH, &path).json(&body));
     change(json!({"enabled": 1})).await?.error_at("/enabled")?;
     change(json!({"url": "https://10.0.0.1/"})).await?.problem(400, "webhook-address-refused")?;
@@ -55,7 +55,7 @@ async fn limit(api: &Api) -> Result<()> {
         || api.reply(api.request(Method::POST, "/v1/webhooks").header("idempotency-key", "21").json(&body));
     send().await?.problem(409, "webhook-limit-reached")?;
     let list = api.get("/v1/webhooks?limit=1").await?.expect(200)?;
-    let id = list["data"][0]["id"].as_str().context("no id")?;
+    let id = text(&list["data"][0], "id")?;
     api.delete(&format!("/v1/webhooks/{id}")).await?.expect_status(204)?;
     // A refused request has no effect; its idempotency key stays free.
     send().await?.expect(201)?;
@@ -76,7 +76,7 @@ pub async fn turned_off(stack: &mut PrivateStack) -> Result<()> {
     api.post("/v1/webhooks", &body).await?.problem(404, "webhooks-off")?;
     api.get("/v1/webhooks").await?.problem(404, "webhooks-off")?;
     api.register("hooked-bot").await?;
-    let ticket = api.import(&resolved_conversation("T-off")).await?;
+    let ticket = api.import(&resolved_by("T-off", "hooked-bot")).await?;
     api.evaluation(&ticket).await?;
     api.export(&json!({"kind": "axis"})).await?;
     Ok(())

@@ -4,14 +4,14 @@ mod deliveries;
 mod management;
 mod notifications;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 pub use self::deliveries::{receiver_outage, retries};
 pub use self::management::{refusals, turned_off};
 pub use self::notifications::run as notifications;
-use crate::harness::{Api, Receiver, Reply, message, until};
+use crate::harness::{Api, Receiver, Reply, message, resolved_by, text, until};
 
 /// The event types an endpoint may subscribe to.
 const EVENTS: [&str; 6] = [
@@ -34,9 +34,7 @@ impl Hook {
     async fn new(api: Api, receiver: &Receiver, events: &[&str]) -> Result<Self> {
         let created = api.post("/v1/webhooks", &json!({"url": receiver.url(), "events": events})).await?;
         let created = created.expect(201)?;
-        let text = |name: &str| created[name].as_str().map(str::to_owned);
-        let (id, secret) = text("id").zip(text("secret")).with_context(|| created.to_string())?;
-        Ok(Self { api, id, secret })
+        Ok(Self { api, id: text(&created, "id")?, secret: text(&created, "secret")? })
     }
 
     fn path(&self, rest: &str) -> String {
@@ -58,8 +56,7 @@ impl Hook {
 
     /// Sends a test message and returns its delivery id.
     async fn test(&self) -> Result<String> {
-        let queued = self.post("/test").await?.expect(202)?;
-        Ok(queued["id"].as_str().context("no id")?.to_owned())
+        text(&self.post("/test").await?.expect(202)?, "id")
     }
 
     async fn delivery(&self, id: &str) -> Result<Value> {
@@ -80,7 +77,7 @@ impl Hook {
         let mut probe = 0;
         until("the first evaluation message", async || {
             probe += 1;
-            let id = self.api.import(&resolved_conversation(&format!("probe-{probe}"))).await?;
+            let id = self.api.import(&resolved_by(&format!("probe-{probe}"), "hooked-bot")).await?;
             self.api.evaluation(&id).await?;
             // Time for the message of the previous probe.
             tokio::time::sleep(std::time::Duration::from_millis(300)).await;
@@ -90,19 +87,10 @@ impl Hook {
     }
 }
 
-/// A conversation resolved by the bot `hooked-bot`, which must be registered.
-fn resolved_conversation(ticket_id: &str) -> Value {
-    let (ann, bot) = (json!({"type": "contact", "external_id": "ann"}), bot());
-    json!({"ticket_id": ticket_id, "messages": [
-        message(0, &ann, "Please cancel order 5521."),
-        message(1, &bot, "I have cancelled order 5521, the money is on its way."),
-        message(2, &ann, "Perfect, that solved it. Thank you!"),
-    ]})
-}
-
 /// A conversation whose charge is disputed.
 fn disputed_conversation(ticket_id: &str) -> Value {
-    let (ann, bot) = (json!({"type": "contact", "external_id": "ann"}), bot());
+    let ann = json!({"type": "contact", "external_id": "ann"});
+    let bot = json!({"type": "ai", "external_id": "hooked-bot"});
     json!({"ticket_id": ticket_id, "source": "zendesk", "messages": [
         message(0, &ann, "Please cancel order 5521."),
         message(1, &bot, "You can read about orders in our help centre."),
@@ -110,8 +98,4 @@ fn disputed_conversation(ticket_id: &str) -> Value {
         message(3, &bot, "You can read about orders in our help centre."),
         message(4, &ann, "This is useless. Not solved, I am very angry."),
     ]})
-}
-
-fn bot() -> Value {
-    json!({"type": "ai", "external_id": "hooked-bot"})
 }
