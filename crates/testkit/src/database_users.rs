@@ -2,7 +2,10 @@
 
 use crate::database_url::DatabaseUrl;
 use anyhow::{Context as _, Result};
-use diesel::{Connection as _, PgConnection, RunQueryDsl as _, connection::SimpleConnection as _, sql_query};
+use diesel::{
+    Connection as _, PgConnection, RunQueryDsl as _, connection::SimpleConnection as _, sql_query,
+    sql_types::Text,
+};
 
 /// A service's database user and the schema that the user owns, for example `assay_ingest` and `ingest`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +16,7 @@ pub struct SchemaOwner {
     pub schema: &'static str,
 }
 
-/// Creates the database on the administrator's server, with a database user and a schema for each service. All users get
+/// Creates the database on the administrator's server, unless it exists, with a database user and a schema for each service. All users get
 /// this password.
 ///
 /// # Errors
@@ -25,13 +28,35 @@ pub fn provision_services(
     services: &[SchemaOwner],
 ) -> Result<()> {
     let administrator = DatabaseUrl::parse(administrator_url)?;
-    let mut server = connect(administrator.as_str())?;
-    server
-        .batch_execute(&format!("CREATE DATABASE {}", quote_name(database)))
-        .with_context(|| format!("cannot create the database {database}"))?;
-    let mut connection = connect(administrator.with_database(database).as_str())?;
+    ensure_database(&administrator, database)?;
+    ensure_services(&administrator.with_database(database), services, |_user| password)
+}
+
+/// Creates a database unless it exists.
+pub(crate) fn ensure_database(administrator: &DatabaseUrl, name: &str) -> Result<()> {
+    let mut connection = connect(administrator.as_str())?;
+    if !database_exists(&mut connection, name)? {
+        connection
+            .batch_execute(&format!("CREATE DATABASE {}", quote_name(name)))
+            .with_context(|| format!("cannot create the database {name}"))?;
+    }
+    Ok(())
+}
+
+pub(crate) fn database_exists(administrator: &mut PgConnection, name: &str) -> Result<bool> {
+    let query = sql_query("SELECT 1 FROM pg_database WHERE datname = $1").bind::<Text, _>(name);
+    Ok(query.execute(administrator).context("cannot list the databases")? > 0)
+}
+
+/// Gives every service its database user and schema in the database that `administrator` names, and sets the users' passwords.
+pub(crate) fn ensure_services<'p>(
+    administrator: &DatabaseUrl,
+    services: &[SchemaOwner],
+    password_of: impl Fn(&str) -> &'p str,
+) -> Result<()> {
+    let mut connection = connect(administrator.as_str())?;
     for service in services {
-        ensure_user(&mut connection, service.user, password)?;
+        ensure_user(&mut connection, service.user, password_of(service.user))?;
         ensure_schema(&mut connection, *service)?;
     }
     Ok(())
@@ -50,7 +75,7 @@ pub(crate) fn ensure_user(administrator: &mut PgConnection, user: &str, password
             // Users are global to the server: serialise concurrent creation.
             connection.batch_execute("SELECT pg_advisory_xact_lock(hashtextextended('assay roles', 0))")?;
             let found = sql_query("SELECT 1 FROM pg_roles WHERE rolname = $1")
-                .bind::<diesel::sql_types::Text, _>(user)
+                .bind::<Text, _>(user)
                 .execute(connection)?;
             let verb = if found == 0 { "CREATE" } else { "ALTER" };
             connection.batch_execute(&format!("{verb} ROLE {name} LOGIN PASSWORD {password}"))?;

@@ -27,6 +27,14 @@ fn write_new(path: &Path, text: &str) -> Result<()> {
     Ok(())
 }
 
+/// The text of a file, if there is one.
+pub(crate) fn read_if_there(path: &Path) -> Result<Option<String>> {
+    match fs::read_to_string(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        text => text.map(Some).with_context(|| format!("cannot read {}", path.display())),
+    }
+}
+
 /// Removes a file, if there is one.
 pub(crate) fn remove_if_there(path: &Path) -> Result<()> {
     match fs::remove_file(path) {

@@ -8,16 +8,17 @@ use std::{
     sync::Mutex,
 };
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use assay_platform::runtime::LockExt as _;
-
-use crate::random;
 
 /// The lowest port returned; the well-known ones are lower.
 const LOWEST_PORT: u16 = 20_000;
 
 /// How many random candidates are tried, and then how often the kernel is asked to choose.
 const ATTEMPTS: usize = 50;
+
+/// Maximum number of starts of a server: another process may take a chosen port before the server does.
+pub(crate) const PORTS_TRIED: usize = 3;
 
 /// Ports returned so far, so that none is returned twice before it is bound.
 static HANDED_OUT: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
@@ -35,8 +36,9 @@ pub fn free_port() -> Result<u16> {
     for attempt in 0..2 * ATTEMPTS {
         let candidate = match &candidates {
             Some(range) if attempt < ATTEMPTS => {
-                let offset = random::below(u32::from(range.end - range.start))?;
-                range.start + u16::try_from(offset)?
+                // Not exactly uniform, which does not matter for a port.
+                let random = getrandom::u32().context("the system gives no random bytes")?;
+                range.start + u16::try_from(random % u32::from(range.end - range.start))?
             }
             // The kernel chooses.
             _ => 0,

@@ -9,11 +9,6 @@ pub(crate) fn hex_secret(bytes: usize) -> Result<String> {
     Ok(hex::encode(buffer))
 }
 
-/// A number below `bound`, which must not be 0. Not exactly uniform: good for picking a port, not for a secret.
-pub(crate) fn below(bound: u32) -> Result<u32> {
-    Ok(getrandom::u32().context("the system gives no random bytes")? % bound)
-}
-
 /// A name that no other test uses: `prefix`, a dash and 12 hexadecimal digits.
 ///
 /// For broker namespaces and the like, so that tests can share one server.

@@ -24,6 +24,28 @@ done
 exit 1
 "#;
 
+/// Where a private server keeps its data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Location {
+    /// A fresh temporary folder, removed with the server or this process, whichever ends first.
+    Temporary,
+    /// A persistent folder, reused by the next server started there.
+    Folder(PathBuf),
+}
+
+impl Location {
+    /// The folder, and the owner of a temporary one, whose name begins with `prefix`.
+    pub(crate) fn open(&self, prefix: &str) -> Result<(PathBuf, Option<ScratchFolder>)> {
+        match self {
+            Self::Folder(folder) => Ok((folder.clone(), None)),
+            Self::Temporary => {
+                let scratch = ScratchFolder::create(prefix)?;
+                Ok((scratch.path().to_owned(), Some(scratch)))
+            }
+        }
+    }
+}
+
 /// A fresh folder in the system's folder for temporary files.
 #[derive(Debug)]
 pub(crate) struct ScratchFolder {

@@ -4,9 +4,9 @@
 //! namespace; without them each process starts its own servers. The statics here are the one exception to "no
 //! process-global state": the servers belong to the process.
 
-use std::{env, ffi::OsStr, sync::OnceLock};
+use std::{env, ffi::OsString, sync::OnceLock};
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Result, anyhow};
 
 use crate::{PostgresOptions, PrivatePostgres, PrivateRabbit, RabbitOptions};
 
@@ -49,7 +49,7 @@ fn url_of<Server>(
     variable: &str,
     start: impl FnOnce() -> Result<(String, Server)>,
 ) -> Result<&'static str> {
-    let started = service.get_or_init(|| match url_from_environment(variable) {
+    let started = service.get_or_init(|| match text_variable(variable) {
         Ok(Some(url)) => Ok((url, None)),
         Ok(None) => start().map(|(url, server)| (url, Some(server))).map_err(|error| format!("{error:#}")),
         Err(error) => Err(format!("{error:#}")),
@@ -60,8 +60,13 @@ fn url_of<Server>(
     }
 }
 
-fn url_from_environment(variable: &str) -> Result<Option<String>> {
-    let value = env::var_os(variable).filter(|value| value.as_os_str() != OsStr::new(""));
-    let text = value.map(|value| value.into_string());
-    text.transpose().map_err(|_bytes| anyhow!("not text")).with_context(|| format!("cannot read {variable}"))
+/// An empty variable counts as unset, as in `VARIABLE= make stack`.
+pub(crate) fn variable(name: &str) -> Option<OsString> {
+    env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// The same as text; an error when it is not valid UTF-8.
+pub(crate) fn text_variable(name: &str) -> Result<Option<String>> {
+    let text = variable(name).map(OsString::into_string).transpose();
+    text.map_err(|_bytes| anyhow!("the environment variable {name} is not valid UTF-8: correct it"))
 }

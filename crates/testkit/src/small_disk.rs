@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 
+use crate::files::remove_if_there;
+
 /// A folder, on its own file system if mounting is permitted. Dropping it unmounts the file system.
 #[derive(Debug)]
 pub struct SmallDisk {
@@ -58,10 +60,7 @@ impl SmallDisk {
     /// # Errors
     /// When the ballast cannot be removed.
     pub fn free(&self) -> Result<()> {
-        match fs::remove_file(self.ballast()) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
-            _ => Ok(()),
-        }
+        remove_if_there(&self.ballast())
     }
 
     fn ballast(&self) -> PathBuf {

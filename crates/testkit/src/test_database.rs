@@ -10,7 +10,7 @@ use diesel::{PgConnection, RunQueryDsl as _, connection::SimpleConnection as _, 
 
 use crate::{
     database_url::DatabaseUrl,
-    database_users::{self, SchemaOwner, quote_name},
+    database_users::{self, SchemaOwner, database_exists, quote_name},
     random::hex_secret,
     services,
 };
@@ -87,7 +87,7 @@ impl TestDatabase {
         let server = DatabaseUrl::parse(administrator_url)?;
         let mut administrator = database_users::connect(server.as_str())?;
         let source = template.database_name();
-        if !exists(&mut administrator, &source)? {
+        if !database_exists(&mut administrator, &source)? {
             create_template(&server, &mut administrator, template, &source, migrate)
                 .with_context(|| format!("cannot create the template database of {}", template.name))?;
         }
@@ -156,7 +156,7 @@ fn create_template(
     sql_query("SELECT pg_advisory_lock(hashtextextended($1, 0))")
         .bind::<Text, _>(name)
         .execute(administrator)?;
-    if exists(administrator, name)? {
+    if database_exists(administrator, name)? {
         return Ok(());
     }
     let unfinished = format!("{name}_new");
@@ -173,11 +173,6 @@ fn create_template(
     migrate(user_url(server, template, &unfinished)?.as_str()).context("the migration failed")?;
     administrator.batch_execute(&format!("ALTER DATABASE {unfinished_name} RENAME TO {final_name}"))?;
     Ok(())
-}
-
-fn exists(administrator: &mut PgConnection, database: &str) -> Result<bool> {
-    let query = sql_query("SELECT 1 FROM pg_database WHERE datname = $1").bind::<Text, _>(database);
-    Ok(query.execute(administrator).context("cannot list the databases")? > 0)
 }
 
 fn user_url(server: &DatabaseUrl, template: &Template, database: &str) -> Result<DatabaseUrl> {

@@ -11,8 +11,9 @@ use anyhow::{Context as _, Result, bail};
 pub(crate) use self::server::{PostgresServer, clear_leftovers};
 use crate::{
     identity::processes_in_folder,
+    ports::PORTS_TRIED,
     process::{Process, Signal},
-    scratch::ScratchFolder,
+    scratch::{Location, ScratchFolder},
     wait::wait_for,
 };
 
@@ -29,18 +30,6 @@ pub(crate) const START_LIMIT: Duration = Duration::from_secs(60);
 
 /// How long the server may take to finish its last checkpoint.
 const STOP_LIMIT: Duration = Duration::from_secs(15);
-
-/// Attempts when another process takes the free port first.
-const PORTS_TRIED: usize = 3;
-
-/// Where a private server keeps its data.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Location {
-    /// A fresh temporary folder, removed with the server or this process, whichever ends first.
-    Temporary,
-    /// A persistent folder, reused by the next server started there.
-    Folder(PathBuf),
-}
 
 /// How to run a [`PrivatePostgres`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,26 +71,20 @@ impl PrivatePostgres {
     /// # Errors
     /// When PostgreSQL is not available, or the server does not start; the message holds the end of its log.
     pub fn start(options: &PostgresOptions) -> Result<Self> {
-        let (folder, scratch) = match &options.location {
-            Location::Folder(folder) => (folder.clone(), None),
-            Location::Temporary => {
-                let scratch = ScratchFolder::create("assay-postgres-")?;
-                (scratch.path().to_owned(), Some(scratch))
-            }
-        };
+        let (folder, scratch) = options.location.open("assay-postgres-")?;
         let log = folder.join("postgres.log");
-        let mut last_error = None;
-        for _attempt in 0..PORTS_TRIED {
+        let mut ports_tried = 0;
+        loop {
+            ports_tried += 1;
             let server = PostgresServer::prepare(&folder, &log, options.durable)?;
             let on_parent_death = options.dies_with_us.then_some(Signal::SIGQUIT);
             let process = Process::spawn(&server.process().on_parent_death(on_parent_death))?;
             match wait_until_ready(&server, &process) {
                 Ok(()) => return Ok(Self { process, server, _scratch: scratch }),
-                Err(error) if server.found_its_port_taken() => last_error = Some(error),
+                Err(_) if ports_tried < PORTS_TRIED && server.found_its_port_taken() => {}
                 Err(error) => return Err(error),
             }
         }
-        Err(last_error.context("no port was tried")?)
     }
 
     /// The administrator's URL of the maintenance database `postgres`.

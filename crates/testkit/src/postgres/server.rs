@@ -91,21 +91,16 @@ impl PostgresServer {
         self.end_of_log().contains("could not bind")
     }
 
-    /// Sends SIGQUIT to the child processes that a killed postmaster left behind: the next one refuses to start while they
-    /// run. True when none is left.
-    ///
-    /// Call it only while our own postmaster does not run.
-    pub(crate) fn clear_leftovers(&self) -> Result<bool> {
-        clear_leftovers(&self.cluster.data)
-    }
-
     /// The end of the server's log, for an error message.
     pub(crate) fn end_of_log(&self) -> String {
         end_of_log(&self.log)
     }
 }
 
-/// See [`PostgresServer::clear_leftovers`]; for data whose server this process has not started.
+/// Sends SIGQUIT to the child processes that a killed postmaster of this data left behind: the next one refuses to start while
+/// they run. True when none is left.
+///
+/// Call it only while no postmaster of ours runs on the data.
 pub(crate) fn clear_leftovers(data: &Path) -> Result<bool> {
     let leftovers = processes_in_folder("postgres", data)?;
     for leftover in &leftovers {

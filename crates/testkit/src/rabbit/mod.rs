@@ -10,9 +10,9 @@ use anyhow::{Context as _, Result, bail};
 
 pub(crate) use self::node::{RabbitNode, clear_leftovers};
 use crate::{
-    Location,
+    ports::PORTS_TRIED,
     process::{Process, Signal},
-    scratch::ScratchFolder,
+    scratch::{Location, ScratchFolder},
     wait::wait_for,
 };
 
@@ -27,9 +27,6 @@ const KILL_LIMIT: Duration = Duration::from_secs(10);
 
 /// Time limit for the first answer of the port mapper, which takes milliseconds.
 pub(crate) const EPMD_LIMIT: Duration = Duration::from_secs(10);
-
-/// Maximum number of starts: another process may take a chosen port before the broker does.
-const PORTS_TRIED: usize = 3;
 
 /// How to run a [`PrivateRabbit`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,25 +67,19 @@ impl PrivateRabbit {
     /// # Errors
     /// When RabbitMQ is not available, or the broker does not start; the message names its log.
     pub fn start(options: &RabbitOptions) -> Result<Self> {
-        let (folder, scratch) = match &options.location {
-            Location::Folder(folder) => (folder.clone(), None),
-            Location::Temporary => {
-                let scratch = ScratchFolder::create("assay-rabbitmq-")?;
-                (scratch.path().to_owned(), Some(scratch))
-            }
-        };
+        let (folder, scratch) = options.location.open("assay-rabbitmq-")?;
         fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
         let on_parent_death = options.dies_with_us.then_some(Signal::SIGKILL);
-        let mut last_error = None;
-        for _attempt in 0..PORTS_TRIED {
+        let mut ports_tried = 0;
+        loop {
+            ports_tried += 1;
             let node = RabbitNode::prepare(&folder, &folder.join("rabbitmq.log"))?;
             match start_node(&node, on_parent_death) {
                 Ok((broker, epmd)) => return Ok(Self { broker, epmd, node, _scratch: scratch }),
-                Err(error) if node.found_a_port_taken() => last_error = Some(error),
+                Err(_) if ports_tried < PORTS_TRIED && node.found_a_port_taken() => {}
                 Err(error) => return Err(error),
             }
         }
-        Err(last_error.context("no port was tried")?)
     }
 
     /// `amqp://user:password@127.0.0.1:port/%2f`, the default virtual host.
@@ -135,7 +126,7 @@ impl PrivateRabbit {
 impl Drop for PrivateRabbit {
     fn drop(&mut self) {
         self.broker.stop(Signal::SIGKILL, KILL_LIMIT);
-        let cleared = || Ok(self.node.clear_leftovers()?.then_some(()));
+        let cleared = || Ok(clear_leftovers(self.node.folder())?.then_some(()));
         if let Err(error) = wait_for("the programs of RabbitMQ to end", KILL_LIMIT, cleared) {
             tracing::warn!(error = %format!("{error:#}"), "processes of RabbitMQ stay behind");
         }

@@ -144,11 +144,8 @@ impl RabbitNode {
         Ok(Some(()))
     }
 
-    /// Kills the processes of an earlier run: helper programs of the Erlang VM outlive it briefly. True when none is left.
-    ///
-    /// Call it only while our own broker does not run.
-    pub(crate) fn clear_leftovers(&self) -> Result<bool> {
-        clear_leftovers(&self.folder)
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Whether the last start failed because a port was in use.
@@ -183,7 +180,10 @@ impl RabbitNode {
     }
 }
 
-/// See [`RabbitNode::clear_leftovers`]; for a folder whose broker this process has not started.
+/// Kills the processes of an earlier run in this folder: helper programs of the Erlang VM outlive it briefly. True when none is
+/// left.
+///
+/// Call it only while no broker of ours runs there.
 pub(crate) fn clear_leftovers(folder: &Path) -> Result<bool> {
     let leftovers = processes_with_variable(PID_FILE, &folder.join("pid"))?;
     for leftover in &leftovers {

@@ -1,13 +1,12 @@
 //! PostgreSQL and RabbitMQ of the stack: private and supervised, or provided by the caller.
 
-use std::rc::Rc;
-
 use anyhow::{Context as _, Result, bail};
 
 use super::server_names::{EPMD, POSTGRES, RABBITMQ};
-use super::{folder::StackFolder, provision, settings::StackSettings, supervisor::Supervisor, unit::Unit};
+use super::{folder::StackFolder, settings::StackSettings, supervisor::Supervisor, unit::Unit};
 use crate::{
     database_url::DatabaseUrl,
+    database_users::ensure_database,
     postgres::{self, PostgresServer},
     rabbit::{self, RabbitNode},
 };
@@ -43,34 +42,29 @@ impl Backends {
 }
 
 fn start_postgres(supervisor: &mut Supervisor, folder: &StackFolder) -> Result<DatabaseUrl> {
-    let server = Rc::new(PostgresServer::prepare(&folder.postgres(), &folder.log(POSTGRES), true)?);
-    let restarted = Rc::clone(&server);
-    let unit = Unit::with_cleanup(server.process(), move || restarted.clear_leftovers());
-    supervisor.start(unit)?;
+    let server = PostgresServer::prepare(&folder.postgres(), &folder.log(POSTGRES), true)?;
+    let data = server.data_folder().to_owned();
+    supervisor.start(Unit::with_cleanup(server.process(), move || postgres::clear_leftovers(&data)))?;
     let is_up = supervisor.wait_until(postgres::START_LIMIT, |_| Ok(server.answers()?.is_some()))?;
     if !is_up {
-        bail!(
-            "PostgreSQL did not start within {} s; {}",
-            postgres::START_LIMIT.as_secs(),
-            server.end_of_log()
-        );
+        let limit = postgres::START_LIMIT.as_secs();
+        bail!("PostgreSQL did not start within {limit} s; {}", server.end_of_log());
     }
     let maintenance = DatabaseUrl::parse(&server.admin_url("postgres"))?;
-    provision::ensure_database(&maintenance, DATABASE)?;
+    ensure_database(&maintenance, DATABASE)?;
     Ok(maintenance.with_database(DATABASE))
 }
 
 fn start_rabbitmq(supervisor: &mut Supervisor, folder: &StackFolder) -> Result<String> {
-    let node = Rc::new(RabbitNode::prepare(&folder.rabbitmq(), &folder.log(RABBITMQ))?);
+    let node = RabbitNode::prepare(&folder.rabbitmq(), &folder.log(RABBITMQ))?;
     supervisor.start(Unit::new(node.epmd()))?;
-    let restarted = Rc::clone(&node);
-    let unit = Unit::with_cleanup(node.broker(), move || restarted.clear_leftovers());
     // A broker that finds no port mapper exits.
     let is_up = supervisor.wait_until(rabbit::EPMD_LIMIT, |_| Ok(node.epmd_answers()))?;
     if !is_up {
         bail!("{EPMD}, the port mapper of RabbitMQ, did not start; {}", node.end_of_log());
     }
-    supervisor.start(unit)?;
+    let home = node.folder().to_owned();
+    supervisor.start(Unit::with_cleanup(node.broker(), move || rabbit::clear_leftovers(&home)))?;
     let is_up =
         supervisor.wait_until(rabbit::START_LIMIT, |supervisor| match supervisor.pid_of(RABBITMQ) {
             Some(pid) => Ok(node.answers(pid)?.is_some()),

@@ -9,12 +9,13 @@ use super::{
     backends::Backends,
     folder::StackFolder,
     gateway_address::GatewayAddress,
-    provision,
     secrets::Secrets,
     settings::{GATEWAY_LISTEN, NOT_FOR_THE_EXECUTABLE, OBJECTS_URL},
-    variables::Variables,
 };
-use crate::{launcher, process::ProcessSpec};
+use crate::{
+    launcher::{self, Settings},
+    process::ProcessSpec,
+};
 
 /// All settings: addresses of backends and services, and secrets.
 pub(super) fn settings(
@@ -23,8 +24,13 @@ pub(super) fn settings(
     secrets: &Secrets,
     gateway: GatewayAddress,
     objects_url: Option<&str>,
-) -> Result<Variables> {
-    let mut settings = provision::settings(&backends.administrator, secrets)?;
+) -> Result<Settings> {
+    let mut settings = Settings::new();
+    for database in launcher::databases() {
+        let user = database.owner.user;
+        let url = backends.administrator.with_user(user, secrets.password_of(user))?;
+        settings.insert(database.setting.to_owned(), url.as_str().to_owned());
+    }
     settings.insert("ASSAY_BUS__URL".to_owned(), backends.amqp_url.clone());
     let objects_url = objects_url.map_or_else(|| file_url(&folder.objects()), |url| Ok(url.to_owned()))?;
     settings.insert(OBJECTS_URL.to_owned(), objects_url);
@@ -35,7 +41,7 @@ pub(super) fn settings(
 }
 
 /// Adds the settings to a process that otherwise inherits our environment, but without the variables of the stack itself.
-pub(super) fn apply(mut spec: ProcessSpec, settings: &Variables) -> ProcessSpec {
+pub(super) fn apply(mut spec: ProcessSpec, settings: &Settings) -> ProcessSpec {
     for name in NOT_FOR_THE_EXECUTABLE {
         spec = spec.without_variable(name);
     }

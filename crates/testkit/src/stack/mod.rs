@@ -20,7 +20,6 @@ mod folder;
 mod gateway_address;
 mod key;
 mod pid_files;
-mod provision;
 mod readiness;
 mod secrets;
 mod server_names;

@@ -1,13 +1,12 @@
 //! Records of the stack's running processes: pid files for people and tests, identities for `assay-stack down`.
 
 use std::fs;
-use std::io::ErrorKind;
 
 use anyhow::{Context as _, Result, bail};
 
 use super::{folder::StackFolder, server_names::EPMD};
 use crate::{
-    files::{remove_if_there, write_private},
+    files::{read_if_there, remove_if_there, write_private},
     identity::ProcessIdentity,
 };
 
@@ -46,11 +45,7 @@ impl PidFiles {
     /// The process that was recorded as `name` if it still runs.
     pub(super) fn living(&self, name: &str) -> Result<Option<ProcessIdentity>> {
         let path = self.folder.processes().join(name);
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
-        };
+        let Some(text) = read_if_there(&path)? else { return Ok(None) };
         let identity: ProcessIdentity =
             text.parse().with_context(|| format!("{} is damaged: remove it", path.display()))?;
         Ok(identity.is_alive().then_some(identity))

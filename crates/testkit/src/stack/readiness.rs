@@ -4,10 +4,11 @@ use std::{net::SocketAddr, time::Duration};
 
 use anyhow::{Context as _, Result, bail};
 
-use super::{
-    folder::StackFolder, gateway_address::GatewayAddress, supervisor::Supervisor, variables::Variables,
+use super::{folder::StackFolder, gateway_address::GatewayAddress, supervisor::Supervisor};
+use crate::{
+    http,
+    launcher::{ROLES, Settings},
 };
-use crate::{http, launcher::ROLES};
 
 /// Readiness endpoint of every role.
 const PATH: &str = "/readyz";
@@ -19,7 +20,7 @@ const PATH: &str = "/readyz";
 pub(super) fn wait(
     supervisor: &mut Supervisor,
     folder: &StackFolder,
-    settings: &Variables,
+    settings: &Settings,
     gateway: GatewayAddress,
     limit: Duration,
 ) -> Result<()> {

@@ -4,8 +4,11 @@ use std::{collections::btree_map::Entry, path::Path};
 
 use anyhow::Result;
 
-use super::variables::{self, Variables};
-use crate::{launcher, random::hex_secret};
+use super::variables;
+use crate::{
+    launcher::{self, Settings},
+    random::hex_secret,
+};
 
 /// The secret with which services sign and check the tokens of their calls to each other.
 const SERVICE_TOKEN_SECRET: &str = "ASSAY_SECURITY__SERVICE_TOKEN_SECRET";
@@ -20,7 +23,7 @@ const KEY_BYTES: usize = 32;
 const PASSWORD_BYTES: usize = 24;
 
 /// The secrets of one stack.
-pub(super) struct Secrets(Variables);
+pub(super) struct Secrets(Settings);
 
 impl Secrets {
     /// Reads the file and adds what is missing in it.
@@ -76,7 +79,7 @@ mod tests {
     fn keys_have_32_bytes_and_every_database_user_has_a_password() {
         let folder = tempfile::tempdir().unwrap();
         let secrets = Secrets::load_or_generate(&folder.path().join("secrets")).unwrap();
-        let settings: Variables =
+        let settings: Settings =
             secrets.settings().map(|(name, value)| (name.into(), value.into())).collect();
         assert_eq!(settings[SERVICE_TOKEN_SECRET].len(), 64);
         assert_eq!(settings[SIGNING_KEYS].len(), "k1:".len() + 64);

@@ -1,10 +1,10 @@
 //! Settings of the stack from the caller's environment.
 
-use std::{env, ffi::OsString, path::PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 
-use crate::services::{AMQP_URL_VARIABLE, POSTGRES_URL_VARIABLE};
+use crate::services::{AMQP_URL_VARIABLE, POSTGRES_URL_VARIABLE, text_variable, variable};
 
 const FOLDER: &str = "ASSAY_STACK_DIR";
 const POSTGRES_URL: &str = "ASSAY_POSTGRES_URL";
@@ -43,21 +43,11 @@ impl StackSettings {
     /// When one of them is not valid UTF-8.
     pub fn from_environment() -> Result<Self> {
         Ok(Self {
-            folder: value(FOLDER).map_or_else(|| PathBuf::from(".local/stack"), PathBuf::from),
-            postgres_url: text(POSTGRES_URL)?,
-            amqp_url: text(AMQP_URL)?,
-            gateway_listen: text(GATEWAY_LISTEN)?.unwrap_or_else(|| "127.0.0.1:8080".to_owned()),
-            objects_url: text(OBJECTS_URL)?,
+            folder: variable(FOLDER).map_or_else(|| PathBuf::from(".local/stack"), PathBuf::from),
+            postgres_url: text_variable(POSTGRES_URL)?,
+            amqp_url: text_variable(AMQP_URL)?,
+            gateway_listen: text_variable(GATEWAY_LISTEN)?.unwrap_or_else(|| "127.0.0.1:8080".to_owned()),
+            objects_url: text_variable(OBJECTS_URL)?,
         })
     }
-}
-
-/// An empty variable counts as unset, as in `VARIABLE= make stack`.
-fn value(name: &str) -> Option<OsString> {
-    env::var_os(name).filter(|value| !value.is_empty())
-}
-
-fn text(name: &str) -> Result<Option<String>> {
-    let text = value(name).map(OsString::into_string).transpose();
-    text.map_err(|_bytes| anyhow!("the environment variable {name} is not valid UTF-8: correct it"))
 }

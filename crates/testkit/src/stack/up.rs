@@ -16,16 +16,17 @@ use super::{
     folder::StackFolder,
     gateway_address::GatewayAddress,
     pid_files::{PidFiles, SUPERVISOR},
-    provision, readiness,
+    readiness,
     secrets::Secrets,
     settings::StackSettings,
     supervisor::{Event, StopRequested, Supervisor},
     unit::Unit,
-    variables::{self, Variables},
+    variables,
 };
 use crate::{
+    database_users::ensure_services,
     files::{end_of_log, remove_if_there},
-    launcher::ROLES,
+    launcher::{self, ROLES, Settings},
     process::{Output, ProcessSpec},
     signals,
 };
@@ -58,10 +59,8 @@ pub fn up(settings: &StackSettings, options: &UpOptions) -> Result<()> {
     let assay = executable(options.assay.as_deref())?;
     let folder = StackFolder::create(&settings.folder)?;
     let Some(_lock) = folder.try_lock()? else {
-        bail!(
-            "a stack already runs in {}: stop it, or name another folder with ASSAY_STACK_DIR",
-            folder.path().display()
-        );
+        let folder = folder.path().display();
+        bail!("a stack already runs in {folder}: stop it, or name another folder with ASSAY_STACK_DIR");
     };
     let pid_files = PidFiles::new(folder.clone());
     pid_files.refuse_leftovers()?;
@@ -107,7 +106,7 @@ impl Stack<'_> {
     fn start(&self, supervisor: &mut Supervisor) -> Result<()> {
         let secrets = Secrets::load_or_generate(&self.folder.secrets())?;
         let backends = Backends::start(supervisor, &self.folder, self.settings)?;
-        provision::ensure_services(&backends.administrator, &secrets)?;
+        ensure_services(&backends.administrator, &launcher::owners(), |user| secrets.password_of(user))?;
         let objects_url = self.settings.objects_url.as_deref();
         let settings = environment::settings(&self.folder, &backends, &secrets, self.gateway, objects_url)?;
         variables::write(&self.folder.environment(), &settings)?;
@@ -120,7 +119,7 @@ impl Stack<'_> {
         Ok(())
     }
 
-    fn migrate(&self, supervisor: &mut Supervisor, settings: &Variables) -> Result<()> {
+    fn migrate(&self, supervisor: &mut Supervisor, settings: &Settings) -> Result<()> {
         let spec = self.process("migrate", settings);
         let status = supervisor.run_to_end(&spec)?;
         if !status.success() {
@@ -130,7 +129,7 @@ impl Stack<'_> {
     }
 
     /// The subcommand `name` of the executable as a process of that name.
-    fn process(&self, name: &str, settings: &Variables) -> ProcessSpec {
+    fn process(&self, name: &str, settings: &Settings) -> ProcessSpec {
         let spec = ProcessSpec::new(name, &self.assay, Output::File(self.folder.log(name))).arguments([name]);
         environment::apply(spec, settings)
     }

@@ -1,22 +1,18 @@
 //! Files of `NAME=VALUE` lines, as `docker --env-file` reads them: no quotes, no escapes.
 
-use std::{collections::BTreeMap, fs, io::ErrorKind, path::Path};
+use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::files::write_private;
-
-/// Variables by name.
-pub(super) type Variables = BTreeMap<String, String>;
+use crate::{
+    files::{read_if_there, write_private},
+    launcher::Settings,
+};
 
 /// Reads a file; `None` when there is none. Empty lines and lines that start with `#` are skipped.
-pub(super) fn read(path: &Path) -> Result<Option<Variables>> {
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
-    };
-    let mut variables = Variables::new();
+pub(super) fn read(path: &Path) -> Result<Option<Settings>> {
+    let Some(text) = read_if_there(path)? else { return Ok(None) };
+    let mut variables = Settings::new();
     for (number, line) in text.lines().enumerate() {
         if line.is_empty() || line.starts_with('#') {
             continue;
@@ -30,7 +26,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Variables>> {
 }
 
 /// Writes a file that only its owner may read.
-pub(super) fn write(path: &Path, variables: &Variables) -> Result<()> {
+pub(super) fn write(path: &Path, variables: &Settings) -> Result<()> {
     let mut text = String::new();
     for (name, value) in variables {
         ensure!(!value.contains('\n'), "the value of {name} has more than one line");
@@ -47,7 +43,7 @@ mod tests {
     fn variables_survive_writing_and_reading() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("env");
-        let variables = Variables::from([
+        let variables = Settings::from([
             ("A".to_owned(), "postgres://u:p@h:1/d?a=b".to_owned()),
             ("B".to_owned(), String::new()),
         ]);
@@ -65,7 +61,7 @@ mod tests {
     fn invalid_line_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("env");
-        fs::write(&path, "# words\nA=1\nnonsense\n").unwrap();
+        std::fs::write(&path, "# words\nA=1\nnonsense\n").unwrap();
         assert!(read(&path).unwrap_err().to_string().starts_with("line 3 of "));
     }
 }
