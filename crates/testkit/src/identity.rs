@@ -28,7 +28,6 @@ pub struct ProcessIdentity {
 
 impl ProcessIdentity {
     /// The process that has this id now; `None` when there is none or only its exit status is left.
-    #[must_use]
     pub fn of(pid: u32) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         let started = start_of_living(&stat)?;
@@ -37,13 +36,11 @@ impl ProcessIdentity {
     }
 
     /// The process id.
-    #[must_use]
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
     /// Whether this very process still runs.
-    #[must_use]
     pub fn is_alive(&self) -> bool {
         Self::of(self.pid).as_ref() == Some(self)
     }

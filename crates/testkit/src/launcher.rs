@@ -104,7 +104,6 @@ pub fn databases() -> impl Iterator<Item = RoleDatabase> {
 }
 
 /// The owners of all schemas, each once.
-#[must_use]
 pub fn owners() -> Vec<SchemaOwner> {
     let mut owners: Vec<_> = databases().map(|database| database.owner).collect();
     // The two roles with one schema follow each other in `ROLES`.
@@ -145,13 +144,11 @@ pub struct Launcher {
 
 impl Launcher {
     /// The value of a setting; empty if it is not set.
-    #[must_use]
     pub fn setting(&self, name: &str) -> &str {
         self.settings.get(name).map(String::as_str).unwrap_or_default()
     }
 
     /// The log of a process.
-    #[must_use]
     pub fn log(&self, name: &str) -> PathBuf {
         self.logs.join(format!("{name}.log"))
     }
@@ -170,7 +167,6 @@ impl Launcher {
     }
 
     /// A command of the executable; dropping the handle of its process kills it.
-    #[must_use]
     pub fn command(&self, arguments: &[&str]) -> tokio::process::Command {
         let mut command = tokio::process::Command::new(&self.program);
         command.args(arguments).current_dir(&self.folder).stdin(Stdio::null()).kill_on_drop(true);
@@ -206,7 +202,6 @@ pub struct Instance {
 
 impl Instance {
     /// A process of a role that listens on `address`; `name` names its log.
-    #[must_use]
     pub fn new(
         role: &'static str,
         name: impl Into<String>,
@@ -248,43 +243,36 @@ impl Instance {
     }
 
     /// The limit of its memory.
-    #[must_use]
     pub fn memory_limit(&self) -> Option<&MemoryLimit> {
         self.memory_limit.as_ref()
     }
 
     /// Its role, or `standalone`.
-    #[must_use]
     pub fn role(&self) -> &'static str {
         self.role
     }
 
     /// The name of its log.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// `HOST:PORT`.
-    #[must_use]
     pub fn address(&self) -> &str {
         &self.address
     }
 
     /// Whether it was started and neither killed nor stopped since.
-    #[must_use]
     pub fn is_started(&self) -> bool {
         self.process.is_some()
     }
 
     /// The process id.
-    #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.process.as_ref().map(Process::pid)
     }
 
     /// How it ended; `None` while it runs.
-    #[must_use]
     pub fn exit_status(&self) -> Option<ExitStatus> {
         self.process.as_ref().and_then(Process::exit_status)
     }

@@ -45,7 +45,6 @@ impl MemoryLimit {
     }
 
     /// The limit in bytes.
-    #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

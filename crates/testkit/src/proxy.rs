@@ -67,7 +67,6 @@ impl Proxy {
     }
 
     /// Where clients connect.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }

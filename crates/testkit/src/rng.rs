@@ -8,7 +8,6 @@ use std::time::Duration;
 pub struct Rng(u64);
 
 impl Rng {
-    #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }

@@ -30,13 +30,11 @@ impl SmallDisk {
     }
 
     /// The folder.
-    #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// Whether it can be filled without harm to others.
-    #[must_use]
     pub fn can_be_filled(&self) -> bool {
         self.is_mounted
     }

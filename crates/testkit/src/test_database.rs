@@ -29,7 +29,6 @@ pub struct Template {
 impl Template {
     /// `fingerprint` must change with the tables, for example the joined names of the migrations: each fingerprint has
     /// its own template.
-    #[must_use]
     pub fn new(name: impl Into<String>, fingerprint: impl Into<String>) -> Self {
         Self { name: name.into(), fingerprint: fingerprint.into(), services: Vec::new() }
     }
@@ -110,7 +109,6 @@ impl TestDatabase {
     }
 
     /// The URL for the code under test: that of the template's database user, or the administrator's when it has none.
-    #[must_use]
     pub fn url(&self) -> &str {
         self.url.as_str()
     }
@@ -126,7 +124,6 @@ impl TestDatabase {
     }
 
     /// The administrator's URL of this database.
-    #[must_use]
     pub fn admin_url(&self) -> String {
         self.server.with_database(&self.name).as_str().to_owned()
     }

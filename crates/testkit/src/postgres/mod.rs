@@ -44,13 +44,11 @@ pub struct PostgresOptions {
 
 impl PostgresOptions {
     /// A fast server for tests that leaves nothing behind.
-    #[must_use]
     pub fn for_tests() -> Self {
         Self { location: Location::Temporary, durable: false, dies_with_us: true }
     }
 
     /// A durable server in a persistent folder.
-    #[must_use]
     pub fn durable_in(folder: impl Into<PathBuf>) -> Self {
         Self { location: Location::Folder(folder.into()), durable: true, dies_with_us: false }
     }
@@ -88,31 +86,26 @@ impl PrivatePostgres {
     }
 
     /// The administrator's URL of the maintenance database `postgres`.
-    #[must_use]
     pub fn url(&self) -> String {
         self.admin_url("postgres")
     }
 
     /// The administrator's URL of a database, which need not exist yet.
-    #[must_use]
     pub fn admin_url(&self, database: &str) -> String {
         self.server.admin_url(database)
     }
 
     /// The process id of the postmaster, our child.
-    #[must_use]
     pub fn pid(&self) -> u32 {
         self.process.pid()
     }
 
     /// The folder that holds the database cluster.
-    #[must_use]
     pub fn data_folder(&self) -> &std::path::Path {
         self.server.data_folder()
     }
 
     /// The port on which it listens.
-    #[must_use]
     pub fn port(&self) -> u16 {
         self.server.port()
     }
@@ -141,7 +134,6 @@ impl PrivatePostgres {
     }
 
     /// Whether the postmaster still runs.
-    #[must_use]
     pub fn is_running(&self) -> bool {
         self.process.exit_status().is_none()
     }

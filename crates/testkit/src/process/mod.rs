@@ -89,13 +89,11 @@ impl Process {
     }
 
     /// The process id. It stays reserved for this process until the process has been reaped.
-    #[must_use]
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
     /// How the process ended; `None` while it runs.
-    #[must_use]
     pub fn exit_status(&self) -> Option<ExitStatus> {
         *self.shared.exit.locked()
     }

@@ -50,7 +50,6 @@ pub struct ProcessSpec {
 
 impl ProcessSpec {
     /// A process called `name` in messages, with our environment, working folder and account.
-    #[must_use]
     pub fn new(name: impl Into<String>, program: impl Into<PathBuf>, output: Output) -> Self {
         Self {
             name: name.into(),
@@ -115,7 +114,6 @@ impl ProcessSpec {
     }
 
     /// The name used in messages.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -125,7 +123,6 @@ impl ProcessSpec {
     }
 
     /// The log file, if the output goes to one.
-    #[must_use]
     pub fn log(&self) -> Option<&Path> {
         match &self.output {
             Output::File(path) => Some(path),

@@ -39,13 +39,11 @@ pub struct RabbitOptions {
 
 impl RabbitOptions {
     /// A broker for tests that leaves nothing behind.
-    #[must_use]
     pub fn for_tests() -> Self {
         Self { location: Location::Temporary, dies_with_us: true }
     }
 
     /// A broker with a persistent folder.
-    #[must_use]
     pub fn durable_in(folder: impl Into<PathBuf>) -> Self {
         Self { location: Location::Folder(folder.into()), dies_with_us: false }
     }
@@ -83,25 +81,21 @@ impl PrivateRabbit {
     }
 
     /// `amqp://user:password@127.0.0.1:port/%2f`, the default virtual host.
-    #[must_use]
     pub fn amqp_url(&self) -> String {
         self.node.amqp_url()
     }
 
     /// The process id of the Erlang VM that is the broker, our child.
-    #[must_use]
     pub fn pid(&self) -> u32 {
         self.broker.pid()
     }
 
     /// The process id of the broker's own port mapper.
-    #[must_use]
     pub fn epmd_pid(&self) -> u32 {
         self.epmd.pid()
     }
 
     /// The port on which it listens.
-    #[must_use]
     pub fn port(&self) -> u16 {
         self.node.port()
     }
@@ -112,7 +106,6 @@ impl PrivateRabbit {
     }
 
     /// Whether the broker still runs.
-    #[must_use]
     pub fn is_running(&self) -> bool {
         self.broker.exit_status().is_none()
     }
