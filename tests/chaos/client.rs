@@ -93,23 +93,19 @@ impl Client {
 
     /// Reads a resource: the body of a 200, else the answer.
     pub async fn read(&self, path: &str) -> Result<Value, Answer> {
-        let response = self.send(self.http.get(self.address(path))).await?;
-        match response.status().as_u16() {
-            200 => response.json().await.map_err(|error| Answer::Silent { why: why(&error) }),
-            _ => Err(refusal(response).await),
-        }
+        let response = self.get(&self.address(path)).await?;
+        response.json().await.map_err(|error| Answer::Silent { why: why(&error) })
     }
 
     /// Downloads a complete file.
     pub async fn fetch(&self, address: &str) -> Result<Vec<u8>, Answer> {
+        let bytes = self.get(address).await?.bytes().await;
+        bytes.map(|bytes| bytes.to_vec()).map_err(|error| Answer::Silent { why: why(&error) })
+    }
+
+    async fn get(&self, address: &str) -> Result<Response, Answer> {
         let response = self.send(self.http.get(address)).await?;
-        match response.status().as_u16() {
-            200 => {
-                let bytes = response.bytes().await;
-                bytes.map(|bytes| bytes.to_vec()).map_err(|error| Answer::Silent { why: why(&error) })
-            }
-            _ => Err(refusal(response).await),
-        }
+        if response.status() == 200 { Ok(response) } else { Err(refusal(response).await) }
     }
 
     async fn send(&self, request: RequestBuilder) -> Result<Response, Answer> {

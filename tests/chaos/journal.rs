@@ -145,11 +145,6 @@ impl Journal {
         ids.take(limit).cloned().collect()
     }
 
-    /// Tickets that were seen evaluated.
-    pub fn seen_evaluated(&self) -> HashSet<String> {
-        self.lock().observed.seen_evaluated.clone()
-    }
-
     fn record(&self, request: &str, subject: &str, answer: &Answer) -> MutexGuard<'_, Contents> {
         let line = json!({"at_ms": self.millis(), "what": request, "of": subject, "answer": answer});
         let mut contents = self.lock();

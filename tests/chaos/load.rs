@@ -1,6 +1,5 @@
 //! The clients of a run: helpdesks that import with retries, and users that read, export and delete.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -17,8 +16,8 @@ use assay_testkit::Rng;
 
 /// Helpdesks that import at the same time.
 const HELPDESKS: u64 = 6;
-/// Delay of a helpdesk between conversations, in milliseconds: busy, but not saturated.
-const PAUSE: (usize, usize) = (10, 60);
+/// Delay of a helpdesk between conversations: busy, but not saturated.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(60));
 /// Delay before a retry.
 const RETRY_DELAY: Duration = Duration::from_millis(250);
 /// Between two exports.
@@ -113,8 +112,7 @@ impl Helpdesk {
             if self.rng.one_in(8) {
                 self.assess(&external_id, &body).await;
             }
-            let (from, to) = PAUSE;
-            sleep(self.rng.millis(from, to)).await;
+            sleep(self.rng.between(PAUSE.0, PAUSE.1)).await;
         }
     }
 
@@ -177,7 +175,7 @@ async fn export(client: Client, journal: Arc<Journal>, stop: CancellationToken) 
 
 /// Creates an export, with retries under one idempotency key.
 pub async fn create_export(client: &Client, journal: &Journal, kind: &'static str, key: &str) {
-    let must_hold: HashSet<String> = journal.seen_evaluated();
+    let must_hold = journal.observed().seen_evaluated;
     for _ in 0..MAX_ATTEMPTS {
         let answer = client.create_export(kind, key).await;
         journal.record_export(kind, must_hold.clone(), &answer);

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::faults::Fault;
 
 /// Figures and violations of a run.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Report {
     name: &'static str,
     seed: u64,
@@ -41,25 +41,7 @@ pub struct InjectedFault {
 
 impl Report {
     pub fn new(name: &'static str, seed: u64) -> Self {
-        Self {
-            name,
-            seed,
-            struck: Vec::new(),
-            skipped: BTreeMap::new(),
-            requests: 0,
-            accepted: 0,
-            tickets: 0,
-            deleted: 0,
-            exports: 0,
-            exports_failed: 0,
-            lost: 0,
-            duplicated: 0,
-            wrong: 0,
-            dead_letters: 0,
-            settled_after: Duration::ZERO,
-            failures: BTreeMap::new(),
-            violations: Vec::new(),
-        }
+        Self { name, seed, ..Self::default() }
     }
 
     pub fn skip(&mut self, fault: Fault, reason: &'static str) {

@@ -262,11 +262,6 @@ impl Instance {
         &self.address
     }
 
-    /// Whether it was started and neither killed nor stopped since.
-    pub fn is_started(&self) -> bool {
-        self.process.is_some()
-    }
-
     /// The process id.
     pub fn pid(&self) -> Option<u32> {
         self.process.as_ref().map(Process::pid)
@@ -282,7 +277,7 @@ impl Instance {
     /// # Errors
     /// When the executable cannot be run.
     pub fn start(&mut self, launcher: &Launcher) -> Result<()> {
-        if self.is_started() {
+        if self.process.is_some() {
             return Ok(());
         }
         let log = Output::File(launcher.log(&self.name));

@@ -14,7 +14,6 @@ const MOUNT: &str = "/sys/fs/cgroup";
 #[derive(Debug)]
 pub struct MemoryLimit {
     folder: PathBuf,
-    bytes: u64,
 }
 
 impl MemoryLimit {
@@ -30,9 +29,11 @@ impl MemoryLimit {
             if fs::create_dir(&folder).is_err() {
                 continue;
             }
-            let group = Self { folder, bytes };
-            if group.folder.join(limit_file).exists() {
-                group.write(limit_file, &bytes.to_string())?;
+            let group = Self { folder };
+            let file = group.folder.join(limit_file);
+            if file.exists() {
+                fs::write(&file, bytes.to_string())
+                    .with_context(|| format!("cannot write {}", file.display()))?;
                 return Ok(Some(group));
             }
         }
@@ -42,11 +43,6 @@ impl MemoryLimit {
     /// The file into which a process writes its id to join the group.
     pub(crate) fn processes(&self) -> PathBuf {
         self.folder.join("cgroup.procs")
-    }
-
-    /// The limit in bytes.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
     }
 
     /// How often the kernel has killed a process of the group because of the limit.
@@ -59,11 +55,6 @@ impl MemoryLimit {
         let text = fs::read_to_string(file)?;
         let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
         Ok(count.with_context(|| format!("no oom_kill in {}", file.display()))?.trim().parse()?)
-    }
-
-    fn write(&self, file: &str, text: &str) -> Result<()> {
-        let file = self.folder.join(file);
-        fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))
     }
 }
 

@@ -34,9 +34,9 @@ impl Rng {
         self.below(times) == 0
     }
 
-    /// A duration in this range, in milliseconds.
-    pub fn millis(&mut self, from: usize, to: usize) -> Duration {
-        Duration::from_millis((from + self.below(to - from)) as u64)
+    /// A duration in this range, of whole milliseconds.
+    pub fn between(&mut self, from: Duration, to: Duration) -> Duration {
+        from + Duration::from_millis(self.below((to - from).as_millis() as usize) as u64)
     }
 
     /// A random permutation (Fisher-Yates).

@@ -8,11 +8,10 @@ use assay_platform::db::Migrations;
 use diesel::backend::Backend;
 use diesel::connection::SimpleConnection as _;
 use diesel::migration::{Migration, MigrationSource as _};
-use diesel::sql_types::Text;
-use diesel::{Connection as _, PgConnection, QueryableByName, RunQueryDsl as _, SqliteConnection, sql_query};
+use diesel::{Connection as _, PgConnection, RunQueryDsl as _, SqliteConnection, sql_query};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness};
 
-use crate::{database_users::quote_name, postgres::client_program};
+use crate::{database_users::quote_name, postgres::client_program, query::Row};
 
 /// The schema of one service, on a connection of its own.
 pub struct SchemaSteps {
@@ -166,15 +165,9 @@ fn dump_postgres(url: &str, schema: &str) -> Result<String> {
     Ok(lines.collect::<Vec<_>>().join("\n"))
 }
 
-#[derive(QueryableByName)]
-struct Definition {
-    #[diesel(sql_type = Text)]
-    sql: String,
-}
-
 fn dump_sqlite(connection: &mut SqliteConnection) -> Result<String> {
-    let query = "SELECT type || ' ' || name || ' of ' || tbl_name || ': ' || coalesce(sql, '') AS sql \
+    let query = "SELECT type || ' ' || name || ' of ' || tbl_name || ': ' || coalesce(sql, '') AS value \
                  FROM sqlite_master ORDER BY type, name";
-    let definitions: Vec<Definition> = sql_query(query).load(connection)?;
-    Ok(definitions.into_iter().map(|definition| definition.sql).collect::<Vec<_>>().join("\n"))
+    let definitions: Vec<Row> = sql_query(query).load(connection)?;
+    Ok(definitions.into_iter().map(|definition| definition.value).collect::<Vec<_>>().join("\n"))
 }

@@ -6,25 +6,18 @@ use std::{
     os::unix::fs::PermissionsExt as _,
     path::Path,
     process::Command,
+    time::Duration,
 };
 
 use anyhow::{Result, ensure};
-use assay_testkit::{Location, PostgresOptions, PrivatePostgres, ProcessIdentity, processes_in_folder};
-use diesel::{Connection as _, PgConnection, QueryableByName, RunQueryDsl as _, sql_query, sql_types::Text};
-
-#[derive(QueryableByName)]
-struct Row {
-    #[diesel(sql_type = Text)]
-    value: String,
-}
-
-fn query_text(url: &str, query: &str) -> Result<String> {
-    let mut connection = PgConnection::establish(url)?;
-    Ok(sql_query(query).get_result::<Row>(&mut connection)?.value)
-}
+use assay_testkit::{
+    Location, PostgresOptions, PrivatePostgres, ProcessIdentity, execute, processes_in_folder, query_texts,
+    wait::wait_for,
+};
+use diesel::{Connection as _, PgConnection};
 
 fn setting(url: &str, name: &str) -> Result<String> {
-    query_text(url, &format!("SELECT current_setting('{name}') AS value"))
+    Ok(query_texts(url, &format!("SELECT current_setting('{name}') AS value"))?.remove(0))
 }
 
 fn exists(pid: u32) -> bool {
@@ -100,12 +93,10 @@ fn persistent_data_is_found_by_the_next_server() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let options = PostgresOptions::durable_in(folder.path().join("postgres"));
     let first = PrivatePostgres::start(&options)?;
-    sql_query("CREATE TABLE kept (word text)").execute(&mut PgConnection::establish(&first.url())?)?;
+    execute(&first.url(), "CREATE TABLE kept (word text); INSERT INTO kept VALUES ('kept')")?;
     first.stop();
     let second = PrivatePostgres::start(&options)?;
-    let table =
-        query_text(&second.url(), "SELECT relname::text AS value FROM pg_class WHERE relname = 'kept'")?;
-    ensure!(table == "kept");
+    ensure!(query_texts(&second.url(), "SELECT word AS value FROM kept")? == ["kept"]);
     Ok(())
 }
 
@@ -156,12 +147,8 @@ fn killed_process_leaves_no_server_and_no_folder() -> Result<()> {
     ensure!(processes.len() > 1, "the server and its helpers are found by their folder");
     runner.kill()?;
     runner.wait()?;
-    assay_testkit::wait::wait_for(
-        "the server and its folder to go",
-        std::time::Duration::from_secs(20),
-        || {
-            let gone = !processes.iter().any(ProcessIdentity::is_alive) && !Path::new(&data).exists();
-            Ok(gone.then_some(()))
-        },
-    )
+    wait_for("the server and its folder to go", Duration::from_secs(20), || {
+        let gone = !processes.iter().any(ProcessIdentity::is_alive) && !Path::new(&data).exists();
+        Ok(gone.then_some(()))
+    })
 }

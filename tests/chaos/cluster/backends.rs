@@ -60,30 +60,33 @@ impl Backends {
         self.postgres.take().map_or(Ok(()), PrivatePostgres::kill)
     }
 
-    pub fn stop_postgres(&mut self) {
+    pub fn stop_postgres(&mut self) -> Result<()> {
         if let Some(postgres) = self.postgres.take() {
             postgres.stop();
         }
+        Ok(())
     }
 
-    pub fn freeze_postgres(&self) -> Result<()> {
+    pub fn freeze_postgres(&mut self) -> Result<()> {
         self.postgres()?.signal_all(Signal::SIGSTOP)
     }
 
-    pub fn kill_rabbit(&mut self) {
+    pub fn kill_rabbit(&mut self) -> Result<()> {
         // Dropping the server kills it.
         self.rabbit = None;
+        Ok(())
     }
 
-    pub fn freeze_rabbit(&self) -> Result<()> {
+    pub fn freeze_rabbit(&mut self) -> Result<()> {
         self.rabbit()?.signal(Signal::SIGSTOP);
         Ok(())
     }
 
-    pub fn stop_rabbit(&mut self) {
+    pub fn stop_rabbit(&mut self) -> Result<()> {
         if let Some(rabbit) = self.rabbit.take() {
             rabbit.stop();
         }
+        Ok(())
     }
 
     pub fn postgres_address(&self) -> Option<String> {

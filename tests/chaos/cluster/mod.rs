@@ -10,9 +10,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use assay_testkit::SmallDisk;
 use assay_testkit::launcher::{Instance, Launcher, owners};
 use assay_testkit::process::Signal;
+use assay_testkit::{SmallDisk, query_texts};
 use tempfile::TempDir;
 use tokio::process::Command;
 
@@ -144,6 +144,12 @@ impl Cluster {
             }
             None => Ok(format!("sqlite:{}", self.data.folder().join(format!("{schema}.sqlite")).display())),
         }
+    }
+
+    /// The number of rows of a table in a service's database, `FROM` the condition on.
+    pub fn count(&self, schema: &str, from: &str) -> Result<u64> {
+        let query = format!("SELECT CAST(count(*) AS text) AS value FROM {from}");
+        Ok(query_texts(&self.database(schema)?, &query)?.first().context("no count")?.parse()?)
     }
 
     /// The executable with the settings of this cluster, for operator commands.

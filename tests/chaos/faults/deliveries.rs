@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use assay_testkit::proxy::LinkState;
-use assay_testkit::query_texts;
 use futures_util::StreamExt;
 use lapin::options::{
     BasicConsumeOptions, BasicPublishOptions, ConfirmSelectOptions, QueueBindOptions, QueueDeclareOptions,
@@ -41,19 +40,15 @@ pub async fn kill_between_commit_and_ack(context: &mut FaultContext<'_>, role: &
         "scoring-worker" => ("scoring", "evaluations"),
         _ => ("export", "evaluation_rows"),
     };
-    let database = context.cluster.database(schema)?;
-    let count = || -> Result<u64> {
-        let rows = query_texts(&database, &format!("SELECT CAST(count(*) AS text) AS value FROM {table}"))?;
-        Ok(rows.first().context("no count")?.parse()?)
-    };
     let deadline = Instant::now() + LIMIT;
     loop {
         context.cluster.links.set((role, To::Rabbit), LinkState::FrozenToServer);
-        let (count_at_freeze, freeze_end) = (count()?, Instant::now() + FREEZE_TIME);
+        let count_at_freeze = context.cluster.count(schema, table)?;
+        let freeze_end = Instant::now() + FREEZE_TIME;
         let mut committed = 0;
         while committed < COMMITS && Instant::now() < freeze_end {
             sleep(Duration::from_millis(50)).await;
-            committed = count()?.saturating_sub(count_at_freeze);
+            committed = context.cluster.count(schema, table)?.saturating_sub(count_at_freeze);
         }
         if committed >= COMMITS {
             break;

@@ -5,18 +5,10 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use super::{Fault, FaultContext};
+use crate::cluster::Backends;
 
-pub async fn server(fault: Fault, context: &mut FaultContext<'_>) -> Result<()> {
-    let backends = context.cluster.backends.as_mut().context("the standalone has no servers")?;
-    match fault {
-        Fault::KillPostgres => backends.kill_postgres()?,
-        Fault::RestartPostgres => backends.stop_postgres(),
-        Fault::FreezePostgres => backends.freeze_postgres()?,
-        Fault::KillRabbit => backends.kill_rabbit(),
-        Fault::RestartRabbit => backends.stop_rabbit(),
-        Fault::FreezeRabbit => backends.freeze_rabbit()?,
-        _ => {}
-    }
+pub async fn server(context: &mut FaultContext<'_>, harm: fn(&mut Backends) -> Result<()>) -> Result<()> {
+    harm(context.cluster.backends.as_mut().context("the standalone has no servers")?)?;
     context.hold(Duration::from_millis(500), Duration::from_secs(6)).await;
     Ok(())
 }

@@ -8,14 +8,15 @@ mod processes;
 use std::time::Duration;
 
 use anyhow::Result;
+use assay_testkit::Rng;
 use assay_testkit::launcher::ROLES;
+use assay_testkit::proxy::LinkState;
 use serde::Serialize;
 use tokio::time::sleep;
 
 use crate::client::Client;
-use crate::cluster::{Cluster, To};
+use crate::cluster::{Backends, Cluster, To};
 use crate::journal::Journal;
-use assay_testkit::Rng;
 
 /// A fault. Its name is its `Debug` form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -138,17 +139,18 @@ impl Fault {
             Self::RollingRestart => processes::rolling_restart(context).await,
             Self::StopEverything => processes::stop_everything(context).await,
             Self::KillExportWorkerMidFile => processes::kill_export_worker_mid_file(context).await,
-            Self::KillPostgres
-            | Self::RestartPostgres
-            | Self::FreezePostgres
-            | Self::KillRabbit
-            | Self::RestartRabbit
-            | Self::FreezeRabbit => environment::server(self, context).await,
+            Self::KillPostgres => environment::server(context, Backends::kill_postgres).await,
+            Self::RestartPostgres => environment::server(context, Backends::stop_postgres).await,
+            Self::FreezePostgres => environment::server(context, Backends::freeze_postgres).await,
+            Self::KillRabbit => environment::server(context, Backends::kill_rabbit).await,
+            Self::RestartRabbit => environment::server(context, Backends::stop_rabbit).await,
+            Self::FreezeRabbit => environment::server(context, Backends::freeze_rabbit).await,
             Self::FillObjectStore | Self::FillDatabaseDisk => environment::fill(self, context).await,
             Self::StepClock(role, seconds) => environment::step_clock(context, role, seconds).await,
-            Self::Cut(_) | Self::CutOne(_) | Self::FreezeOne(_) | Self::Slow(_) => {
-                network::inject(self, context).await
-            }
+            Self::Cut(to) => network::all(context, to, LinkState::Cut).await,
+            Self::Slow(to) => network::all(context, to, network::SLOW).await,
+            Self::CutOne(to) => network::one(context, to, LinkState::Cut).await,
+            Self::FreezeOne(to) => network::one(context, to, LinkState::Frozen).await,
             Self::KillBetweenCommitAndAck(role) => {
                 deliveries::kill_between_commit_and_ack(context, role).await
             }
@@ -170,7 +172,6 @@ pub struct FaultContext<'s> {
 impl FaultContext<'_> {
     /// Waits while the fault lasts.
     async fn hold(&mut self, from: Duration, to: Duration) {
-        let millis = |span: Duration| usize::try_from(span.as_millis()).unwrap_or_default();
-        sleep(self.rng.millis(millis(from), millis(to))).await;
+        sleep(self.rng.between(from, to)).await;
     }
 }

@@ -5,31 +5,26 @@ use std::time::Duration;
 use anyhow::Result;
 use assay_testkit::proxy::LinkState;
 
-use super::{Fault, FaultContext};
+use super::FaultContext;
 use crate::cluster::{Link, To};
 
-const DELAY: Duration = Duration::from_millis(60);
+pub const SLOW: LinkState = LinkState::Slow(Duration::from_millis(60));
 
-pub async fn inject(fault: Fault, context: &mut FaultContext<'_>) -> Result<()> {
-    match fault {
-        Fault::Cut(to) => context.cluster.links.set_all(to, LinkState::Cut),
-        Fault::Slow(to) => context.cluster.links.set_all(to, LinkState::Slow(DELAY)),
-        Fault::CutOne(to) => {
-            let link = random_link(context, to);
-            context.cluster.links.set(link, LinkState::Cut);
-        }
-        Fault::FreezeOne(to) => {
-            let link = random_link(context, to);
-            context.cluster.links.set(link, LinkState::Frozen);
-        }
-        _ => {}
-    }
-    context.hold(Duration::from_millis(500), Duration::from_secs(6)).await;
-    Ok(())
+/// Sets all links to this kind of target.
+pub async fn all(context: &mut FaultContext<'_>, to: To, state: LinkState) -> Result<()> {
+    context.cluster.links.set_all(to, state);
+    hold(context).await
 }
 
-fn random_link(context: &mut FaultContext<'_>, to: To) -> Link {
-    let links: Vec<Link> =
-        context.cluster.links.all().into_iter().filter(|(_, target)| *target == to).collect();
-    context.rng.one_of(&links)
+/// Sets a random link to this kind of target.
+pub async fn one(context: &mut FaultContext<'_>, to: To, state: LinkState) -> Result<()> {
+    let mut links: Vec<Link> = context.cluster.links.all();
+    links.retain(|(_, target)| *target == to);
+    context.cluster.links.set(context.rng.one_of(&links), state);
+    hold(context).await
+}
+
+async fn hold(context: &mut FaultContext<'_>) -> Result<()> {
+    context.hold(Duration::from_millis(500), Duration::from_secs(6)).await;
+    Ok(())
 }

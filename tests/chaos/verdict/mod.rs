@@ -6,7 +6,7 @@ mod stored;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use assay_testkit::query_texts;
 use futures_util::StreamExt;
 use futures_util::stream;
@@ -73,17 +73,13 @@ pub async fn check(
 async fn settle(cluster: &Cluster) -> Result<()> {
     let deadline = Instant::now() + SETTLE_LIMIT;
     loop {
-        let count = |schema: &str, query: &str| -> Result<u64> {
-            let query = format!("SELECT CAST(count(*) AS text) AS value FROM {query}");
-            Ok(query_texts(&cluster.database(schema)?, &query)?.first().context("no count")?.parse()?)
-        };
         let mut waiting = 0;
         for schema in SCHEMAS {
-            waiting += count(schema, "outbox WHERE dead_at IS NULL")?;
+            waiting += cluster.count(schema, "outbox WHERE dead_at IS NULL")?;
         }
-        let tickets = count("ingest", "conversations")?;
-        let evaluations = count("scoring", "evaluations WHERE deleted_at IS NULL")?;
-        let rows = count("export", "evaluation_rows WHERE deleted_at IS NULL")?;
+        let tickets = cluster.count("ingest", "conversations")?;
+        let evaluations = cluster.count("scoring", "evaluations WHERE deleted_at IS NULL")?;
+        let rows = cluster.count("export", "evaluation_rows WHERE deleted_at IS NULL")?;
         if waiting == 0 && evaluations == tickets && rows == tickets {
             return Ok(());
         }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
-use diesel::{Connection as _, PgConnection, QueryableByName, RunQueryDsl as _, sql_query, sql_types::Text};
+use diesel::{Connection as _, PgConnection, RunQueryDsl as _, sql_query};
 
 use super::cluster::{ADMINISTRATOR, Cluster};
 use crate::{
@@ -11,6 +11,7 @@ use crate::{
     identity::processes_in_folder,
     ports::free_port,
     process::{ProcessSpec, Signal},
+    query::Row,
 };
 
 /// A prepared server, which can be started repeatedly on the same port and data.
@@ -74,13 +75,12 @@ impl PostgresServer {
     pub(crate) fn answers(&self) -> Result<Option<()>> {
         let url = format!("{}?connect_timeout=5", self.admin_url("postgres"));
         let Ok(mut connection) = PgConnection::establish(&url) else { return Ok(None) };
-        let query = sql_query("SELECT current_setting('data_directory') AS folder");
-        let Ok(answer) = query.get_result::<DataDirectory>(&mut connection) else { return Ok(None) };
+        let query = sql_query("SELECT current_setting('data_directory') AS value");
+        let Ok(Row { value: folder }) = query.get_result(&mut connection) else { return Ok(None) };
         ensure!(
-            Path::new(&answer.folder) == self.cluster.data,
-            "the server on port {} works on {} instead of {}: it is not ours",
+            Path::new(&folder) == self.cluster.data,
+            "the server on port {} works on {folder} instead of {}: it is not ours",
             self.port,
-            answer.folder,
             self.cluster.data.display()
         );
         Ok(Some(()))
@@ -107,10 +107,4 @@ pub(crate) fn clear_leftovers(data: &Path) -> Result<bool> {
         leftover.signal(Signal::SIGQUIT)?;
     }
     Ok(leftovers.is_empty())
-}
-
-#[derive(QueryableByName)]
-struct DataDirectory {
-    #[diesel(sql_type = Text)]
-    folder: String,
 }

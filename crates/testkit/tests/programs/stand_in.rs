@@ -16,6 +16,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail};
+use assay_testkit::launcher::ROLES;
 use nix::sys::signal::{SigSet, Signal};
 
 fn main() -> Result<ExitCode> {
@@ -33,14 +34,10 @@ fn main() -> Result<ExitCode> {
         ("keys", ["create", "--organization", organization]) => {
             writeln!(io::stdout(), "key-of-{organization}")?
         }
-        ("agent-registry", []) => serve(name, "ASSAY_REGISTRY__LISTEN")?,
-        ("ingest", []) => serve(name, "ASSAY_INGEST__LISTEN")?,
-        ("scoring-worker", []) => serve(name, "ASSAY_SCORING__LISTEN")?,
-        ("export", []) => serve(name, "ASSAY_EXPORT__LISTEN")?,
-        ("export-worker", []) => serve(name, "ASSAY_EXPORT_WORKER__LISTEN")?,
-        ("webhooks", []) => serve(name, "ASSAY_WEBHOOKS__LISTEN")?,
-        ("gateway", []) => serve(name, "ASSAY_GATEWAY__LISTEN")?,
-        ("console", []) => serve(name, "ASSAY_CONSOLE__LISTEN")?,
+        (role, []) => {
+            let role = ROLES.iter().find(|known| known.name == role);
+            serve(name, role.with_context(|| format!("no such subcommand: {name}"))?.listen)?;
+        }
         _ => bail!("no such subcommand: {words:?}"),
     }
     Ok(ExitCode::SUCCESS)

@@ -5,21 +5,10 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use assay_testkit::wait::wait_for;
+use assay_testkit::{launcher::ROLES, wait::wait_for};
 use diesel::{Connection as _, PgConnection, RunQueryDsl as _, connection::SimpleConnection as _, sql_query};
 
 use crate::harness::{PROCESSES, TestStack, kill_and_await_restart, read_variables};
-
-const ROLES: [&str; 8] = [
-    "agent-registry",
-    "ingest",
-    "scoring-worker",
-    "export",
-    "export-worker",
-    "webhooks",
-    "console",
-    "gateway",
-];
 
 /// Whether a statement succeeds with the database URL of a setting.
 fn allowed(stack: &TestStack, setting: &str, statement: &str) -> Result<bool> {
@@ -47,36 +36,18 @@ fn every_role_gets_all_settings_but_the_stacks_own() -> Result<()> {
     let stack = TestStack::on_external_servers()?
         .with("ASSAY_BOOTSTRAP_API_KEY", "a bootstrap key that the caller of the test chose");
     let supervisor = stack.up()?;
-    let expected = [
-        "ASSAY_BOOTSTRAP_API_KEY",
-        "ASSAY_BUS__URL",
-        "ASSAY_CONSOLE__LISTEN",
-        "ASSAY_EXPORT_WORKER__DATABASE_URL",
-        "ASSAY_EXPORT_WORKER__LISTEN",
-        "ASSAY_EXPORT__DATABASE_URL",
-        "ASSAY_EXPORT__LISTEN",
-        "ASSAY_GATEWAY__LISTEN",
-        "ASSAY_INGEST__DATABASE_URL",
-        "ASSAY_INGEST__LISTEN",
-        "ASSAY_OBJECTS__URL",
-        "ASSAY_REGISTRY__DATABASE_URL",
-        "ASSAY_REGISTRY__LISTEN",
-        "ASSAY_SCORING__DATABASE_URL",
-        "ASSAY_SCORING__LISTEN",
-        "ASSAY_SECURITY__SERVICE_TOKEN_SECRET",
-        "ASSAY_SECURITY__SIGNING_KEYS",
-        "ASSAY_SERVICES__CONSOLE_URL",
-        "ASSAY_SERVICES__EXPORT_URL",
-        "ASSAY_SERVICES__INGEST_URL",
-        "ASSAY_SERVICES__REGISTRY_URL",
-        "ASSAY_SERVICES__SCORING_URL",
-        "ASSAY_SERVICES__WEBHOOKS_URL",
-        "ASSAY_WEBHOOKS__DATABASE_URL",
-        "ASSAY_WEBHOOKS__LISTEN",
-    ];
-    for role in ROLES.iter().chain(&["migrate"]) {
+    let expected = "\
+        ASSAY_BOOTSTRAP_API_KEY ASSAY_BUS__URL ASSAY_CONSOLE__LISTEN ASSAY_EXPORT_WORKER__DATABASE_URL \
+        ASSAY_EXPORT_WORKER__LISTEN ASSAY_EXPORT__DATABASE_URL ASSAY_EXPORT__LISTEN ASSAY_GATEWAY__LISTEN \
+        ASSAY_INGEST__DATABASE_URL ASSAY_INGEST__LISTEN ASSAY_OBJECTS__URL ASSAY_REGISTRY__DATABASE_URL \
+        ASSAY_REGISTRY__LISTEN ASSAY_SCORING__DATABASE_URL ASSAY_SCORING__LISTEN \
+        ASSAY_SECURITY__SERVICE_TOKEN_SECRET ASSAY_SECURITY__SIGNING_KEYS ASSAY_SERVICES__CONSOLE_URL \
+        ASSAY_SERVICES__EXPORT_URL ASSAY_SERVICES__INGEST_URL ASSAY_SERVICES__REGISTRY_URL \
+        ASSAY_SERVICES__SCORING_URL ASSAY_SERVICES__WEBHOOKS_URL ASSAY_WEBHOOKS__DATABASE_URL \
+        ASSAY_WEBHOOKS__LISTEN";
+    for role in ROLES.iter().map(|role| role.name).chain(["migrate"]) {
         let settings: BTreeMap<String, String> = stack.recorded(role)?.into_iter().collect();
-        ensure!(settings.keys().eq(expected), "{role} has {:?}", settings.keys());
+        ensure!(settings.keys().eq(expected.split(' ')), "{role} has {:?}", settings.keys());
     }
     ensure!(stack.setting("ASSAY_BUS__URL")? == "amqp://user:password@broker.example/%2f");
     ensure!(stack.setting("ASSAY_OBJECTS__URL")? == format!("file://{}/objects", stack.folder().display()));
