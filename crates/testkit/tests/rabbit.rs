@@ -48,24 +48,19 @@ fn two_brokers_run_side_by_side() -> Result<()> {
 }
 
 #[test]
-fn stopped_broker_leaves_no_process() -> Result<()> {
-    let broker = PrivateRabbit::start(&RabbitOptions::for_tests())?;
-    let (pid, epmd) = (broker.pid(), broker.epmd_pid());
-    ensure!(exists(pid) && exists(epmd));
-    broker.stop();
-    ensure!(!exists(pid) && !exists(epmd));
+fn stopped_or_dropped_broker_leaves_no_process() -> Result<()> {
+    let ends: [fn(PrivateRabbit); 2] = [PrivateRabbit::stop, drop];
+    for end in ends {
+        let broker = PrivateRabbit::start(&RabbitOptions::for_tests())?;
+        let (pid, epmd, port) = (broker.pid(), broker.epmd_pid(), port_of(&broker)?);
+        ensure!(exists(pid) && exists(epmd));
+        end(broker);
+        ensure!(!exists(pid) && !exists(epmd));
+        wait_for("the port to be closed", Duration::from_secs(10), || {
+            Ok(TcpStream::connect(("127.0.0.1", port)).is_err().then_some(()))
+        })?;
+    }
     Ok(())
-}
-
-#[test]
-fn dropped_broker_leaves_no_process() -> Result<()> {
-    let broker = PrivateRabbit::start(&RabbitOptions::for_tests())?;
-    let (pid, epmd, port) = (broker.pid(), broker.epmd_pid(), port_of(&broker)?);
-    drop(broker);
-    ensure!(!exists(pid) && !exists(epmd));
-    wait_for("the port to be closed", Duration::from_secs(10), || {
-        Ok(TcpStream::connect(("127.0.0.1", port)).is_err().then_some(()))
-    })
 }
 
 #[test]

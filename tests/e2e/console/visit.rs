@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
-use serde_json::{Value, json};
+use anyhow::{Result, ensure};
+use serde_json::Value;
 
 use super::corpus;
 use crate::browser::{self, Browser, Viewer};
-use crate::harness::{Api, Cases, Kind, PrivateStack, Stack, block_on, until};
+use crate::harness::{Api, Cases, Kind, PrivateStack, Stack, block_on, text};
 
 /// Name of a rule, and the function that checks it.
 pub type Rule = (&'static str, RuleFunction);
@@ -68,8 +68,7 @@ impl Visit {
     pub async fn import(&self, conversation: &Value) -> Result<String> {
         let id = self.api.import(conversation).await?;
         self.api.evaluation(&id).await?;
-        let name = conversation["ticket_id"].as_str().context("no ticket id")?;
-        until_count(&self.api, ("external_id", name), 1).await?;
+        self.api.listed(("external_id", &text(conversation, "ticket_id")?), 1).await?;
         Ok(id)
     }
 }
@@ -134,17 +133,7 @@ async fn import_corpus(api: &Api) -> Result<()> {
     for conversation in &conversations {
         api.import(conversation).await?;
     }
-    until_count(api, ("limit", "1"), conversations.len()).await
-}
-
-/// Waits until the list with this parameter has `count` conversations.
-pub async fn until_count(api: &Api, parameter: (&str, &str), count: usize) -> Result<()> {
-    until(&format!("{count} conversations in the list with {parameter:?}"), async || {
-        let request = api.request(reqwest::Method::GET, "/v1/evaluations").query(&[parameter]);
-        let page = api.reply(request).await?.expect(200)?;
-        Ok((page["total"]["count"] == json!(count)).then_some(()))
-    })
-    .await
+    api.listed(("limit", "1"), conversations.len()).await
 }
 
 async fn check_rule(visit: &mut Visit, rule: RuleFunction) -> Result<()> {

@@ -92,11 +92,12 @@ impl Api {
         .await
     }
 
-    /// Waits until the list of evaluations has so many.
-    pub async fn listed(&self, count: u64) -> Result<()> {
-        until(&format!("{count} evaluations in the list"), async || {
-            let page = self.get("/v1/evaluations?limit=1").await?.expect(200)?;
-            Ok((page["total"]["count"] == count).then_some(()))
+    /// Waits until the list of evaluations with this parameter has so many.
+    pub async fn listed(&self, parameter: (&str, &str), count: usize) -> Result<()> {
+        until(&format!("{count} evaluations in the list with {parameter:?}"), async || {
+            let request = self.request(Method::GET, "/v1/evaluations").query(&[parameter]);
+            let page = self.reply(request).await?.expect(200)?;
+            Ok((page["total"]["count"] == json!(count)).then_some(()))
         })
         .await
     }

@@ -26,7 +26,7 @@ pub use self::commands::{
 };
 pub use self::conversation::{Edit, by_ai, conversation, edited, message, messages, resolved_by, set, unset};
 pub use self::operations::{Operation, SCOPES, documented_operations, routed_operations, serving_crates};
-pub use self::private_stack::{PrivateStack, memory_limit};
+pub use self::private_stack::PrivateStack;
 pub use self::raw::RawConnection;
 pub use self::receiver::{Message, Receiver};
 pub use self::reply::Reply;

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use assay_testkit::launcher::{Instance, Launcher, Settings, databases, owners, set_addresses};
 use assay_testkit::process::Signal;
 use assay_testkit::{MemoryLimit, Template, TestDatabase, memory_limit_of_manifest, random_name, services};
@@ -149,14 +149,34 @@ impl PrivateStack {
         self.instance(name)?.pid().with_context(|| format!("{name} does not run"))
     }
 
+    /// Checks that no process was killed, and that none took more than its limit.
+    #[allow(clippy::print_stderr, reason = "prints measured figures")]
+    pub fn check_memory_limits(&self, what: &str) -> Result<()> {
+        for (process, peak) in self.memory_kib("VmHWM:")? {
+            let limit = memory_limit(self.kind, process)?;
+            let limit_mib = limit / 1024 / 1024;
+            eprintln!("  {what}: peak memory of {process}: {} of {limit_mib} MiB", peak / 1024);
+            ensure!(self.exit_status(process)?.is_none(), "{what}: {process} ended");
+            let kills = self.instance(process)?.memory_limit().map_or(Ok(0), MemoryLimit::kills)?;
+            ensure!(kills == 0, "{what}: the kernel killed {process}");
+            ensure!(peak * 1024 < limit, "{what}: {process} took {peak} KiB of {limit_mib} MiB");
+        }
+        Ok(())
+    }
+
+    /// A number in KiB of each process (proc(5), `status`): `VmHWM:` is the peak of its resident memory, `VmRSS:` what is in use.
+    pub fn memory_kib(&self, field: &str) -> Result<Vec<(&'static str, u64)>> {
+        let of_process = |name: &&'static str| {
+            let status = fs::read_to_string(format!("/proc/{}/status", self.pid(name)?))?;
+            let line = status.lines().find_map(|line| line.strip_prefix(field)).context("no such line")?;
+            Ok((*name, line.trim().trim_end_matches(" kB").parse()?))
+        };
+        self.names().iter().map(of_process).collect()
+    }
+
     /// Whether the kernel enforces the memory limits of the processes: not where we may not create control groups.
     pub fn has_memory_limits(&self) -> bool {
         self.has_memory_limits
-    }
-
-    /// Number of times the kernel killed a process at its memory limit; 0 without a limit.
-    pub fn memory_kills(&self, name: &str) -> Result<u64> {
-        self.instance(name)?.memory_limit().map_or(Ok(0), MemoryLimit::kills)
     }
 
     /// `HOST:PORT` of a process.
@@ -210,7 +230,7 @@ fn limit_memory(instances: &mut [Instance], kind: Kind) -> Result<bool> {
 }
 
 /// The memory limit of a process in its manifest, in bytes.
-pub fn memory_limit(kind: Kind, process: &str) -> Result<u64> {
+fn memory_limit(kind: Kind, process: &str) -> Result<u64> {
     if kind == Kind::Standalone {
         return Ok(STANDALONE_MEMORY);
     }

@@ -88,11 +88,6 @@ impl Receiver {
         self.shared.messages.locked().clone()
     }
 
-    /// The received messages of this type.
-    pub fn of_type(&self, event: &str) -> Vec<Message> {
-        self.messages().into_iter().filter(|message| message.payload()["type"] == event).collect()
-    }
-
     /// Waits for `count` messages that satisfy the condition.
     pub async fn await_messages(
         &self,

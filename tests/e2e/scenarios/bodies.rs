@@ -140,9 +140,9 @@ async fn endless_chunks(mut connection: RawConnection, status: u16, code: &str) 
     Ok(())
 }
 
-/// After a 401 the connection is closed, although its body is incomplete.
+/// After a 401 the connection is closed, although its body is incomplete; the key is checked before the length.
 async fn open_body(stack: &Stack) -> Result<()> {
-    for length in ["Transfer-Encoding: chunked", "Content-Length: 1000"] {
+    for length in ["Transfer-Encoding: chunked", "Content-Length: 1000", "Content-Length: 64000000"] {
         let mut connection = RawConnection::begin_without_key(stack, &invalid_key(length)).await?;
         connection.reply().await?.problem(401, "unauthorized")?;
         ensure!(

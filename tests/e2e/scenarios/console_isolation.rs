@@ -18,7 +18,7 @@ pub async fn run(stack: &Stack) -> Result<()> {
     api.register(MARK).await?;
     let ticket = api.import(&edited(conversation(MARK), &[set("/subject", MARK)])).await?;
     api.evaluation(&ticket).await?;
-    api.listed(1).await?;
+    api.listed(("limit", "1"), 1).await?;
     let export = text(&api.export(&json!({"kind": "axis"})).await?, "id")?;
     let webhook = json!({"url": format!("https://hooks.invalid/{MARK}"), "events": ["export.failed"]});
     let webhook = text(&api.post("/v1/webhooks", &webhook).await?.expect(201)?, "id")?;

@@ -8,12 +8,11 @@ use assay_platform::db::{Database, DatabaseSettings};
 use assay_platform::runtime::now;
 use reqwest::Method;
 
-use crate::harness::{Api, Cases, RawConnection, Stack, until};
+use crate::harness::{Api, Cases, Stack, until};
 
 /// Checking, revoking and listing keys; request ids.
 pub async fn run(stack: &Stack) -> Result<()> {
     let mut cases = Cases::default();
-    cases.check("a large body with an invalid key", large_body(stack).await);
     cases.check("the scheme's case", scheme(stack).await);
     cases.check("a revoked key", revocation(stack).await);
     cases.check("keys on the command line", listing(stack).await);
@@ -71,12 +70,6 @@ async fn expired_key(stack: &Stack) -> Result<String> {
     })
     .await?;
     Ok(key)
-}
-
-/// Refused after the head of the request, without waiting for the body.
-async fn large_body(stack: &Stack) -> Result<()> {
-    let mut connection = RawConnection::begin_without_key(stack, "Content-Length: 64000000").await?;
-    connection.reply().await?.problem(401, "unauthorized").map(drop)
 }
 
 async fn scheme(stack: &Stack) -> Result<()> {

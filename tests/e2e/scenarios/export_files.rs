@@ -8,11 +8,14 @@ use diesel::connection::SimpleConnection as _;
 use diesel::{Connection as _, PgConnection};
 use serde_json::json;
 
-use crate::harness::{Kind, PrivateStack, conversation, until};
+use crate::harness::{Kind, PrivateStack, conversation, text, until};
 
 const EXPORTS: &str = "/v1/evaluations/exports";
 /// Longer than the time between the claim of a job and the kill of its worker.
 const LEASE: (&str, &str) = ("ASSAY_EXPORT_WORKER__LEASE_MILLISECONDS", "10000");
+/// The names of a file in the store while it is uploaded, and afterwards.
+const UNFINISHED: &str = "1.csv#1";
+const FINISHED: &str = "1.csv";
 /// Settings of the last restart. Before it nothing is swept.
 const SWEEP: [(&str, &str); 3] = [
     ("ASSAY_EXPORT_WORKER__SWEEP_GRACE_SECONDS", "0"),
@@ -30,8 +33,9 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
     }
     let mut exports = killed_under_load(stack).await?;
     if stack.kind() == Kind::Distributed {
-        exports.push(killed_within_the_upload(stack).await?);
-        exports.push(killed_before_the_job_is_complete(stack).await?);
+        for left_over in [UNFINISHED, FINISHED] {
+            exports.push(killed_with_a_left_over_file(stack, left_over).await?);
+        }
     }
     stack.kill(&["export", "export-worker"]);
     stack.start_with(&SWEEP).await?;
@@ -57,8 +61,7 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
 }
 
 async fn create(stack: &PrivateStack) -> Result<String> {
-    let export = stack.api()?.post(EXPORTS, &json!({"kind": "axis"})).await?.expect(201)?;
-    Ok(export["id"].as_str().context("no id")?.to_owned())
+    text(&stack.api()?.post(EXPORTS, &json!({"kind": "axis"})).await?.expect(201)?, "id")
 }
 
 /// Kills the worker at arbitrary moments.
@@ -74,31 +77,22 @@ async fn killed_under_load(stack: &mut PrivateStack) -> Result<Vec<String>> {
     Ok(exports)
 }
 
-/// The rows are locked: the upload has begun (the store names it `1.csv#1`) and cannot continue.
-async fn killed_within_the_upload(stack: &mut PrivateStack) -> Result<String> {
+/// Kills the worker when its file is in this state. While the rows are locked the upload has begun and cannot continue; while
+/// the job is locked the file is finished, and the job cannot be completed.
+async fn killed_with_a_left_over_file(stack: &mut PrivateStack, left_over: &str) -> Result<String> {
     settle(stack).await?;
-    let row_lock = lock(stack, "LOCK TABLE export.evaluation_rows IN ACCESS EXCLUSIVE MODE")?;
+    let mut held = lock(stack, "LOCK TABLE export.evaluation_rows IN ACCESS EXCLUSIVE MODE")?;
     let id = create(stack).await?;
-    appears(stack, &id, "1.csv#1").await?;
+    appears(stack, &id, UNFINISHED).await?;
+    if left_over == FINISHED {
+        // Locks the job, then frees the rows.
+        held = lock(stack, &format!("SELECT id FROM export.exports WHERE id = '{id}' FOR UPDATE"))?;
+        appears(stack, &id, FINISHED).await?;
+    }
     stack.kill(&["export-worker"]);
-    drop(row_lock);
-    ensure!(files_of(stack, &id)? == ["1.csv#1"], "{:?}", files_of(stack, &id)?);
-    stack.start().await?;
-    Ok(id)
-}
-
-/// The job is locked: the file is finished, and the job cannot be completed.
-async fn killed_before_the_job_is_complete(stack: &mut PrivateStack) -> Result<String> {
-    settle(stack).await?;
-    let row_lock = lock(stack, "LOCK TABLE export.evaluation_rows IN ACCESS EXCLUSIVE MODE")?;
-    let id = create(stack).await?;
-    appears(stack, &id, "1.csv#1").await?;
-    let job_lock = lock(stack, &format!("SELECT id FROM export.exports WHERE id = '{id}' FOR UPDATE"))?;
-    drop(row_lock);
-    appears(stack, &id, "1.csv").await?;
-    stack.kill(&["export-worker"]);
-    drop(job_lock);
-    ensure!(files_of(stack, &id)? == ["1.csv"], "{:?}", files_of(stack, &id)?);
+    drop(held);
+    let files = files_of(stack, &id)?;
+    ensure!(files == [left_over], "{files:?}");
     stack.start().await?;
     Ok(id)
 }

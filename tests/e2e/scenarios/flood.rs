@@ -4,7 +4,6 @@
 #![allow(clippy::print_stderr, reason = "prints measured figures")]
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -19,7 +18,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::harness::{PrivateStack, Stack, conversation, edited, memory_limit, set};
+use crate::harness::{PrivateStack, Stack, conversation, edited, set};
 
 /// Request timeout of the well-behaved client.
 const TIMEOUT: Duration = Duration::from_secs(15);
@@ -100,14 +99,7 @@ async fn flood(stack: &mut PrivateStack, mut flood: Flood) -> Result<()> {
     eprintln!("  {slow_bodies} slow bodies (1 byte/s, begun again when refused): {:?}", bodies.locked());
     eprintln!("  {large_bodies} bodies of 1 MB at once: {:?}", large.locked());
     eprintln!("  well-behaved: {good}; the first import afterwards: 202 after {after:?}");
-    for name in stack.names() {
-        let most = memory_limit(kind, name)?;
-        let peak = peak_memory_kib(stack.pid(name)?)?;
-        let limit_mib = most / 1024 / 1024;
-        eprintln!("  peak memory of {name}: {} of {limit_mib} MiB", peak / 1024);
-        ensure!(peak * 1024 < most, "{name} took {peak} KiB of {limit_mib} MiB");
-    }
-    Ok(())
+    stack.check_memory_limits("flood")
 }
 
 /// Raises the limit of open files, and returns how many idle connections fit under it.
@@ -262,11 +254,4 @@ fn status_of(answer: &[u8]) -> &str {
 
 fn count(answers: &Answers, answer: &str) {
     *answers.locked().entry(answer.to_owned()).or_default() += 1;
-}
-
-/// Peak resident memory of a process since its start.
-fn peak_memory_kib(pid: u32) -> Result<u64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;
-    Ok(line.trim().trim_end_matches(" kB").parse()?)
 }

@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use crate::harness::{
-    Api, Kind, PrivateStack, Session, conversation, edited, memory_limit, message, set, unset, until,
+    Api, Kind, PrivateStack, Session, conversation, edited, message, set, text, unset, until,
 };
 
 /// The largest body (4 MiB).
@@ -54,11 +54,11 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
     stack.start().await?;
     let api = stack.api()?;
     api.import(&conversation("warm-up")).await?;
-    let at_start = in_use(stack)?;
+    let at_start = stack.memory_kib("VmRSS:")?;
     one_by_one(stack, &api, FIRST_REQUESTS_KIB).await?;
     // Again, now that the memory of the first requests is in use.
     one_by_one(stack, &api, 0).await?;
-    check_limits(stack, "bodies one by one")?;
+    stack.check_memory_limits("bodies one by one")?;
     is_given_back(stack, &at_start, FIRST_REQUESTS_KIB + KEPT_KIB, "bodies one by one").await?;
     for path in PATHS {
         for (name, body) in expanding_bodies() {
@@ -70,7 +70,7 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
             }
         }
     }
-    check_limits(stack, "eight bodies at once")?;
+    stack.check_memory_limits("eight bodies at once")?;
     is_given_back(stack, &at_start, FIRST_REQUESTS_KIB + KEPT_KIB, "eight bodies at once").await?;
     accepted_bodies(stack, &api, FIRST_REQUESTS_KIB).await?;
     accepted_bodies(stack, &api, 0).await?;
@@ -84,10 +84,10 @@ async fn one_by_one(stack: &PrivateStack, api: &Api, allowance_kib: u64) -> Resu
     for path in PATHS {
         for (name, body) in expanding_bodies() {
             reset_peaks(stack)?;
-            let before = peaks(stack)?;
+            let before = stack.memory_kib("VmHWM:")?;
             let reply = api.post_bytes(path, body).await?;
             ensure!(reply.status < 500, "{name} to {path}: {}", reply.status);
-            for ((process, before), (_, after)) in before.into_iter().zip(peaks(stack)?) {
+            for ((process, before), (_, after)) in before.into_iter().zip(stack.memory_kib("VmHWM:")?) {
                 let most = before + allowance_kib + MAX_FACTOR * (MAX_BODY_BYTES as u64) / 1024;
                 ensure!(after <= most, "{name} to {path}: {process} went from {before} to {after} KiB");
             }
@@ -101,26 +101,26 @@ async fn one_by_one(stack: &PrivateStack, api: &Api, allowance_kib: u64) -> Resu
 async fn accepted_bodies(stack: &PrivateStack, api: &Api, allowance_kib: u64) -> Result<()> {
     // The standalone is gateway and ingest.
     let hops = if stack.kind() == Kind::Standalone { 2 } else { 1 };
-    for (name, text) in [("unread", r#","x":["#), ("subject", r#","subject":""#)] {
+    for (name, beginning) in [("unread", r#","x":["#), ("subject", r#","subject":""#)] {
         let item = if name == "unread" { "[[],[[]]]," } else { r"\n" };
         let end = if name == "unread" { "0]}" } else { r#""}"# };
         let start = edited(conversation(&format!("accepted-{name}-{allowance_kib}")), &[unset("/subject")])
             .to_string();
-        let start = start.strip_suffix('}').context("no object")?.to_owned() + text;
+        let start = start.strip_suffix('}').context("no object")?.to_owned() + beginning;
         let items = (MAX_BODY_BYTES - start.len() - end.len()) / item.len();
         let body = format!("{start}{}{end}", item.repeat(items)).into_bytes();
         reset_peaks(stack)?;
-        let before = peaks(stack)?;
+        let before = stack.memory_kib("VmHWM:")?;
         let receipt = api.post_bytes("/v1/assess", body).await?.expect(202)?;
-        let evaluation = api.evaluation(receipt["id"].as_str().context("no ticket")?).await?;
+        let evaluation = api.evaluation(&text(&receipt, "id")?).await?;
         ensure!(evaluation["status"] != "failed", "{name}: {evaluation}");
-        for ((process, before), (_, after)) in before.into_iter().zip(peaks(stack)?) {
+        for ((process, before), (_, after)) in before.into_iter().zip(stack.memory_kib("VmHWM:")?) {
             eprintln!("  accepted body, {name}: {process} went from {before} to {after} KiB");
             let most = before + allowance_kib + hops * MAX_FACTOR * (MAX_BODY_BYTES as u64) / 1024;
             ensure!(after <= most, "{name}: {process} went from {before} to {after} KiB");
         }
     }
-    check_limits(stack, "accepted bodies")
+    stack.check_memory_limits("accepted bodies")
 }
 
 /// The memory in use falls to what it was at the start, and `allowance_kib`.
@@ -134,7 +134,7 @@ async fn is_given_back(
     let is_low = until("the memory to be given back", async || {
         // The allocator returns memory when its threads work: in production they answer a probe every few seconds.
         stack.api()?.get("/healthz").await?;
-        now = in_use(stack)?;
+        now = stack.memory_kib("VmRSS:")?;
         let is_low = now.iter().zip(at_start).all(|((_, now), (_, start))| *now <= start + allowance_kib);
         Ok(is_low.then_some(()))
     });
@@ -179,7 +179,7 @@ async fn large_subjects(stack: &PrivateStack, api: &Api) -> Result<()> {
         let missing = (0..SUBJECTS).find(|number| !text.contains(&format!(",subject-{number},")));
         ensure!(missing.is_none(), "subject-{missing:?} is not in the file {kind}");
     }
-    check_limits(stack, "a hundred subjects of 4 MB")?;
+    stack.check_memory_limits("a hundred subjects of 4 MB")?;
     read_at_once(stack, api, &format!("/v1/tickets/{}", tickets[0])).await
 }
 
@@ -192,7 +192,7 @@ async fn read_at_once(stack: &PrivateStack, api: &Api, path: &str) -> Result<()>
     eprintln!("  {READS} reads of {path} at once: {answered} answered");
     ensure!(statuses.iter().all(|status| matches!(status, 200 | 503)), "{path}: {statuses:?}");
     ensure!(answered > 0, "{path}: none was answered");
-    check_limits(stack, "reads at once")
+    stack.check_memory_limits("reads at once")
 }
 
 /// Transcripts of megabytes, which scoring-worker gets in pages.
@@ -206,11 +206,11 @@ async fn large_messages(stack: &PrivateStack, api: &Api) -> Result<()> {
         )
     };
     let tickets = import_all(stack, api, LARGE_CONVERSATIONS, body).await?;
-    check_limits(stack, "large messages")?;
+    stack.check_memory_limits("large messages")?;
     read_at_once(stack, api, &format!("/v1/tickets/{}/transcript", tickets[0])).await?;
     reset_peaks(stack)?;
     open_pages(stack, &tickets).await?;
-    check_limits(stack, "pages of large messages")
+    stack.check_memory_limits("pages of large messages")
 }
 
 /// A body names agents by short ids: without bounds each row of a list would have 400 kB.
@@ -242,7 +242,7 @@ async fn long_agents(stack: &PrivateStack, api: &Api) -> Result<()> {
             ensure!(matches!(reply.status, 200 | 503), "{path}: {}", reply.status);
         }
     }
-    check_limits(stack, "agents with long names")
+    stack.check_memory_limits("agents with long names")
 }
 
 /// Opens the page of each conversation in the console, all at once.
@@ -282,39 +282,6 @@ async fn import_all(
         ensure!(evaluation["status"] != "failed", "{evaluation}");
     }
     Ok(tickets)
-}
-
-/// No process was killed, and none took more than its limit.
-fn check_limits(stack: &PrivateStack, what: &str) -> Result<()> {
-    for (process, peak) in peaks(stack)? {
-        let limit = memory_limit(stack.kind(), process)?;
-        let limit_mib = limit / 1024 / 1024;
-        eprintln!("  {what}: peak memory of {process}: {} of {limit_mib} MiB", peak / 1024);
-        ensure!(stack.exit_status(process)?.is_none(), "{what}: {process} ended");
-        ensure!(stack.memory_kills(process)? == 0, "{what}: the kernel killed {process}");
-        ensure!(peak * 1024 < limit, "{what}: {process} took {peak} KiB of {limit_mib} MiB");
-    }
-    Ok(())
-}
-
-/// Peak resident memory of each process in KiB.
-fn peaks(stack: &PrivateStack) -> Result<Vec<(&'static str, u64)>> {
-    memory(stack, "VmHWM:")
-}
-
-/// Resident memory of each process in KiB.
-fn in_use(stack: &PrivateStack) -> Result<Vec<(&'static str, u64)>> {
-    memory(stack, "VmRSS:")
-}
-
-/// A line of proc(5), `status`, of each process.
-fn memory(stack: &PrivateStack, field: &str) -> Result<Vec<(&'static str, u64)>> {
-    let of_process = |name: &&'static str| {
-        let status = fs::read_to_string(format!("/proc/{}/status", stack.pid(name)?))?;
-        let line = status.lines().find_map(|line| line.strip_prefix(field)).context("no such line")?;
-        Ok((*name, line.trim().trim_end_matches(" kB").parse()?))
-    };
-    stack.names().iter().map(of_process).collect()
 }
 
 /// Sets the peaks to the memory in use (proc(5), `clear_refs`).

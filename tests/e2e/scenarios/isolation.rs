@@ -86,7 +86,7 @@ impl Owner {
         let mut cursors = Vec::new();
         let second = api.import(&edited(conversation("second"), &[set("/subject", MARK)])).await?;
         api.evaluation(&second).await?;
-        api.listed(2).await?;
+        api.listed(("limit", "1"), 2).await?;
         for list in ["/v1/evaluations", "/v1/evaluations/exports", "/v1/webhooks"] {
             let page = api.get(&format!("{list}?limit=1")).await?.expect(200)?;
             cursors.push((list, text(&page["page_info"], "next_cursor")?));

@@ -99,12 +99,7 @@ pub async fn service_hangs(stack: &mut PrivateStack) -> Result<()> {
     ensure!(status == 200 && report["checks"]["ingest"] == "degraded", "{status} {report}");
 
     stack.signal("ingest", Signal::SIGCONT)?;
-    let began = Instant::now();
-    let back_after = until("imports to be accepted", async || {
-        let answer = api.post("/v1/assess", &conversation("after")).await?;
-        Ok([202, 409].contains(&answer.status).then_some(began.elapsed()))
-    })
-    .await?;
+    let back_after = until_accepted(&api).await?;
     eprintln!(
         "hanging ingest: 200 requests refused within {flood_took:?}, other routes within {slowest_other:?}, then refused within \
          {refused_within:?}; back: 202 after {back_after:?}"
@@ -141,13 +136,19 @@ pub async fn service_dead(stack: &mut PrivateStack) -> Result<()> {
     ensure!(refused < SOON, "{refused:?}");
     others_are_served(&api).await?;
     stack.start().await?;
-    until("imports to be accepted", async || {
-        let answer = api.post("/v1/assess", &conversation("after")).await?;
-        Ok([202, 409].contains(&answer.status).then_some(()))
-    })
-    .await?;
+    until_accepted(&api).await?;
     eprintln!("dead ingest: 503 after {refused:?}");
     Ok(())
+}
+
+/// Waits until imports are accepted again; returns how long it took.
+async fn until_accepted(api: &Api) -> Result<Duration> {
+    let began = Instant::now();
+    until("imports to be accepted", async || {
+        let answer = api.post("/v1/assess", &conversation("after")).await?;
+        Ok([202, 409].contains(&answer.status).then_some(began.elapsed()))
+    })
+    .await
 }
 
 async fn readiness(stack: &PrivateStack, role: &str) -> Result<(u16, Value)> {

@@ -35,9 +35,9 @@ pub async fn run(stack: &Stack) -> Result<()> {
 }
 
 /// Imports a conversation, and waits until the list has as many as this.
-async fn import_listed(api: &Api, name: &str, count: u64) -> Result<String> {
+async fn import_listed(api: &Api, name: &str, count: usize) -> Result<String> {
     let id = api.import(&conversation(name)).await?;
-    api.listed(count).await?;
+    api.listed(("limit", "1"), count).await?;
     Ok(id)
 }
 

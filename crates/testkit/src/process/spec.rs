@@ -3,7 +3,6 @@
 use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
-    fmt::{self, Debug},
     fs::OpenOptions,
     os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
@@ -33,7 +32,7 @@ pub enum Output {
     Inherit,
 }
 
-/// Specification of a process.
+/// Specification of a process. It has no `Debug`, because the variables hold passwords.
 #[derive(Clone)]
 pub struct ProcessSpec {
     name: String,
@@ -156,17 +155,6 @@ impl ProcessSpec {
         }
         prepare_in_child(&mut command, self.on_parent_death);
         Ok(command)
-    }
-}
-
-// Not derived: the variables hold passwords.
-impl Debug for ProcessSpec {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("ProcessSpec")
-            .field("name", &self.name)
-            .field("program", &self.program)
-            .finish()
     }
 }
 

@@ -50,7 +50,6 @@ impl Display for StopRequested {
 impl Error for StopRequested {}
 
 /// The processes of a stack.
-#[derive(Debug)]
 pub(super) struct Supervisor {
     units: Vec<Unit>,
     pid_files: PidFiles,

@@ -1,9 +1,6 @@
 //! One supervised process: its specification, restart delay and stop phase.
 
-use std::{
-    fmt::{self, Debug},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
@@ -136,16 +133,5 @@ impl Unit {
     /// Checks for leftovers again soon, without increasing the delay.
     pub(super) fn recheck_soon(&mut self) {
         self.state = State::Waiting { until: Instant::now() + Duration::from_millis(100) };
-    }
-}
-
-// Not derived: the cleanup is a closure.
-impl Debug for Unit {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Unit")
-            .field("spec", &self.spec)
-            .field("state", &self.state)
-            .finish_non_exhaustive()
     }
 }

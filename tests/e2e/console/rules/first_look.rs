@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::console::visit::{Visit, until_count};
+use crate::console::visit::Visit;
 
 /// Limits for a new user.
 const MAX_CLICKS: usize = 4;
@@ -66,6 +66,5 @@ async fn import(visit: &Visit, command: &str) -> Result<()> {
     ensure!(words.first() == Some(&"assay"), "{command}");
     let output = visit.default_organization.client(&words[1..]).current_dir(project).output().await?;
     ensure!(output.status.success(), "{command}: {output:?}");
-    let api = visit.default_organization.api()?;
-    until_count(&api, ("limit", "1"), 12).await
+    visit.default_organization.api()?.listed(("limit", "1"), 12).await
 }

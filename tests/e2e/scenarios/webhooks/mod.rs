@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 pub use self::deliveries::{receiver_outage, retries};
 pub use self::management::{refusals, turned_off};
 pub use self::notifications::run as notifications;
-use crate::harness::{Api, Receiver, Reply, message, resolved_by, text, until};
+use crate::harness::{Api, Message, Receiver, Reply, message, resolved_by, text, until};
 
 /// The event types an endpoint may subscribe to.
 const EVENTS: [&str; 6] = [
@@ -81,7 +81,8 @@ impl Hook {
             self.api.evaluation(&id).await?;
             // Time for the message of the previous probe.
             tokio::time::sleep(std::time::Duration::from_millis(300)).await;
-            Ok((!receiver.of_type("evaluation.completed").is_empty()).then_some(()))
+            let is_it = |message: &Message| message.payload()["type"] == "evaluation.completed";
+            Ok(receiver.messages().iter().any(is_it).then_some(()))
         })
         .await
     }
