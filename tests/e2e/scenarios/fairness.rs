@@ -64,17 +64,13 @@ pub async fn order_of_turns(stack: &mut PrivateStack) -> Result<()> {
     let mut importing = import_until_over(&large, &load, &tickets, &is_over);
     wait_for_backlog(&load, &tickets, &mut importing).await?;
     is_over.store(true, Ordering::Relaxed);
-    while let Some(imported) = importing.join_next().await {
-        imported??;
-    }
+    results_of(importing).await?;
     let done_before = evaluated(&large, &tickets).await?;
     let mut waiting = JoinSet::new();
     for number in 0..SMALL {
         waiting.spawn(import_and_wait_for_evaluation(small.clone(), number));
     }
-    while let Some(time) = waiting.join_next().await {
-        time??;
-    }
+    results_of(waiting).await?;
     let meanwhile = evaluated(&large, &tickets).await? - done_before;
     eprintln!("fairness of {:?}: {SMALL} evaluated, {meanwhile} of the large one meanwhile", stack.kind());
     ensure!(
@@ -143,9 +139,7 @@ async fn measure(stack: &mut PrivateStack, load: Load) -> Result<()> {
     let done = evaluated(&large, &tickets).await?;
     let accepted = tickets.locked().len();
     is_over.store(true, Ordering::Relaxed);
-    while let Some(imported) = importing.join_next().await {
-        imported??;
-    }
+    results_of(importing).await?;
     let times = times?;
     let at = |share: usize| times.get(times.len() * share / 100).copied().unwrap_or_default();
     let (p50, p95, max) = (at(50), at(95), times.last().copied().unwrap_or_default());
@@ -201,12 +195,17 @@ async fn import_and_wait(api: &Api, load: &Load) -> Result<Vec<Duration>> {
         ticks.tick().await;
         waiting.spawn(import_and_wait_for_evaluation(api.clone(), number));
     }
-    let mut times = Vec::new();
-    while let Some(time) = waiting.join_next().await {
-        times.push(time??);
-    }
+    let mut times = results_of(waiting).await?;
     times.sort_unstable();
     Ok(times)
+}
+
+async fn results_of<T: 'static>(mut tasks: JoinSet<Result<T>>) -> Result<Vec<T>> {
+    let mut results = Vec::new();
+    while let Some(result) = tasks.join_next().await {
+        results.push(result??);
+    }
+    Ok(results)
 }
 
 /// The time from the 202 to the evaluation.

@@ -25,15 +25,15 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
     ensure!(builtin["scorer"].get("judge").is_none(), "{}", builtin["scorer"]);
     exits_with(&stack.assay(&["judge", "test"]).output().await?, 1, &["no judge is set"])?;
 
-    let settings = [
-        ("ASSAY_SCORING__JUDGE__URL", judge.url()),
-        ("ASSAY_SCORING__JUDGE__MODEL", "judge-1".to_owned()),
-        ("ASSAY_SCORING__JUDGE__KEY", "a-secret-key".to_owned()),
-        ("ASSAY_SCORING__JUDGE__ATTEMPTS", "1".to_owned()),
-        ("ASSAY_SCORING__JUDGE__PROMPT_USD_PER_MILLION_TOKENS", "1.0".to_owned()),
-        ("ASSAY_SCORING__JUDGE__COMPLETION_USD_PER_MILLION_TOKENS", "4".to_owned()),
+    let url = judge.url();
+    let mut settings = vec![
+        ("ASSAY_SCORING__JUDGE__URL", url.as_str()),
+        ("ASSAY_SCORING__JUDGE__MODEL", "judge-1"),
+        ("ASSAY_SCORING__JUDGE__KEY", "a-secret-key"),
+        ("ASSAY_SCORING__JUDGE__ATTEMPTS", "1"),
+        ("ASSAY_SCORING__JUDGE__PROMPT_USD_PER_MILLION_TOKENS", "1.0"),
+        ("ASSAY_SCORING__JUDGE__COMPLETION_USD_PER_MILLION_TOKENS", "4"),
     ];
-    let mut settings = settings.iter().map(|(name, value)| (*name, value.as_str())).collect::<Vec<_>>();
     stack.restart_with("scoring-worker", &settings).await?;
     let tried = stack.assay(&["judge", "test"]).output().await?;
     ensure!(tried.status.success(), "{tried:?}");

@@ -7,7 +7,7 @@ use assay_platform::auth::SigningKeys;
 use assay_platform::runtime::now;
 use serde_json::json;
 
-use crate::harness::{Api, Cases, PrivateStack, Stack, conversation};
+use crate::harness::{Api, Cases, PrivateStack, Stack, conversation, text};
 
 const SIGNING_KEYS: &str = "ASSAY_SECURITY__SIGNING_KEYS";
 const OLD: &str = "old:an-older-secret-of-this-installation";
@@ -45,13 +45,12 @@ impl Files {
         let export = api.export(&json!({"kind": "axis"})).await?;
         let other = api.export(&json!({"kind": "resolution_audit"})).await?;
         let page = api.get("/v1/evaluations/exports?limit=1").await?.expect(200)?;
-        let text = |value: &serde_json::Value| value.as_str().map(str::to_owned).context("no text");
         Ok(Self {
             anyone: stack.api_with(None)?,
-            id: text(&export["id"])?,
-            address: text(&export["download_url"])?,
-            other_address: text(&other["download_url"])?,
-            cursor: text(&page["page_info"]["next_cursor"])?,
+            id: text(&export, "id")?,
+            address: text(&export, "download_url")?,
+            other_address: text(&other, "download_url")?,
+            cursor: text(&page["page_info"], "next_cursor")?,
         })
     }
 
@@ -60,6 +59,12 @@ impl Files {
         reply.expect_status(200)?;
         ensure!(reply.header("content-type") == "text/csv; charset=utf-8", "{:?}", reply.headers);
         Ok(())
+    }
+
+    /// The URL without its host: stable across a restart.
+    fn relative(&self) -> Result<String> {
+        let at = self.address.find("/v1/").context("no path")?;
+        Ok(self.address[at..].to_owned())
     }
 
     /// The path and query of a URL signed at another time or with other keys.
@@ -151,7 +156,7 @@ async fn key_rotation(stack: &mut PrivateStack, files: &Files) -> Result<()> {
     stack.restart_with("export", &[(SIGNING_KEYS, &rotated)]).await?;
     files.opens(&files.relative()?).await.context("an address of the old key while both are known")?;
     let export = stack.api()?.complete(&files.id).await?;
-    let fresh = export["download_url"].as_str().context("no address")?.to_owned();
+    let fresh = text(&export, "download_url")?;
     ensure!(fresh.contains("key=new&"), "signed with the old key: {fresh}");
     let cursor = format!("/v1/evaluations/exports?cursor={}", files.cursor);
     stack.api()?.get(&cursor).await?.expect(200).context("a cursor of the old key while both are known")?;
@@ -161,12 +166,4 @@ async fn key_rotation(stack: &mut PrivateStack, files: &Files) -> Result<()> {
     files.anyone.get(&files.relative()?).await?.problem(403, "invalid-signature").context("a removed key")?;
     stack.api()?.get(&cursor).await?.problem(400, "invalid-cursor").context("a removed key")?;
     files.opens(&fresh).await
-}
-
-impl Files {
-    /// The URL without its host: stable across a restart.
-    fn relative(&self) -> Result<String> {
-        let at = self.address.find("/v1/").context("no path")?;
-        Ok(self.address[at..].to_owned())
-    }
 }
