@@ -1,11 +1,11 @@
 //! Every page of the console, by name and address.
 
 use anyhow::{Context, Result};
-use reqwest::Method;
 use serde_json::json;
 
 use super::states;
 use super::visit::{Page, Visit};
+use crate::harness::{text, until};
 
 /// All pages. The first call creates webhooks, exports and deliveries for them.
 pub async fn pages(visit: &mut Visit) -> Result<Vec<Page>> {
@@ -22,12 +22,10 @@ async fn create_pages(visit: &Visit) -> Result<Vec<Page>> {
     let handed_over = first_id(visit, "handoff=completed").await?;
     let without_ai = first_id(visit, "external_id=without-ai").await?;
     let webhook = json!({"url": "http://127.0.0.1:1024/hook", "events": ["export.completed"], "description": "Data team"});
-    let webhook = visit.api.post("/v1/webhooks", &webhook).await?.expect(201)?;
-    let webhook = webhook["id"].as_str().context("no id")?.to_owned();
-    let export = json!({"kind": "axis", "filters": {"charge": ["disputed"]}});
-    visit.api.export(&export).await?;
+    let webhook = text(&visit.api.post("/v1/webhooks", &webhook).await?.expect(201)?, "id")?;
+    visit.api.export(&json!({"kind": "axis", "filters": {"charge": ["disputed"]}})).await?;
     let deliveries = format!("/v1/webhooks/{webhook}/deliveries");
-    let delivery = crate::harness::until("a delivery of the webhook", async || {
+    let delivery = until("a delivery of the webhook", async || {
         let page = visit.api.get(&deliveries).await?.expect(200)?;
         Ok(page["data"][0]["id"].as_str().map(str::to_owned))
     })
@@ -71,9 +69,6 @@ async fn create_pages(visit: &Visit) -> Result<Vec<Page>> {
 
 /// The first conversation of a result.
 pub async fn first_id(visit: &Visit, query: &str) -> Result<String> {
-    let page =
-        visit.api.reply(visit.api.request(Method::GET, &format!("/v1/evaluations?limit=1&{query}"))).await?;
-    let page = page.expect(200)?;
-    let id = page["data"][0]["ticket"]["id"].as_str();
-    Ok(id.with_context(|| format!("no conversation with {query}: {page}"))?.to_owned())
+    let page = visit.api.get(&format!("/v1/evaluations?limit=1&{query}")).await?.expect(200)?;
+    text(&page["data"][0]["ticket"], "id").with_context(|| format!("no conversation with {query}: {page}"))
 }

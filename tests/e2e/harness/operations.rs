@@ -31,13 +31,8 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// The path with `id` for each parameter.
-    pub fn path_with(&self, id: &str) -> String {
-        self.path_with_all(&vec![id; self.parameters.len()])
-    }
-
     /// The path with these ids for its parameters, in their order.
-    pub fn path_with_all(&self, ids: &[&str]) -> String {
+    pub fn path_with(&self, ids: &[&str]) -> String {
         let named = self.parameters.iter().zip(ids);
         named.fold(self.path.clone(), |path, (name, id)| path.replace(&format!("{{{name}}}"), id))
     }

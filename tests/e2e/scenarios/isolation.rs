@@ -196,7 +196,7 @@ impl Owner {
     /// The key is checked before the media type, the body and the ids, which are the owner's: 401 or, where none is
     /// documented, the response to an unknown id.
     async fn is_closed_to(&self, api: &Api, operation: &Operation, header: Option<&str>) -> Result<()> {
-        let path = operation.path_with_all(&self.ids_in(&operation.path)?);
+        let path = operation.path_with(&self.ids_in(&operation.path)?);
         let mut request = api.request(operation.method.clone(), &path);
         if takes_body(operation) {
             request = request.header("content-type", "text/plain").body("{");
@@ -257,7 +257,7 @@ fn is_zero(value: &Value) -> bool {
 
 /// Calls an operation with these path ids, and an empty object as body.
 async fn ask(api: &Api, operation: &Operation, ids: &[&str]) -> Result<Reply> {
-    let request = api.request(operation.method.clone(), &operation.path_with_all(ids));
+    let request = api.request(operation.method.clone(), &operation.path_with(ids));
     api.reply(if takes_body(operation) { request.json(&json!({})) } else { request }).await
 }
 

@@ -5,7 +5,6 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use assay_contracts::problem::ProblemCode;
 use assay_platform::http_client::client_builder;
 use serde_json::json;
 
@@ -19,17 +18,14 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
     stack.start_with(&[("ASSAY_TELEMETRY__METRICS_LISTEN", "127.0.0.1:0")]).await?;
     let api = stack.api()?;
     let ticket = api.import(&conversation("counted")).await?;
-    api.post("/v1/assess", &conversation("counted"))
-        .await?
-        .problem(409, ProblemCode::DuplicateImport.as_str())?;
-    api.post("/v1/assess", &json!({})).await?.problem(400, ProblemCode::InvalidRequest.as_str())?;
+    api.post("/v1/assess", &conversation("counted")).await?.problem(409, "duplicate-import")?;
+    api.post("/v1/assess", &json!({})).await?.problem(400, "invalid-request")?;
     for key in [None, Some("asy_short"), Some("a-key-with-enough-characters-that-was-never-created")] {
         let reply = stack.api_with(key)?.get("/v1/agents").await?;
         ensure!(reply.status == 401, "{key:?}: {}", reply.status);
     }
     api.evaluation(&ticket).await?;
-    let export = api.export(&json!({"kind": "axis"})).await?;
-    api.complete(export["id"].as_str().context("an id")?).await?;
+    api.export(&json!({"kind": "axis"})).await?;
 
     let expected = [
         (r#"assay_imports_total{outcome="accepted"}"#, 1.0),

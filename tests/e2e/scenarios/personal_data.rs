@@ -89,12 +89,13 @@ async fn bad_requests(api: &Api) -> Result<()> {
     }
     let typed = api.request(Method::POST, "/v1/assess").header("content-type", "text/plain");
     api.reply(typed.body(text.clone())).await?.problem(415, "unsupported-media-type")?;
-    let keyed = api.request(Method::POST, "/v1/assess").header("idempotency-key", format!("key-{MARKER}"));
-    api.reply(keyed.json(&marked_conversation("keyed"))).await?.expect_status(202)?;
-    let keyed = api.request(Method::POST, "/v1/assess").header("idempotency-key", format!("key-{MARKER}"));
-    api.reply(keyed.json(&marked_conversation("keyed otherwise")))
-        .await?
-        .problem(422, "idempotency-conflict")?;
+    let send_keyed = |ticket: &str| {
+        let request =
+            api.request(Method::POST, "/v1/assess").header("idempotency-key", format!("key-{MARKER}"));
+        api.reply(request.json(&marked_conversation(ticket)))
+    };
+    send_keyed("keyed").await?.expect_status(202)?;
+    send_keyed("keyed otherwise").await?.problem(422, "idempotency-conflict")?;
     for path in ["/v1/tickets", "/v1/evaluations/exports", "/v1/downloads", "/v1/nothing"] {
         api.get(&format!("{path}/{MARKER}?name={MARKER}&cursor={MARKER}&limit={MARKER}")).await?;
         api.delete(&format!("{path}/{MARKER}")).await?;

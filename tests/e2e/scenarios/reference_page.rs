@@ -1,7 +1,6 @@
 //! `/docs` in a real browser: shows every operation and loads nothing from other hosts.
 
 use anyhow::{Context, Result, ensure};
-use assay_contracts::problem::ProblemCode;
 use serde_json::Value;
 
 use crate::browser::{self, Browser};
@@ -14,7 +13,7 @@ pub async fn run(stack: &Stack) -> Result<()> {
     page.expect_status(200)?;
     ensure!(page.header("content-security-policy").starts_with("default-src 'none'"), "{page:?}");
     ensure!(!page.text().contains("//cdn"), "the page loads something from elsewhere");
-    api.get("/docs/no-such-file.js").await?.problem(404, ProblemCode::RouteNotFound.as_str())?;
+    api.get("/docs/no-such-file.js").await?.problem(404, "route-not-found")?;
     let redirect = api.get("/docs").await?;
     ensure!(redirect.status == 308 && redirect.header("location") == "docs/", "{redirect:?}");
 

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
 
-use crate::harness::{PrivateStack, Stack, conversation, until};
+use crate::harness::{PrivateStack, Stack, conversation, text, until};
 
 const SECRET: &str = "ASSAY_SECURITY__SERVICE_TOKEN_SECRET";
 const ACCEPTED: &str = "ASSAY_SECURITY__SERVICE_TOKEN_ACCEPTED_SECRET";
@@ -38,9 +38,9 @@ async fn check_calls(stack: &Stack, name: &str) -> Result<()> {
     // The circuits of a restarted service close within a second.
     let id = until("an import", async || {
         let reply = api.post("/v1/assess", &conversation(name)).await?;
-        Ok(if reply.status == 202 { Some(reply.expect(202)?["id"].clone()) } else { None })
+        Ok(if reply.status == 202 { Some(text(&reply.expect(202)?, "id")?) } else { None })
     });
-    api.evaluation(id.await?.as_str().context("id")?).await?;
+    api.evaluation(&id.await?).await?;
     let agent = json!({"external_id": name, "name": "Bot"});
     until("an agent", async || {
         Ok(matches!(api.post("/v1/agents", &agent).await?.status, 201 | 409).then_some(()))
@@ -49,9 +49,9 @@ async fn check_calls(stack: &Stack, name: &str) -> Result<()> {
     until("webhooks", async || Ok((api.get("/v1/webhooks").await?.status == 200).then_some(()))).await?;
     let export = until("an export", async || {
         let reply = api.post("/v1/evaluations/exports", &json!({"kind": "axis"})).await?;
-        Ok(if reply.status == 201 { Some(reply.expect(201)?["id"].clone()) } else { None })
+        Ok(if reply.status == 201 { Some(text(&reply.expect(201)?, "id")?) } else { None })
     });
-    api.complete(export.await?.as_str().context("id")?).await.map(drop)
+    api.complete(&export.await?).await.map(drop)
 }
 
 /// Lines of the logs about refused tokens.

@@ -99,7 +99,7 @@ async fn is_refused(service: &Api, operation: &Operation, header: Option<&str>) 
 
 /// The status of a request with an invalid body: the token is checked first.
 async fn ask(service: &Api, operation: &Operation, header: Option<&str>) -> Result<u16> {
-    let mut request = service.request(operation.method.clone(), &operation.path_with(ID));
+    let mut request = service.request(operation.method.clone(), &operation.path_with(&[ID, ID]));
     if operation.method != reqwest::Method::GET {
         request = request.header("content-type", "application/json").body("{");
     }

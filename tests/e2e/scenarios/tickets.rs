@@ -37,10 +37,7 @@ pub async fn transcript(stack: &Stack) -> Result<()> {
     let path = format!("/v1/tickets/{id}/transcript");
     let reply = api.get(&path).await?;
     let transcript = reply.expect(200)?;
-    ensure!(
-        transcript["ticket_id"] == id.as_str() && transcript["external_id"] == "transcript",
-        "{transcript}"
-    );
+    ensure!(transcript["ticket_id"] == id && transcript["external_id"] == "transcript", "{transcript}");
     ensure!(transcript["agents"][0]["id"] == agent.as_str(), "{}", transcript["agents"]);
     let (sent, kept) = (body["messages"].as_array(), transcript["messages"].as_array());
     let (sent, kept) = (sent.context("no messages")?, kept.context("no messages")?);
@@ -122,10 +119,7 @@ async fn scored(api: &Api) -> Result<()> {
     let id = api.import(&with_ai("scored", "Thank you, that solved it!")).await?;
     let evaluation = api.evaluation(&id).await?;
     ensure!(evaluation["status"] == "scored", "{evaluation}");
-    ensure!(
-        evaluation["ticket_id"] == id.as_str() && evaluation["external_ticket_id"] == "scored",
-        "{evaluation}"
-    );
+    ensure!(evaluation["ticket_id"] == id && evaluation["external_ticket_id"] == "scored", "{evaluation}");
     ensure!(evaluation["id"].as_str().is_some_and(is_uuid_v7), "evaluation id: {}", evaluation["id"]);
     let axis = &evaluation["axis"];
     let dimensions = ["resolution_accuracy", "interaction_effort", "handoff_smoothness"];
@@ -134,10 +128,7 @@ async fn scored(api: &Api) -> Result<()> {
         let dimension = &axis["dimensions"][name];
         let score = dimension["score"].as_f64().with_context(|| format!("{name}: {axis}"))?;
         ensure!((1.0..=5.0).contains(&score), "{name}: {score}");
-        ensure!(
-            dimension["reason"].as_str().is_some_and(|reason| !reason.is_empty()),
-            "{name} has no reason"
-        );
+        ensure!(!text(dimension, "reason")?.is_empty(), "{name} has no reason");
         sum += score;
     }
     let score = axis["score"].as_f64().context("axis score")?;
@@ -195,10 +186,7 @@ fn conversation_of_an_ai_agent(ticket: &str) -> Value {
 async fn not_applicable(api: &Api, body: &Value) -> Result<()> {
     let evaluation = api.evaluation(&api.import(body).await?).await?;
     ensure!(evaluation["status"] == "not_applicable" && evaluation["axis"].is_null(), "{evaluation}");
-    ensure!(
-        evaluation["resolution"]["reason"].as_str().is_some_and(|reason| !reason.is_empty()),
-        "{evaluation}"
-    );
+    ensure!(!text(&evaluation["resolution"], "reason")?.is_empty(), "{evaluation}");
     Ok(())
 }
 

@@ -1,6 +1,9 @@
 //! `assay-stack down`: stops a stack from another process, mainly after its supervisor crashed.
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use anyhow::{Context as _, Result, bail};
 
@@ -100,16 +103,13 @@ fn ends_within(process: &ProcessIdentity, limit: Duration) -> bool {
 
 /// Signals the child processes that a killed PostgreSQL or RabbitMQ left behind, which are in no record, until none is left.
 fn clear_leftovers(folder: &StackFolder) -> Result<()> {
-    let data = folder.postgres().join("data");
-    wait_for("the orphans of PostgreSQL to end", GRACE, || {
-        Ok(postgres::clear_leftovers(&data)?.then_some(()))
-    })
-    .with_context(|| format!("look for them with `fuser {}`", data.display()))?;
-    let rabbitmq = folder.rabbitmq();
-    wait_for(
-        "the orphans of RabbitMQ to end",
-        GRACE,
-        || Ok(rabbit::clear_leftovers(&rabbitmq)?.then_some(())),
-    )
-    .with_context(|| format!("look for them with `fuser {}`", rabbitmq.display()))
+    let servers: [(&str, PathBuf, fn(&Path) -> Result<bool>); 2] = [
+        ("PostgreSQL", folder.postgres().join("data"), postgres::clear_leftovers),
+        ("RabbitMQ", folder.rabbitmq(), rabbit::clear_leftovers),
+    ];
+    for (name, place, clear) in servers {
+        wait_for(&format!("the orphans of {name} to end"), GRACE, || Ok(clear(&place)?.then_some(())))
+            .with_context(|| format!("look for them with `fuser {}`", place.display()))?;
+    }
+    Ok(())
 }

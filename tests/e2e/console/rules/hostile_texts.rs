@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::browser::{Browser, Viewer};
 use crate::console::hostile::{self, SCRIPT};
 use crate::console::visit::Visit;
-use crate::harness::{conversation, until};
+use crate::harness::{conversation, text, until};
 
 /// Maximum size of a page with a transcript, in bytes on the wire.
 const MAX_BYTES: u64 = 100_000;
@@ -71,7 +71,7 @@ async fn subscribe(visit: &Visit) -> Result<String> {
     let description = format!("{SCRIPT}</title>\u{202e}gnirts esrever\u{202c} {}", "long".repeat(100));
     let webhook = json!({"url": url, "description": description, "events": ["evaluation.completed"]});
     let created = visit.api.post("/v1/webhooks", &webhook).await?.expect(201)?;
-    let path = format!("/webhooks/{}", created["id"].as_str().context("no id")?);
+    let path = format!("/webhooks/{}", text(&created, "id")?);
     let mut probe = 0;
     until("the first message of an evaluation", async || {
         probe += 1;
