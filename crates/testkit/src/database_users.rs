@@ -16,8 +16,8 @@ pub struct SchemaOwner {
     pub schema: &'static str,
 }
 
-/// Creates the database on the administrator's server, unless it exists, with a database user and a schema for each service. All users get
-/// this password.
+/// Creates the database on the administrator's server, unless it exists, with a database user and a schema for each
+/// service. All users get this password.
 ///
 /// # Errors
 /// When the server cannot be reached or refuses.
@@ -48,7 +48,7 @@ pub(crate) fn database_exists(administrator: &mut PgConnection, name: &str) -> R
     Ok(query.execute(administrator).context("cannot list the databases")? > 0)
 }
 
-/// Gives every service its database user and schema in the database that `administrator` names, and sets the users' passwords.
+/// Gives every service its database user and schema in the database that `administrator` names, with these passwords.
 pub(crate) fn ensure_services<'p>(
     administrator: &DatabaseUrl,
     services: &[SchemaOwner],

@@ -38,8 +38,8 @@ pub fn exits_with(output: &Output, code: i32, messages: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Checks the exit code of `assay import`, and the summary in the first line of its output: how many conversations were accepted,
-/// duplicates and refused.
+/// Checks the exit code of `assay import`, and the summary in the first line of its output: how many conversations were
+/// accepted, duplicates and refused.
 pub fn finishes(
     output: &Output,
     code: i32,

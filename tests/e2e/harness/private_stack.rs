@@ -164,7 +164,7 @@ impl PrivateStack {
         Ok(())
     }
 
-    /// A number in KiB of each process (proc(5), `status`): `VmHWM:` is the peak of its resident memory, `VmRSS:` what is in use.
+    /// A line of proc(5), `status`, of each process, in KiB: `VmHWM:` is the peak of its memory, `VmRSS:` what is in use.
     pub fn memory_kib(&self, field: &str) -> Result<Vec<(&'static str, u64)>> {
         let of_process = |name: &&'static str| {
             let status = fs::read_to_string(format!("/proc/{}/status", self.pid(name)?))?;

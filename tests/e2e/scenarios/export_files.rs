@@ -77,8 +77,8 @@ async fn killed_under_load(stack: &mut PrivateStack) -> Result<Vec<String>> {
     Ok(exports)
 }
 
-/// Kills the worker when its file is in this state. While the rows are locked the upload has begun and cannot continue; while
-/// the job is locked the file is finished, and the job cannot be completed.
+/// Kills the worker when its file is in this state. While the rows are locked the upload has begun and cannot continue;
+/// while the job is locked the file is finished, and the job cannot be completed.
 async fn killed_with_a_left_over_file(stack: &mut PrivateStack, left_over: &str) -> Result<String> {
     settle(stack).await?;
     let mut held = lock(stack, "LOCK TABLE export.evaluation_rows IN ACCESS EXCLUSIVE MODE")?;

@@ -97,8 +97,8 @@ impl PostgresServer {
     }
 }
 
-/// Sends SIGQUIT to the child processes that a killed postmaster of this data left behind: the next one refuses to start while
-/// they run. True when none is left.
+/// Sends SIGQUIT to the child processes that a killed postmaster of this data left behind: the next one refuses to start
+/// while they run. True when none is left.
 ///
 /// Call it only while no postmaster of ours runs on the data.
 pub(crate) fn clear_leftovers(data: &Path) -> Result<bool> {

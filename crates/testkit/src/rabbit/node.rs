@@ -180,8 +180,8 @@ impl RabbitNode {
     }
 }
 
-/// Kills the processes of an earlier run in this folder: helper programs of the Erlang VM outlive it briefly. True when none is
-/// left.
+/// Kills the processes of an earlier run in this folder: helper programs of the Erlang VM outlive it briefly. True when
+/// none is left.
 ///
 /// Call it only while no broker of ours runs there.
 pub(crate) fn clear_leftovers(folder: &Path) -> Result<bool> {

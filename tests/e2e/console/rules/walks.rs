@@ -40,8 +40,8 @@ pub async fn by_keyboard(visit: &mut Visit) -> Result<()> {
     expect_rows(&browser.downloaded().await?, count)
 }
 
-/// The same with the mouse and without scripts; then the forms for agents, for keys and for signing out. The rules `webhooks` and
-/// `sessions` check the other forms.
+/// The same with the mouse and without scripts; then the forms for agents, for keys and for signing out. The rules
+/// `webhooks` and `sessions` check the other forms.
 pub async fn without_scripts(visit: &mut Visit) -> Result<()> {
     let link = visit.sign_in_link().await?;
     let browser = &mut visit.browser;

@@ -9,7 +9,7 @@ use crate::harness::until;
 /// Nothing listens there: every attempt fails at once.
 const TARGET: &str = "http://127.0.0.1:1024/hook";
 
-/// A webhook is made, changed, turned off and on; it gets another secret; a test message is sent, and sent again; it is deleted.
+/// A webhook is made, changed, turned off and on; it gets another secret; a test message is sent twice; it is deleted.
 pub async fn run(visit: &mut Visit) -> Result<()> {
     visit.reset(&Viewer { scripts: false, ..Viewer::default() }).await?;
     let browser = &mut visit.browser;
