@@ -33,7 +33,7 @@ impl RawConnection {
         Self::begin_without_key(stack, &format!("Authorization: Bearer {key}\r\n{headers}")).await
     }
 
-    /// The same without the key.
+    /// The same without the key of the stack.
     pub async fn begin_without_key(stack: &Stack, headers: &str) -> Result<Self> {
         let mut connection = Self::open(stack.base_url()).await?;
         let head = format!(
@@ -43,7 +43,7 @@ impl RawConnection {
         Ok(connection)
     }
 
-    /// The same for a body of `length` bytes, of which none is sent; the gateway has read the head.
+    /// Begins an import with the key and `length` bytes, of which none is sent, and waits until the gateway has read the head.
     pub async fn hold_import(stack: &Stack, length: usize) -> Result<Self> {
         let headers = format!("Content-Length: {length}\r\nExpect: 100-continue");
         let mut connection = Self::begin_import(stack, &headers).await?;
