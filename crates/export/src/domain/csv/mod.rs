@@ -32,9 +32,14 @@ const AUDIT_HISTORY: [usize; COLUMNS_VERSION as usize] = [43];
 #[error("columns of version {0} are unknown to this release, which knows versions 1 to {COLUMNS_VERSION}")]
 pub struct UnknownColumns(pub i16);
 
+/// The column names, in order.
+pub fn column_names(kind: ExportKind) -> impl Iterator<Item = &'static str> {
+    columns(kind).map(|column| column.name)
+}
+
 /// The header line with its terminator. Column names need no quotes: they have letters, digits and underscores only.
 pub fn header(kind: ExportKind) -> String {
-    let names: Vec<&str> = columns(kind).map(|column| column.name).collect();
+    let names: Vec<&str> = column_names(kind).collect();
     names.join(",") + LINE_END
 }
 
