@@ -221,6 +221,7 @@ async fn constraint_that_a_killed_process_left_is_dropped() -> Result<()> {
 
 /// Maintains the table while `write`, which gets the number of its call, is called again and again; returns that number. No
 /// call may take as long as `limit`.
+#[allow(clippy::print_stdout, reason = "prints measured figures")]
 async fn maintain_beside_writer(
     postgres: &Postgres,
     limit: Duration,

@@ -1,9 +1,6 @@
 //! `assay-stack down`: stops a stack from another process, mainly after its supervisor crashed.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{path::Path, time::Duration};
 
 use anyhow::{Context as _, Result, bail};
 
@@ -103,11 +100,9 @@ fn ends_within(process: &ProcessIdentity, limit: Duration) -> bool {
 
 /// Signals the child processes that a killed PostgreSQL or RabbitMQ left behind, which are in no record, until none is left.
 fn clear_leftovers(folder: &StackFolder) -> Result<()> {
-    let servers: [(&str, PathBuf, fn(&Path) -> Result<bool>); 2] = [
-        ("PostgreSQL", folder.postgres().join("data"), postgres::clear_leftovers),
-        ("RabbitMQ", folder.rabbitmq(), rabbit::clear_leftovers),
-    ];
-    for (name, place, clear) in servers {
+    let places = [("PostgreSQL", folder.postgres().join("data")), ("RabbitMQ", folder.rabbitmq())];
+    let clears: [fn(&Path) -> Result<bool>; 2] = [postgres::clear_leftovers, rabbit::clear_leftovers];
+    for ((name, place), clear) in places.into_iter().zip(clears) {
         wait_for(&format!("the orphans of {name} to end"), GRACE, || Ok(clear(&place)?.then_some(())))
             .with_context(|| format!("look for them with `fuser {}`", place.display()))?;
     }

@@ -46,7 +46,7 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
 async fn sign_in(visit: &mut Visit) -> Result<()> {
     visit.browser.reset(&Viewer { width: NARROW, ..Viewer::default() }).await?;
     visit.browser.open("/console/sign-in").await?;
-    let width = visit.needed_width().await?;
+    let width = visit.browser.needed_width().await?;
     ensure!(width <= NARROW, "sign-in needs {width} px");
     Ok(())
 }
