@@ -16,11 +16,11 @@ pub struct SchemaOwner {
     pub schema: &'static str,
 }
 
-/// Creates the database on the administrator's server, unless it exists, with a database user and a schema for each
-/// service. All users get this password.
+/// Creates the database on the administrator's server, with a database user and a schema for each service. All users get this
+/// password.
 ///
 /// # Errors
-/// When the server cannot be reached or refuses.
+/// When the server cannot be reached or refuses, or has a database of this name.
 pub fn provision_services(
     administrator_url: &str,
     database: &str,
@@ -28,7 +28,7 @@ pub fn provision_services(
     services: &[SchemaOwner],
 ) -> Result<()> {
     let administrator = DatabaseUrl::parse(administrator_url)?;
-    ensure_database(&administrator, database)?;
+    create_database(&mut connect(administrator.as_str())?, database)?;
     ensure_services(&administrator.with_database(database), services, |_user| password)
 }
 
@@ -36,11 +36,14 @@ pub fn provision_services(
 pub(crate) fn ensure_database(administrator: &DatabaseUrl, name: &str) -> Result<()> {
     let mut connection = connect(administrator.as_str())?;
     if !database_exists(&mut connection, name)? {
-        connection
-            .batch_execute(&format!("CREATE DATABASE {}", quote_name(name)))
-            .with_context(|| format!("cannot create the database {name}"))?;
+        create_database(&mut connection, name)?;
     }
     Ok(())
+}
+
+fn create_database(connection: &mut PgConnection, name: &str) -> Result<()> {
+    let statement = format!("CREATE DATABASE {}", quote_name(name));
+    connection.batch_execute(&statement).with_context(|| format!("cannot create the database {name}"))
 }
 
 pub(crate) fn database_exists(administrator: &mut PgConnection, name: &str) -> Result<bool> {

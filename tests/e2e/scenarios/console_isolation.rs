@@ -49,7 +49,11 @@ pub async fn run(stack: &Stack) -> Result<()> {
         cases.check(format!("list {page}"), shows_nothing(&stranger, &format!("/console{page}")).await);
     }
     let webhook_page = format!("/console/webhooks/{webhook}");
-    for form in [webhook_page.clone(), format!("{webhook_page}/deliveries/{delivery}/replay")] {
+    for form in [
+        webhook_page.clone(),
+        format!("{webhook_page}/deliveries/{delivery}/replay"),
+        format!("/console/typed/webhooks/{webhook}"),
+    ] {
         // With a valid token of the stranger's own session.
         let sent = stranger.send("/console/keys", &form).await?;
         cases.check(format!("form {form}"), sent.expect_status(404));

@@ -176,6 +176,7 @@ async fn interruption(stack: &Stack) -> Result<()> {
     let progress = file.with_file_name("many.jsonl.progress.json");
     let mut child = import_command(stack, &file, &["--concurrency", "16"])?.spawn()?;
     until_progress(&progress, 200).await?;
+    ensure!(child.try_wait()?.is_none(), "the import ended before it could be interrupted");
     child.kill().await?;
     finishes(&import_file(stack, &file, &["--concurrency", "16"]).await?, 0, (MANY, 0, 0))?;
     ensure!(!progress.exists(), "the progress of a finished import is left behind");

@@ -26,6 +26,8 @@ pub async fn run(stack: &Stack) -> Result<()> {
         let is_shown = format!("document.documentElement.outerHTML.includes({text})");
         browser.wait_for(&is_shown).await.with_context(|| format!("the page does not show \"{summary}\""))?;
     }
+    // Fonts and pictures are fetched after the text is there.
+    browser.wait_for("document.readyState === 'complete' && document.fonts.status === 'loaded'").await?;
     let page_errors = browser.take_page_errors().await?;
     let is_violation =
         |text: &String| text.starts_with("violation: ") || text.contains("Content Security Policy");

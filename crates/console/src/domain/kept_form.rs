@@ -5,6 +5,9 @@ use super::list_state::{Pairs, with_query};
 /// Browsers keep cookies of up to 4,096 bytes, with their attributes.
 const MAX_COOKIE_BYTES: usize = 3_800;
 
+/// Text beyond this is not kept: anyone may send a form, and the page with it may be read slowly.
+const MAX_BYTES: usize = 16 * 1024;
+
 /// The page of a form, and what was typed into it. Secrets are never typed into the forms of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeptForm {
@@ -13,10 +16,11 @@ pub(crate) struct KeptForm {
 }
 
 impl KeptForm {
-    /// The form that was sent to `path`, which is that of its page, too. `None` for a mere button.
+    /// The form that was sent to `path`, which is that of its page, too. `None` for a mere button, and for more text than is kept.
     pub(crate) fn new(path: &str, fields: Pairs) -> Option<Self> {
         let typed: Pairs = fields.into_iter().filter(|(name, _)| name != "csrf" && name != "do").collect();
-        (!typed.is_empty()).then(|| Self { path: path.to_owned(), typed })
+        let bytes: usize = typed.iter().map(|(name, value)| name.len() + value.len()).sum();
+        (!typed.is_empty() && bytes <= MAX_BYTES).then(|| Self { path: path.to_owned(), typed })
     }
 
     /// The address of the page with the form.
@@ -51,5 +55,6 @@ mod tests {
         assert_eq!(kept(&[("csrf", "t"), ("do", "test")]), None);
         let long = kept(&[("name", &"x".repeat(4_000))]).unwrap();
         assert_eq!((long.cookie(), long.typed()[0].1.len()), (None, 4_000));
+        assert_eq!(kept(&[("name", &"x".repeat(17_000))]), None);
     }
 }

@@ -15,6 +15,9 @@ use crate::domain::{Pairs, is_same_origin};
 
 const LIMITS: BodyLimits = BodyLimits { max_bytes: 64 * 1024, deadline: Duration::from_secs(10) };
 
+/// Our largest form, that of exports, has some dozens. The page of an error has an element for each of them.
+const MAX_FIELDS: usize = 256;
+
 /// The fields of a form in order.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Fields(Vec<(String, String)>);
@@ -55,7 +58,7 @@ impl Fields {
 /// The fields of a form of this host; the caller checks the token.
 ///
 /// # Errors
-/// [`PageError::ForeignForm`] when another site sent it.
+/// [`PageError::ForeignForm`] when another site sent it, [`PageError::Invalid`] for more fields than any form has.
 pub(crate) async fn read_same_origin_form(
     request: &HttpRequest,
     payload: Payload,
@@ -67,6 +70,9 @@ pub(crate) async fn read_same_origin_form(
     }
     // A budget of its own: the gateway bounds the memory of all forms together.
     let body = read_form(request, payload, LIMITS, &BodyBudget::new(LIMITS.max_bytes)).await?;
+    if url::form_urlencoded::parse(&body).nth(MAX_FIELDS).is_some() {
+        return Err(PageError::Invalid(format!("A form has at most {MAX_FIELDS} fields.")));
+    }
     Ok(Fields::parse(&body))
 }
 

@@ -34,9 +34,13 @@ pub(crate) fn keep(form: &KeptForm, request: &HttpRequest, headers: &mut HeaderM
 
 /// What was typed into the form of the requested page when it was sent in vain.
 pub(crate) fn kept_fields(request: &HttpRequest) -> Option<Fields> {
-    if let Some(Typed(fields)) = request.extensions().get::<Typed>() {
-        return Some(fields.clone());
+    match request.extensions().get::<Typed>() {
+        Some(Typed(fields)) => Some(fields.clone()),
+        None => fields_of_cookie(request),
     }
+}
+
+fn fields_of_cookie(request: &HttpRequest) -> Option<Fields> {
     let (path, typed) = read_cookie(request, COOKIE)?.split_once('?')?;
     let is_here = *request.method() == Method::GET && path == request.path();
     is_here.then(|| Fields::parse(typed.as_bytes()))
@@ -44,7 +48,7 @@ pub(crate) fn kept_fields(request: &HttpRequest) -> Option<Fields> {
 
 /// Removes the cookie when its page is shown.
 pub(crate) fn forget_shown(request: &HttpRequest, headers: &mut HeaderMap) {
-    if kept_fields(request).is_some() {
+    if fields_of_cookie(request).is_some() {
         PublicAddress::of(request).set_cookie(headers, COOKIE, "", 0);
     }
 }

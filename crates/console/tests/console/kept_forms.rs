@@ -105,6 +105,19 @@ async fn form_that_a_service_does_not_answer_is_kept() -> Result<()> {
     Ok(())
 }
 
+#[tokio::test]
+async fn form_with_more_fields_or_text_than_any_is_not_kept() -> Result<()> {
+    let app = TestApp::start().await?;
+    let fields = [("a", ""); 20_000];
+    let refused = send_too_late(&app, "/console/keys", &fields).await?;
+    assert_eq!((refused.status, refused.cookie("assay-form")), (400, None));
+    assert!(refused.text.len() < 10_000, "{} bytes for fields that nobody typed", refused.text.len());
+    let text = "x".repeat(20_000);
+    let refused = send_too_late(&app, "/console/keys", &[("name", text.as_str())]).await?;
+    assert_eq!((refused.status, refused.cookie("assay-form")), (303, None));
+    Ok(())
+}
+
 /// More than a cookie holds.
 fn long_name() -> String {
     "\u{540d}".repeat(1_000)
