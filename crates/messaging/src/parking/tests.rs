@@ -209,15 +209,18 @@ async fn event_that_is_dead_in_the_outbox_is_not_returned_twice(Tables(database,
 }
 
 async fn chunk_without_claimable_events_wakes_no_worker(Tables(database, _): Tables) -> Result<()> {
-    let parking = Parking::new(database, 4..=4);
-    park(&parking, new_id(), 1).await?;
-    assert_eq!(claim(&parking, now(), 1).await?.len(), 1);
+    let parking = Parking::new(database, 2..=2);
+    for organization in organizations() {
+        park(&parking, organization, 1).await?;
+    }
+    assert_eq!(claim(&parking, now(), 4).await?.len(), 3);
     let work = work(&parking, Arc::new(Recorder::default()))?;
     let stop = CancellationToken::new();
     for _ in 0..3 {
         assert_eq!(parking.handle_chunk(&work, 0, &stop).await, Ok(false));
         let woken = timeout(Duration::from_millis(50), parking.shared.turns.changed.notified()).await;
         assert!(woken.is_err(), "it would look again at once, forever");
+        assert!(!parking.shared.may_hold_unclaimed.load(Ordering::Relaxed), "deliveries need not be parked");
     }
     assert!(
         parking
@@ -251,15 +254,15 @@ async fn priority_lane_handles_small_backlogs_only(Tables(database, _): Tables) 
     let (unused, priority_handler) = (Arc::new(Recorder::default()), handler.clone());
     let work = ParkedWork { priority_handler, ..work(&parking, unused.clone())? };
     let stop = CancellationToken::new();
-    assert_eq!(parking.handle_priority_chunk(&work, 0, &stop).await, Ok(false), "no delivery has to wait");
+    assert_eq!(parking.handle_priority_chunk(&work, &stop).await, Ok(false), "no delivery has to wait");
     parking.shared.may_hold_unclaimed.store(true, Ordering::Relaxed);
-    assert_eq!(parking.handle_priority_chunk(&work, 0, &stop).await, Ok(true));
-    assert_eq!(parking.handle_priority_chunk(&work, 0, &stop).await, Ok(false));
+    assert_eq!(parking.handle_priority_chunk(&work, &stop).await, Ok(true));
+    assert_eq!(parking.handle_priority_chunk(&work, &stop).await, Ok(false));
     let handled = [handler, unused].map(|handler| handler.cut_short_counts().len());
     assert_eq!((handled, parking.count(1_000).await?), ([5, 0], 201));
     let done = claim(&parking, now(), 1).await?.iter().map(ParkedEvent::key).collect();
     parking.settle(Settled { done, ..Settled::default() }).await?;
-    assert_eq!(parking.handle_priority_chunk(&work, 0, &stop).await, Ok(true), "its backlog is small now");
+    assert_eq!(parking.handle_priority_chunk(&work, &stop).await, Ok(true), "its backlog is small now");
     Ok(())
 }
 

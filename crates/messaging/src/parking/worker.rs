@@ -23,7 +23,8 @@ use crate::outbox::Outbox;
 
 /// Interval of polls without a wake-up: other processes park events, too.
 const POLL: Duration = Duration::from_millis(500);
-/// Interval of polls of the priority lane while other events wait: it is not woken for each of theirs.
+/// Shortest interval of polls of the priority lane, which is not woken when events are parked. It doubles up to [`POLL`] while
+/// nothing is found: a search counts the events of many organizations.
 const PRIORITY_POLL: Duration = Duration::from_millis(100);
 /// Pauses of a worker while the database or a service that the handler needs is down.
 const OUTAGE_BACKOFF: ExponentialBuilder = backoff(Duration::from_millis(500), Duration::from_secs(5));
@@ -83,24 +84,33 @@ impl Parking {
 
     async fn run_worker(&self, kind: WorkerKind, work: &ParkedWork, stop: &CancellationToken) {
         let mut pause = Pause::default();
-        let (lane, poll) = match kind {
+        let (lane, shortest_poll) = match kind {
             WorkerKind::Turns => (&self.shared.turns, POLL),
             WorkerKind::Priority => (&self.shared.priority, PRIORITY_POLL),
         };
+        let mut poll = shortest_poll;
         while !stop.is_cancelled() {
             let handled = match kind {
                 WorkerKind::Turns => self.handle_chunk(work, pause.failures, stop).await,
-                WorkerKind::Priority => self.handle_priority_chunk(work, pause.failures, stop).await,
+                WorkerKind::Priority => self.handle_priority_chunk(work, stop).await,
             };
             match handled {
-                Ok(true) => pause.end(),
+                Ok(true) => {
+                    pause.end();
+                    poll = shortest_poll;
+                }
                 // Nothing to do, or enough in flight.
                 Ok(false) => {
                     let changed = timeout(poll, lane.changed.notified());
                     stop.run_until_cancelled(changed).await;
+                    poll = POLL.min(2 * poll);
                 }
                 // The end of the process may be the cause: the events are handled after the next start.
                 Err(_) if stop.is_cancelled() => {}
+                // Its chunk may be a single event: whether there is an outage is decided where events of others are, too.
+                Err(_) if matches!(kind, WorkerKind::Priority) => {
+                    stop.run_until_cancelled(sleep(POLL)).await;
+                }
                 Err(reason) => drop(stop.run_until_cancelled(sleep(pause.next(&reason))).await),
             }
         }
@@ -115,6 +125,7 @@ impl Parking {
     ) -> Result<bool, String> {
         let lane = &self.shared.turns;
         let chunk = lane.chunk_size.get();
+        let mut first_listed = None;
         for _ in 0..MAX_PAGES {
             let last_turn = *lane.last_turn.locked();
             let organizations =
@@ -123,7 +134,9 @@ impl Parking {
                 self.shared.may_hold_unclaimed.store(false, Ordering::Relaxed);
                 return Ok(false);
             };
-            let has_more_organizations = organizations.len() >= chunk;
+            let is_round_complete = first_listed.is_some_and(|first| organizations.contains(&first));
+            first_listed = first_listed.or(organizations.first().copied());
+            let has_more_organizations = organizations.len() >= chunk && !is_round_complete;
             self.shared.may_hold_unclaimed.store(true, Ordering::Relaxed);
             let Some(mut in_flight) = lane.try_acquire(chunk) else { return Ok(false) };
             let claim = self.claim(organizations, now(), chunk).await.map_err(|error| error.to_string())?;
@@ -148,11 +161,10 @@ impl Parking {
         Ok(false)
     }
 
-    /// As `handle_chunk`, for the organizations with a small backlog.
+    /// As `handle_chunk`, for the organizations with a small backlog. When a whole chunk fails, its events stay parked.
     pub(super) async fn handle_priority_chunk(
         &self,
         work: &ParkedWork,
-        failures: u32,
         stop: &CancellationToken,
     ) -> Result<bool, String> {
         if !self.shared.may_hold_unclaimed.load(Ordering::Relaxed) {
@@ -176,7 +188,7 @@ impl Parking {
             return Ok(false);
         }
         let (events, began) = (claim.events.len(), Instant::now());
-        self.handle((work, &*work.priority_handler), claim.events, failures, stop).await?;
+        self.handle((work, &*work.priority_handler), claim.events, 0, stop).await?;
         lane.chunk_size.adapt(events, began.elapsed());
         Ok(true)
     }
@@ -227,8 +239,11 @@ impl Parking {
                 }
             }
         }
-        let has_returned = !settled.returned.is_empty();
+        let (has_returned, has_released) = (!settled.returned.is_empty(), !settled.released.is_empty());
         self.settle(settled).await.map_err(|error| error.to_string())?;
+        if has_released {
+            self.shared.may_hold_unclaimed.store(true, Ordering::Relaxed);
+        }
         if has_returned {
             work.outbox.wake_for_returned();
         }
