@@ -4,34 +4,14 @@
 
 mod support;
 
-use assay_scoring::Scorer;
+use support::{all_samples, scorer};
 
-fn assert_snapshots(file: &str) {
-    let scorer = Scorer::builtin().unwrap();
-    for conversation in support::samples(file) {
-        let mut evaluation = scorer.evaluate(&conversation);
+#[test]
+fn evaluations_of_samples_match_snapshots() {
+    for conversation in all_samples() {
+        let mut evaluation = scorer().evaluate(&conversation);
         // Replaced, because it changes with every model.
         evaluation.scorer.weights_sha256 = "(model)".to_owned();
         insta::assert_json_snapshot!(conversation.ticket_id.clone(), evaluation);
     }
-}
-
-#[test]
-fn endings_match_snapshots() {
-    assert_snapshots("endings.jsonl");
-}
-
-#[test]
-fn handoffs_match_snapshots() {
-    assert_snapshots("handoff.jsonl");
-}
-
-#[test]
-fn traps_match_snapshots() {
-    assert_snapshots("traps.jsonl");
-}
-
-#[test]
-fn authors_match_snapshots() {
-    assert_snapshots("authors.jsonl");
 }

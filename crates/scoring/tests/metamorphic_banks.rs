@@ -60,54 +60,29 @@ const VARIANT_FLOORS: [(Relation, [f64; 8]); 5] = [
     (Relation::CustomerInjections, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
 ];
 
-#[test]
-fn rejections_lower_resolution_accuracy() {
-    assert_floors(Relation::Rejections);
+/// A test for each relation: they run side by side.
+macro_rules! relations_reach_their_floors {
+    ($($name:ident: $relation:ident,)+) => {
+        $(
+            #[test]
+            fn $name() {
+                assert_floors(Relation::$relation);
+            }
+        )+
+    };
 }
 
-#[test]
-fn sarcasm_lowers_resolution_accuracy() {
-    assert_floors(Relation::Sarcasm);
-}
-
-#[test]
-fn human_requests_lower_resolution_accuracy() {
-    assert_floors(Relation::HumanRequests);
-}
-
-#[test]
-fn repeated_requests_lower_resolution_accuracy() {
-    assert_floors(Relation::ComplaintRepetitions);
-}
-
-#[test]
-fn confirmations_raise_resolution_accuracy() {
-    assert_floors(Relation::Confirmations);
-}
-
-#[test]
-fn agent_claims_raise_no_score() {
-    assert_floors(Relation::AgentClaims);
-}
-
-#[test]
-fn agent_injections_raise_no_score() {
-    assert_floors(Relation::AgentInjections);
-}
-
-#[test]
-fn customer_injections_raise_no_score() {
-    assert_floors(Relation::CustomerInjections);
-}
-
-#[test]
-fn system_notes_change_no_score() {
-    assert_floors(Relation::SystemNotes);
-}
-
-#[test]
-fn neutral_additions_change_no_score() {
-    assert_floors(Relation::NeutralAdditions);
+relations_reach_their_floors! {
+    rejections_lower_resolution_accuracy: Rejections,
+    sarcasm_lowers_resolution_accuracy: Sarcasm,
+    human_requests_lower_resolution_accuracy: HumanRequests,
+    repeated_requests_lower_resolution_accuracy: ComplaintRepetitions,
+    confirmations_raise_resolution_accuracy: Confirmations,
+    agent_claims_raise_no_score: AgentClaims,
+    agent_injections_raise_no_score: AgentInjections,
+    customer_injections_raise_no_score: CustomerInjections,
+    system_notes_change_no_score: SystemNotes,
+    neutral_additions_change_no_score: NeutralAdditions,
 }
 
 /// Prints shares only, so that nobody tunes the reader to single phrases.

@@ -48,15 +48,11 @@ pub fn conversation(texts: &[(&str, &str)]) -> Conversation {
         .unwrap()
 }
 
-/// The samples of one file, in order.
-pub fn samples(file: &str) -> Vec<Conversation> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples").join(file);
-    read(&path)
-}
-
 /// Every sample.
 pub fn all_samples() -> Vec<Conversation> {
-    ["endings.jsonl", "handoff.jsonl", "traps.jsonl", "authors.jsonl"].into_iter().flat_map(samples).collect()
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples");
+    let files = ["endings.jsonl", "handoff.jsonl", "traps.jsonl", "authors.jsonl"];
+    files.into_iter().flat_map(|file| read(&folder.join(file))).collect()
 }
 
 /// A file of the golden folder.
