@@ -4,14 +4,10 @@ use assay_judge::{JudgeConfig, ProbeReport, probe};
 use assay_testkit::stub_judge::{Question, Reply, StubJudge};
 use serde_json::json;
 
-use crate::fixture::{Behaviour, config, status};
+use crate::fixture::{Behaviour, changed, config, status};
 
 fn honest(question: &Question) -> Reply {
     Reply::Text(question.answer(1.5, 2.0, "not_resolved", "customer_rejected").to_string())
-}
-
-async fn error_of(answer: impl Fn(&Question) -> Reply + Send + Sync + 'static) -> String {
-    error_with(answer, |_| ()).await
 }
 
 async fn error_with(
@@ -66,27 +62,14 @@ async fn every_error_has_its_own_message() {
         ),
         (
             |question| {
-                let mut answer = question.answer(1.5, 2.0, "not_resolved", "customer_rejected");
-                answer["resolution_accuracy"]["quotes"] =
-                    json!([{"message": 3, "quote": "Thank you so much"}]);
-                Reply::Text(answer.to_string())
+                let quotes = json!([{"message": 3, "quote": "Thank you so much"}]);
+                changed(question, "/resolution_accuracy/quotes", quotes)
             },
             "invents quotes",
         ),
+        (|question| changed(question, "/interaction_effort/quotes", json!([])), "invents quotes"),
         (
-            |question| {
-                let mut answer = question.answer(1.5, 2.0, "not_resolved", "customer_rejected");
-                answer["interaction_effort"]["quotes"] = json!([]);
-                Reply::Text(answer.to_string())
-            },
-            "invents quotes",
-        ),
-        (
-            |question| {
-                let mut answer = question.answer(1.5, 2.0, "not_resolved", "customer_rejected");
-                answer["interaction_effort"]["score"] = json!(7);
-                Reply::Text(answer.to_string())
-            },
+            |question| changed(question, "/interaction_effort/score", json!(7)),
             "\"interaction_effort.score\" must be a number from 1.0 to 5.0",
         ),
         (
@@ -95,7 +78,7 @@ async fn every_error_has_its_own_message() {
         ),
     ];
     for (answer, words) in cases {
-        let error = error_of(answer).await;
+        let error = error_with(answer, |_| ()).await;
         assert!(error.contains(words), "{words}: {error}");
     }
 }
