@@ -119,9 +119,9 @@ impl ListState {
         list_address(&pairs)
     }
 
-    /// The address without one value of a filter, or with `None` without all of its values.
-    pub(crate) fn address_without(&self, name: &str, value: Option<&str>) -> String {
-        let is_kept = |pair: &(String, String)| pair.0 != name || value.is_some_and(|value| pair.1 != value);
+    /// The address without these filters.
+    pub(crate) fn address_without(&self, names: &[&str]) -> String {
+        let is_kept = |pair: &(String, String)| !names.contains(&pair.0.as_str());
         list_address(&self.page_pairs().into_iter().filter(is_kept).collect::<Pairs>())
     }
 
@@ -299,15 +299,5 @@ mod tests {
         let state = ListState { sort: Sort::parse("started_at").unwrap(), ..state };
         assert_eq!(state.address_sorted("started_at"), "/console/conversations");
         assert_eq!(state.address_sorted("axis"), "/console/conversations?sort=axis");
-    }
-
-    #[test]
-    fn one_value_of_a_filter_is_removed() {
-        let state = ListState::parse(&pairs("charge=review&charge=disputed&language=de")).unwrap();
-        assert_eq!(
-            state.address_without("charge", Some("review")),
-            "/console/conversations?charge=disputed&language=de"
-        );
-        assert_eq!(state.address_without("charge", None), "/console/conversations?language=de");
     }
 }

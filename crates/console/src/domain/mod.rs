@@ -28,7 +28,7 @@ pub(crate) use self::marked_text::{
     PART_BYTES, Part, Quote, Run, escaped_json, max_bytes_per_text, parts, plain_text, runs, windows,
 };
 pub(crate) use self::numbers::{
-    charge_counts, charge_total, format_change, format_count, format_share, format_signed,
+    charge_counts, charge_total, format_change, format_count, format_share, format_signed, format_total,
 };
 pub(crate) use self::period::{COMPARISONS, PERIODS, Period};
 pub(crate) use self::request_rules::{cookie_value, is_same_origin, may_redirect_to};

@@ -1,6 +1,6 @@
 //! Numbers as pages show them.
 
-use assay_contracts::evaluations::ChargeCounts;
+use assay_contracts::evaluations::{ChargeCounts, Total};
 
 /// A count in groups of three digits: 1,284.
 pub(crate) fn format_count(number: u64) -> String {
@@ -13,6 +13,12 @@ pub(crate) fn format_count(number: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// The number of rows of a list, or that there are more than were counted.
+pub(crate) fn format_total(total: &Total) -> String {
+    let count = format_count(total.count);
+    if total.exact { count } else { format!("more than {count}") }
 }
 
 /// A part of a whole in percent: 27.2 %; a dash when the whole is zero.

@@ -20,8 +20,8 @@ use super::verdict::{Verdict, verdict};
 use super::viewer::{PublicAddress, Visit};
 use crate::app::{TranscriptLookup, find_evaluation, find_neighbours, find_transcript, list_agents};
 use crate::domain::{
-    ListState, PageTime, Pairs, Run, ai_tool_label, format_count, language_label, list_address, runs,
-    with_query,
+    ListState, PageTime, Pairs, Run, ai_tool_label, format_count, format_total, language_label, list_address,
+    runs, with_query,
 };
 
 #[derive(Template)]
@@ -201,10 +201,7 @@ async fn place(visit: &Visit, id: TicketId) -> Place {
 }
 
 fn position(found: &Neighbours, is_filtered: bool) -> String {
-    let total = match found.total.exact {
-        true => format_count(found.total.count),
-        false => format!("more than {}", format_count(found.total.count)),
-    };
+    let total = format_total(&found.total);
     let suffix = if is_filtered { " in this filter" } else { "" };
     match (found.included, found.position) {
         (false, _) if is_filtered => "Not in this filter".to_owned(),

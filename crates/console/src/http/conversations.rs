@@ -1,7 +1,6 @@
 //! The list of conversations: filters as chips and as a form, columns, order, pages. Its URL is its state.
 
 use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use askama::Template;
 use assay_clients::ClientError;
 use assay_contracts::agent::Agent;
@@ -15,7 +14,7 @@ use super::respond::{page, redirect};
 use super::shell::Shell;
 use super::viewer::Visit;
 use crate::app::{list_and_count_agents, list_evaluations};
-use crate::domain::{COLUMNS, Column, ListState, Pairs, ROWS_PER_PAGE, format_count};
+use crate::domain::{COLUMNS, Column, ListState, Pairs, ROWS_PER_PAGE, format_total, with_query};
 
 /// Servers refuse longer addresses. A form writes a space in one byte, and a link in three.
 const MAX_ADDRESS_BYTES: usize = 8 * 1024;
@@ -116,7 +115,7 @@ pub(crate) async fn show(visit: Visit) -> Result<HttpResponse, PageError> {
         }
         Err(error) => return Err(error.into()),
     };
-    let status = if faults.is_empty() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
+    let status = faults.status();
     let shell = Shell::new(&visit, "/console/conversations", "Conversations");
     let mut template = view(shell, state, &pairs, faults, &agents, found);
     template.form.unlisted_agents += other_agents;
@@ -146,10 +145,7 @@ fn view(
     let (rows, total, next, summary) = match &found {
         None => (Vec::new(), String::new(), None, "The filter cannot be read".to_owned()),
         Some(found) => {
-            let total = match found.total.exact {
-                true => format_count(found.total.count),
-                false => format!("more than {}", format_count(found.total.count)),
-            };
+            let total = format_total(&found.total);
             let noun = if found.total.count == 1 { "conversation" } else { "conversations" };
             let verb = match (is_filtered, found.total.count) {
                 (false, _) => "",
@@ -190,7 +186,7 @@ fn view(
         orders: orders(state.sort),
         heads: state.shown_columns().map(|column| head(column, &state)).collect(),
         choices: COLUMNS.iter().map(|column| (column, state.shows(column))).collect(),
-        export: crate::domain::with_query("/console/exports", &state.filter_pairs()),
+        export: with_query("/console/exports", &state.filter_pairs()),
         rows,
         first_row,
         total,

@@ -3,7 +3,7 @@
 use assay_contracts::agent::Agent;
 
 use crate::domain::{
-    ListState, Pairs, SCORES, ai_tools, closed_filters, filter_label, languages, list_address, parse_day,
+    ListState, Pairs, SCORES, ai_tools, closed_filters, day_text, filter_label, languages, parse_day,
     value_label,
 };
 
@@ -17,18 +17,11 @@ pub(crate) struct Chip {
 
 /// The chips of a list: one for the period, and one for each other filter.
 pub(crate) fn chips(state: &ListState, agents: &[Agent]) -> Vec<Chip> {
-    let mut chips: Vec<Chip> = Vec::new();
-    for text in filter_texts(state, agents) {
-        let without = match text.name.as_str() {
-            "from" => {
-                let is_kept = |pair: &(String, String)| pair.0 != "from" && pair.0 != "to";
-                list_address(&state.page_pairs().into_iter().filter(is_kept).collect::<Pairs>())
-            }
-            name => state.address_without(name, None),
-        };
-        chips.push(Chip { label: text.label, value: text.values, without });
-    }
-    chips
+    let chip = |FilterText { name, label, values }| {
+        let names = if name == "from" { vec!["from", "to"] } else { vec![name.as_str()] };
+        Chip { label, value: values, without: state.address_without(&names) }
+    };
+    filter_texts(state, agents).into_iter().map(chip).collect()
 }
 
 /// A filter in words.
@@ -67,9 +60,9 @@ fn period_text(state: &ListState) -> Option<String> {
     let filters = &state.filters;
     Some(match (filters.from, filters.to) {
         (None, None) => return None,
-        (Some(from), Some(to)) => crate::domain::day_text(from, to),
-        (Some(from), None) => format!("from {}", crate::domain::day_text(from, from.plus_millis(1))),
-        (None, Some(to)) => format!("until {}", crate::domain::day_text(to.plus_millis(-1), to)),
+        (Some(from), Some(to)) => day_text(from, to),
+        (Some(from), None) => format!("from {}", day_text(from, from.plus_millis(1))),
+        (None, Some(to)) => format!("until {}", day_text(to.plus_millis(-1), to)),
     })
 }
 
