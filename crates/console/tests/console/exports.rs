@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::test_app::{TICKET, TestApp};
+use crate::test_app::{TICKET, TestApp, page_of};
 
 /// A list with one complete export, whose file has these fields.
 fn list_with(file: &Value) -> Value {
@@ -14,7 +14,7 @@ fn list_with(file: &Value) -> Value {
     for (name, value) in file.as_object().into_iter().flatten() {
         export[name] = value.clone();
     }
-    json!({ "data": [export], "page_info": { "has_next_page": false, "limit": 25 } })
+    page_of(&[export])
 }
 
 #[tokio::test]
@@ -63,8 +63,6 @@ async fn refused_cursor_is_named_above_the_first_page() -> Result<()> {
     app.services.answer("/internal/v1/exports?limit=25&cursor=", 400, problem);
     let page = app.get(&session, "/console/exports?cursor=old").await?;
     assert_eq!(page.status, 400, "{}", page.text);
-    for expected in ["id=\"cursor-fault\"", "belongs to another list", "id=\"h-new\"", TICKET] {
-        assert!(page.text.contains(expected), "{expected}: {}", page.text);
-    }
+    page.assert_has(&["id=\"cursor-fault\"", "belongs to another list", "id=\"h-new\"", TICKET]);
     Ok(())
 }

@@ -60,10 +60,7 @@ async fn fifty_messages_of_80_kb_fit_into_100_kb() -> Result<()> {
     let quote = &texts[1][40_000..40_020];
     let (app, session) = TestApp::signed_in().await?;
     app.answer_conversation(transcript("Long", &texts), evaluation("m-2", quote, 40_000));
-    let request = app.request(reqwest::Method::GET, &format!("/console/conversations/{TICKET}"))?;
-    let response = request.header("cookie", &session).header("accept-encoding", "gzip").send().await?;
-    assert_eq!(response.headers()["content-encoding"], "gzip");
-    let bytes = response.bytes().await?.len();
+    let bytes = app.weight(&session, &format!("/console/conversations/{TICKET}")).await?;
     assert!(bytes <= 100_000, "{bytes}");
     let text = app.get(&session, &format!("/console/conversations/{TICKET}")).await?.text;
     assert!(text.contains("<mark>") && text.contains("characters more"));
@@ -112,10 +109,7 @@ async fn list_of_long_texts_fits_into_100_kb() -> Result<()> {
         ticket["agents"] = json!([{ "id": TICKET, "external_id": long(1_024), "name": long(255) }]);
     }
     app.services.answer("/internal/v1/evaluations", 200, list);
-    let path = "/console/conversations?column=source&column=tool";
-    let request = app.request(reqwest::Method::GET, path)?;
-    let response = request.header("cookie", &session).header("accept-encoding", "gzip").send().await?;
-    let bytes = response.bytes().await?.len();
+    let bytes = app.weight(&session, "/console/conversations?column=source&column=tool").await?;
     assert!(bytes <= 100_000, "{bytes}");
     Ok(())
 }

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result};
 use serde_json::json;
 
-use crate::test_app::{Page, TICKET, TestApp};
+use crate::test_app::{Page, TICKET, TestApp, page_of};
 
 /// The path of a form, its fields, and what its page shows of them.
 type Case<'c> = (&'c str, &'c [(&'c str, &'c str)], &'c [&'c str]);
@@ -90,18 +90,15 @@ async fn button_and_form_of_another_site_keep_nothing() -> Result<()> {
 #[tokio::test]
 async fn form_that_a_service_does_not_answer_is_kept() -> Result<()> {
     let (app, session) = TestApp::signed_in().await?;
-    let list = json!({ "data": [], "page_info": { "has_next_page": false, "limit": 100 } });
-    app.services.answer("/internal/v1/webhooks?", 200, list);
+    app.services.answer("/internal/v1/webhooks?", 200, page_of(&[]));
     app.services.answer("/internal/v1/webhooks", 503, json!({}));
     let fields = [("url", "https://a.example/?x=1"), ("events", "export.completed"), ("description", "Data")];
     let refused = app.send(&session, "/console/webhooks", "/console/webhooks", &fields).await?;
     assert_eq!((refused.status, refused.link("form").as_deref()), (503, Some("/console/webhooks")));
     assert!(refused.text.contains("What you typed is kept"), "{}", refused.text);
     let kept = refused.cookie("assay-form").context("nothing is kept")?;
-    let text = app.get(&format!("{session}; {kept}"), "/console/webhooks").await?.text;
-    for expected in ["value=\"https://a.example/?x=1\"", "value=\"Data\"", "id=\"refilled\""] {
-        assert!(text.contains(expected), "{expected}: {text}");
-    }
+    let page = app.get(&format!("{session}; {kept}"), "/console/webhooks").await?;
+    page.assert_has(&["value=\"https://a.example/?x=1\"", "value=\"Data\"", "id=\"refilled\""]);
     Ok(())
 }
 
@@ -151,17 +148,17 @@ async fn form_that_is_too_long_for_a_cookie_is_kept_on_its_page() -> Result<()> 
     let fields = [("external_id", "bot"), ("name", long.as_str())];
     let ended = send_too_late(&app, "/console/agents", &fields).await?;
     assert_eq!((ended.status, ended.cookie("assay-form")), (403, None));
-    for expected in ["Your session has ended", "this page alone has what you typed", "id=\"sign-in-link\""] {
-        assert!(ended.text.contains(expected), "{expected}: {}", ended.text);
-    }
+    ended.assert_has(&[
+        "Your session has ended",
+        "this page alone has what you typed",
+        "id=\"sign-in-link\"",
+    ]);
     let again = press(&app, "", &ended).await?;
     assert_eq!((again.status, fields_of(&again)?), (403, fields_of(&ended)?), "still not signed in");
     let session = app.sign_in().await?;
     let page = press(&app, &session, &ended).await?;
     assert_eq!(page.status, 200, "{}", page.text);
-    for expected in [format!("value=\"{long}\""), "value=\"bot\"".to_owned(), "id=\"refilled\"".to_owned()] {
-        assert!(page.text.contains(&expected), "{expected}: {}", page.text);
-    }
+    page.assert_has(&[format!("value=\"{long}\""), "value=\"bot\"".to_owned(), "id=\"refilled\"".to_owned()]);
     assert!(page.text.contains("No agent is registered yet"), "nothing was done: {}", page.text);
     let foreign = app.send_raw(&session, "/console/agents", &[("csrf", "old"), ("name", &long)]).await?;
     assert_eq!((foreign.status, foreign.cookie("assay-form")), (403, None));

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result};
 use assay_contracts::time::DAY_MILLIS;
 use serde_json::json;
 
-use crate::test_app::{TICKET, TestApp, listed};
+use crate::test_app::{TICKET, TestApp, listed, page_of};
 
 #[tokio::test]
 async fn list_requests_the_filters_of_its_url() -> Result<()> {
@@ -59,7 +59,7 @@ async fn faults_of_filters_stand_beside_their_fields() -> Result<()> {
         .get(&session, "/console/conversations?axis_min=9&from=yesterday&charge=maybe&subject=late")
         .await?;
     assert_eq!(page.status, 400);
-    for expected in [
+    page.assert_has(&[
         "id=\"axis_min-fault\"",
         "name=\"axis_min\" inputmode=\"decimal\" aria-label=\"AXIS from\" value=\"9\" aria-invalid=\"true\" aria-describedby=\"axis_min-fault\"",
         "id=\"from-fault\"",
@@ -67,9 +67,7 @@ async fn faults_of_filters_stand_beside_their_fields() -> Result<()> {
         "id=\"charge-fault\"",
         "<input type=\"hidden\" name=\"charge\" value=\"maybe\">",
         "name=\"subject\" value=\"late\"",
-    ] {
-        assert!(page.text.contains(expected), "{expected}");
-    }
+    ]);
     assert!(app.services.requested_paths().iter().all(|path| !path.contains("limit=25")), "no list is read");
     Ok(())
 }
@@ -93,9 +91,7 @@ async fn filter_that_is_too_long_for_an_address_stays_in_the_form() -> Result<()
     let page = app.get(&session, &address).await?;
     assert_eq!(page.status, 400, "{}", page.location);
     let typed = format!("value=\"w11{}\"", " ab".repeat(180));
-    for expected in ["is too long: leave some values out", typed.as_str()] {
-        assert!(page.text.contains(expected), "{expected}: {}", page.text);
-    }
+    page.assert_has(&["is too long: leave some values out", typed.as_str()]);
     Ok(())
 }
 
@@ -280,8 +276,7 @@ async fn refused_webhook_form_says_what_is_wrong_beside_each_field() -> Result<(
         names.iter().map(|name| json!({ "pointer": format!("/{name}"), "detail": "is wrong" })).collect();
     let problem = json!({ "status": 400, "title": "Invalid", "type": "urn:assay:problem:invalid-request",
         "code": "invalid-request", "errors": errors });
-    let list = json!({ "data": [], "page_info": { "has_next_page": false, "limit": 100 } });
-    app.services.answer("/internal/v1/webhooks?", 200, list);
+    app.services.answer("/internal/v1/webhooks?", 200, page_of(&[]));
     app.services.answer("/internal/v1/webhooks", 400, problem);
     let page = app.send(&session, "/console/webhooks", "/console/webhooks", &[("url", "x")]).await?;
     assert_eq!(page.status, 400);

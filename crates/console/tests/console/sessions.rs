@@ -80,15 +80,8 @@ async fn link_that_no_person_opened_needs_a_confirmation() -> Result<()> {
 #[tokio::test]
 async fn key_needs_the_scope_console() -> Result<()> {
     let app = TestApp::start().await?;
-    let (cookie, token) = app.sign_in_form().await?;
-    let attempt = async |key: &str| {
-        app.send_raw(
-            &cookie,
-            "/console/sign-in",
-            &[("csrf", &token), ("key", key), ("back", "/console/keys")],
-        )
-        .await
-    };
+    let form = app.sign_in_form().await?;
+    let attempt = async |key: &str| app.sign_in_with(&form, key, "/console/keys").await;
     let plain = app.create_key(&[Scope::Assess, Scope::Admin]).await?;
     let refused = attempt(plain.reveal()).await?;
     assert_eq!(refused.status, 403);
@@ -107,11 +100,10 @@ async fn key_needs_the_scope_console() -> Result<()> {
 #[tokio::test]
 async fn session_ends_with_its_key() -> Result<()> {
     let app = TestApp::start().await?;
-    let (cookie, token) = app.sign_in_form().await?;
+    let form = app.sign_in_form().await?;
     let key = app.create_key(&[Scope::Console]).await?;
-    let fields = [("csrf", token.as_str()), ("key", key.reveal())];
-    let session = app.send_raw(&cookie, "/console/sign-in", &fields).await?.cookie("assay-session");
-    let session = session.context("no session")?;
+    let signed_in = app.sign_in_with(&form, key.reveal(), "").await?;
+    let session = signed_in.cookie("assay-session").context("no session")?;
     assert_eq!(app.get(&session, "/console/keys").await?.status, 200);
     let keys = assay_agent_registry::keys::list(&app.database, None).await?;
     assay_agent_registry::keys::revoke(&app.database, keys[0].id).await?;
@@ -183,11 +175,8 @@ async fn form_from_another_site_is_refused() -> Result<()> {
 #[tokio::test]
 async fn failed_sign_ins_with_chosen_keys_are_limited() -> Result<()> {
     let app = TestApp::with_failed_sign_in_limit(3).await?;
-    let (cookie, token) = app.sign_in_form().await?;
-    let attempt = async |key: &str| {
-        let fields = [("csrf", token.as_str()), ("key", key), ("back", "/console/keys")];
-        app.send_raw(&cookie, "/console/sign-in", &fields).await
-    };
+    let form = app.sign_in_form().await?;
+    let attempt = async |key: &str| app.sign_in_with(&form, key, "/console/keys").await;
     // Generated and malformed keys are not counted, nor are links.
     for _ in 0..5 {
         for wrong in [ApiKey::generate()?.reveal(), "asy_mistyped-mistyped-mistyped-mistyped", "short"] {
@@ -213,12 +202,11 @@ async fn failed_sign_ins_with_chosen_keys_are_limited() -> Result<()> {
 #[tokio::test]
 async fn tabs_of_one_browser_share_the_sign_in_form() -> Result<()> {
     let app = TestApp::start().await?;
-    let (cookie, token) = app.sign_in_form().await?;
-    let other = app.get(&cookie, "/console/sign-in").await?;
-    assert_eq!(other.cookie("assay-sign-in").as_deref(), Some(cookie.as_str()));
+    let form = app.sign_in_form().await?;
+    let other = app.get(&form.0, "/console/sign-in").await?;
+    assert_eq!(other.cookie("assay-sign-in").as_ref(), Some(&form.0));
     let key = app.create_key(&[Scope::Console]).await?;
-    let fields = [("csrf", token.as_str()), ("key", key.reveal())];
-    assert_eq!(app.send_raw(&cookie, "/console/sign-in", &fields).await?.status, 303);
+    assert_eq!(app.sign_in_with(&form, key.reveal(), "").await?.status, 303);
     let forged = app.get("assay-sign-in=chosen-by-another-site", "/console/sign-in").await?;
     assert_ne!(forged.cookie("assay-sign-in").as_deref(), Some("assay-sign-in=chosen-by-another-site"));
     Ok(())
@@ -234,9 +222,8 @@ async fn signing_in_leads_back_to_pages_only() -> Result<()> {
         ("/console/sign%2Din?token=AAAA", "/console"),
         ("/console/theme?to=dark", "/console"),
     ] {
-        let (cookie, token) = app.sign_in_form().await?;
-        let fields = [("csrf", token.as_str()), ("key", key.reveal()), ("back", back)];
-        assert_eq!(app.send_raw(&cookie, "/console/sign-in", &fields).await?.location, leads_to, "{back}");
+        let form = app.sign_in_form().await?;
+        assert_eq!(app.sign_in_with(&form, key.reveal(), back).await?.location, leads_to, "{back}");
     }
     Ok(())
 }

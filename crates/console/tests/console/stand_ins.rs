@@ -13,7 +13,7 @@ use assay_platform::web::{ServerSettings, serve};
 use serde_json::{Value, json};
 use url::Url;
 
-use crate::test_app::{TICKET, TestApp, evaluation, listed, summary, transcript};
+use crate::test_app::{TICKET, TestApp, evaluation, listed, page_of, summary, transcript};
 
 /// Answers by the beginning of the path, of which the longest counts; recorded paths have their query.
 #[derive(Clone, Default)]
@@ -60,14 +60,8 @@ impl TestApp {
             ("/internal/v1/evaluations/count", json!({ "count": 0 })),
             ("/internal/v1/tickets?", json!({ "count": 0 })),
             ("/internal/v1/refusals", json!({ "refusals": [] })),
-            (
-                "/internal/v1/exports",
-                json!({ "data": [], "page_info": { "has_next_page": false, "limit": 25 } }),
-            ),
-            (
-                "/internal/v1/webhooks",
-                json!({ "data": [], "page_info": { "has_next_page": false, "limit": 100 } }),
-            ),
+            ("/internal/v1/exports", page_of(&[])),
+            ("/internal/v1/webhooks", page_of(&[])),
         ];
         for (path, answer) in answers {
             self.services.answer(path, 200, answer);
@@ -85,15 +79,17 @@ impl TestApp {
 
     /// Sets answers for the page of a webhook, whose id is [`TICKET`], too.
     pub fn answer_webhook(&self) {
-        let webhook = json!({
-            "id": TICKET, "url": "https://a.example", "description": "Old", "events": ["export.completed"],
-            "axis_low_score_below": 3.0, "enabled": true, "created_at": 0, "updated_at": 0,
-            "disabled_reason": null, "failing_since": null,
-        });
-        let deliveries = json!({ "data": [], "page_info": { "has_next_page": false, "limit": 25 } });
-        self.services.answer(&format!("/internal/v1/webhooks/{TICKET}"), 200, webhook);
-        self.services.answer(&format!("/internal/v1/webhooks/{TICKET}/deliveries"), 200, deliveries);
+        self.services.answer(&format!("/internal/v1/webhooks/{TICKET}"), 200, webhook(true));
+        self.services.answer(&format!("/internal/v1/webhooks/{TICKET}/deliveries"), 200, page_of(&[]));
     }
+}
+
+/// A webhook, whose id is [`TICKET`], too.
+pub fn webhook(is_enabled: bool) -> Value {
+    json!({
+        "id": TICKET, "url": "https://a.example", "description": "Old", "events": ["export.completed"],
+        "axis_low_score_below": 3.0, "enabled": is_enabled, "created_at": 0, "updated_at": 0,
+    })
 }
 
 async fn answer(request: HttpRequest, body: web::Bytes, state: Data<StandIn>) -> HttpResponse {

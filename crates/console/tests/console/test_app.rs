@@ -182,6 +182,21 @@ impl TestApp {
         page(self.request(Method::GET, path)?.header("cookie", cookie).send().await?).await
     }
 
+    /// Bytes of a page, compressed.
+    pub async fn weight(&self, cookie: &str, path: &str) -> Result<usize> {
+        let request = self.request(Method::GET, path)?.header("cookie", cookie);
+        let response = request.header("accept-encoding", "gzip").send().await?.error_for_status()?;
+        ensure!(response.headers().get("content-encoding").is_some_and(|encoding| encoding == "gzip"));
+        Ok(response.bytes().await?.len())
+    }
+
+    /// Sends the form that signs in with a key; `form` has its cookie and its token.
+    pub async fn sign_in_with(&self, form: &(String, String), key: &str, back: &str) -> Result<Page> {
+        let (cookie, token) = form;
+        let fields = [("csrf", token.as_str()), ("key", key), ("back", back)];
+        self.send_raw(cookie, "/console/sign-in", &fields).await
+    }
+
     /// Sends a form with the session's token, which the page at `from` contains.
     pub async fn send(&self, session: &str, from: &str, to: &str, fields: &[(&str, &str)]) -> Result<Page> {
         let token = self.get(session, from).await?.form_token()?;
@@ -244,6 +259,15 @@ impl Page {
     pub fn cookie(&self, name: &str) -> Option<String> {
         let pairs = self.cookies.iter().filter_map(|cookie| cookie.split(';').next());
         pairs.into_iter().find(|pair| pair.starts_with(&format!("{name}="))).map(str::to_owned)
+    }
+
+    /// Asserts that the page has each of these texts.
+    #[track_caller]
+    pub fn assert_has<T: AsRef<str>>(&self, texts: &[T]) {
+        for text in texts {
+            let text = text.as_ref();
+            assert!(self.text.contains(text), "{text}: {}", self.text);
+        }
     }
 
     pub fn form_token(&self) -> Result<String> {
@@ -317,6 +341,11 @@ pub fn transcript(subject: &str, texts: &[&str]) -> Value {
         "started_at": 1_767_225_600_000_i64, "ended_at": 1_767_225_700_000_i64, "imported_at": 1_767_225_700_000_i64,
         "agents": [], "messages": messages,
     })
+}
+
+/// The only page of a list with these rows.
+pub fn page_of(rows: &[Value]) -> Value {
+    json!({ "data": rows, "page_info": { "has_next_page": false, "limit": 100 } })
 }
 
 /// A summary without evaluations.

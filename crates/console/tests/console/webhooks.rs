@@ -3,7 +3,8 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::test_app::{TICKET, TestApp};
+use crate::stand_ins::webhook;
+use crate::test_app::{TICKET, TestApp, page_of};
 
 const REPLAY: &str = "/replay\"";
 
@@ -24,14 +25,9 @@ fn details(payload: Option<Value>) -> Value {
 /// A console with a webhook that has one message.
 async fn app_with(is_enabled: bool, details: Value) -> Result<(TestApp, String)> {
     let (app, session) = TestApp::signed_in().await?;
-    let webhook = json!({
-        "id": TICKET, "url": "https://a.example", "events": ["export.completed"], "axis_low_score_below": 3.0,
-        "enabled": is_enabled, "created_at": 0, "updated_at": 0,
-    });
-    let deliveries = json!({ "data": [delivery()], "page_info": { "has_next_page": false, "limit": 25 } });
     let path = format!("/internal/v1/webhooks/{TICKET}");
-    app.services.answer(&path, 200, webhook);
-    app.services.answer(&format!("{path}/deliveries?"), 200, deliveries);
+    app.services.answer(&path, 200, webhook(is_enabled));
+    app.services.answer(&format!("{path}/deliveries?"), 200, page_of(&[delivery()]));
     app.services.answer(&format!("{path}/deliveries/{TICKET}"), 200, details);
     Ok((app, session))
 }
@@ -51,11 +47,11 @@ async fn refused_test_and_replay_say_when_to_try_again() -> Result<()> {
     for (to, fields) in sent {
         let refused = app.send(&session, &page, to, fields).await?;
         assert_eq!(refused.status, 429, "{to}: {}", refused.text);
-        for expected in
-            ["Too many requests", "Your organization may request 30 a minute", "try again in a minute"]
-        {
-            assert!(refused.text.contains(expected), "{to}: {expected}: {}", refused.text);
-        }
+        refused.assert_has(&[
+            "Too many requests",
+            "Your organization may request 30 a minute",
+            "try again in a minute",
+        ]);
     }
     Ok(())
 }
@@ -87,13 +83,9 @@ async fn erased_message_has_no_button_that_sends_it_again() -> Result<()> {
 #[tokio::test]
 async fn list_of_webhooks_says_that_it_is_cut() -> Result<()> {
     let (app, session) = app_with(true, details(None)).await?;
-    let webhook = json!({
-        "id": TICKET, "url": "https://a.example", "events": ["export.completed"], "axis_low_score_below": 3.0,
-        "enabled": true, "created_at": 0, "updated_at": 0,
-    });
     for has_more in [false, true] {
-        let page_info = json!({ "has_next_page": has_more, "limit": 100 });
-        let list = json!({ "data": [webhook], "page_info": page_info });
+        let mut list = page_of(&[webhook(true)]);
+        list["page_info"]["has_next_page"] = json!(has_more);
         app.services.answer("/internal/v1/webhooks?", 200, list);
         let text = app.get(&session, "/console/webhooks").await?.text;
         assert_eq!(text.contains("Only the newest 1 webhooks are listed"), has_more, "{text}");
@@ -110,8 +102,6 @@ async fn refused_cursor_of_messages_is_named_above_the_first_page() -> Result<()
     let page = app.get(&session, &format!("/console/webhooks/{TICKET}?status=failed&cursor=old")).await?;
     assert_eq!(page.status, 400, "{}", page.text);
     let row = format!("id=\"delivery-{TICKET}\"");
-    for expected in ["id=\"cursor-fault\"", "belongs to another list", row.as_str()] {
-        assert!(page.text.contains(expected), "{expected}: {}", page.text);
-    }
+    page.assert_has(&["id=\"cursor-fault\"", "belongs to another list", row.as_str()]);
     Ok(())
 }
