@@ -26,18 +26,13 @@ pub(crate) struct ExportRequestedHandler {
 #[async_trait]
 impl Handler for ExportRequestedHandler {
     async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
-        deliveries.iter().map(|delivery| self.wake(delivery)).collect()
-    }
-}
-
-impl ExportRequestedHandler {
-    fn wake(&self, delivery: &Delivery) -> Outcome {
-        match delivery.decode::<ExportRequested>() {
+        let wake = |delivery: &Delivery| match delivery.decode::<ExportRequested>() {
             Ok(_) => {
                 self.wakeup.notify_one();
                 Outcome::Done
             }
             Err(error) => Outcome::Reject { reason: error.to_string() },
-        }
+        };
+        deliveries.iter().map(wake).collect()
     }
 }

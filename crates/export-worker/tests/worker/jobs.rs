@@ -220,7 +220,7 @@ async fn event_wakes_a_worker_before_its_next_poll(app: TestApp) -> Result<()> {
     let _worker = app.worker(&config)?;
     let mut jobs = Vec::new();
     for _ in 0..3 {
-        let (id, event) = app.create_with_event(ExportKind::Axis, ExportFilters::default()).await?;
+        let (id, event) = app.create_at(now()).await?;
         jobs.push(id);
         let event = [event];
         // The consumer may not listen yet; a redelivery changes nothing.
@@ -240,7 +240,7 @@ async fn event_wakes_a_worker_whose_clock_is_behind(app: TestApp) -> Result<()> 
     config.pending_grace_milliseconds = 3_600_000;
     let _worker = app.worker(&config)?;
     let ahead = now().plus_millis(60_000);
-    let (id, event) = app.create_at(ahead, ExportKind::Axis, ExportFilters::default()).await?;
+    let (id, event) = app.create_at(ahead).await?;
     let event = [event];
     eventually("the consumer", || async { Ok(app.bus.publish(&event).await[0].is_ok()) }).await?;
     assert_eq!(app.content(id).await?, file_of(ExportKind::Axis, []));

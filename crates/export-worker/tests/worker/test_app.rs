@@ -107,53 +107,39 @@ impl TestApp {
     }
 
     pub async fn create(&self, kind: ExportKind, filters: ExportFilters) -> Result<ExportId> {
-        Ok(self.create_with_event(kind, filters).await?.0)
-    }
-
-    pub async fn create_with_event(
-        &self,
-        kind: ExportKind,
-        filters: ExportFilters,
-    ) -> Result<(ExportId, OutgoingEvent)> {
-        self.create_at(now(), kind, filters).await
+        Ok(self.create_job(now(), kind, filters, Some(0)).await?.0)
     }
 
     /// Creates a job as the export role does when scoring-worker answers.
     pub async fn create_with_target(&self, target_sequence: i64) -> Result<ExportId> {
-        self.create_job(Some(target_sequence)).await
+        let filters = ExportFilters::default();
+        Ok(self.create_job(now(), ExportKind::Axis, filters, Some(target_sequence)).await?.0)
     }
 
     /// Creates a job as the export role does when scoring-worker is unreachable.
     pub async fn create_without_target(&self) -> Result<ExportId> {
-        self.create_job(None).await
+        Ok(self.create_job(now(), ExportKind::Axis, ExportFilters::default(), None).await?.0)
     }
 
-    async fn create_job(&self, target_sequence: Option<i64>) -> Result<ExportId> {
-        let kind = ExportKind::Axis;
-        let export = NewExport { kind, format: ExportFormat::Csv, filters: ExportFilters::default() };
-        let job = Job::new(new_id(), self.organization_id, &export, now());
-        let id = job.id;
-        let requested = ExportRequested { organization_id: self.organization_id, export_id: id, kind };
-        let event = OutgoingEvent::new(new_id(), now(), &requested)?;
-        self.exports.create(Creation { job, event, record: None, target_sequence, max_open: 1_000 }).await?;
-        Ok(id)
+    /// Creates a job while the clock of the export role shows `created_at`; returns its event, too.
+    pub async fn create_at(&self, created_at: Timestamp) -> Result<(ExportId, OutgoingEvent)> {
+        self.create_job(created_at, ExportKind::Axis, ExportFilters::default(), Some(0)).await
     }
 
-    /// Creates a job while the clock of the export role shows `created_at`.
-    pub async fn create_at(
+    async fn create_job(
         &self,
         created_at: Timestamp,
         kind: ExportKind,
         filters: ExportFilters,
+        target_sequence: Option<i64>,
     ) -> Result<(ExportId, OutgoingEvent)> {
         let organization_id = self.organization_id;
         let export = NewExport { kind, format: ExportFormat::Csv, filters };
         let job = Job::new(new_id(), organization_id, &export, created_at);
-        let requested = ExportRequested { organization_id, export_id: job.id, kind };
-        let event = OutgoingEvent::new(new_id(), now(), &requested)?;
         let id = job.id;
-        let creation =
-            Creation { job, event: event.clone(), record: None, target_sequence: Some(0), max_open: 1_000 };
+        let requested = ExportRequested { organization_id, export_id: id, kind };
+        let event = OutgoingEvent::new(new_id(), now(), &requested)?;
+        let creation = Creation { job, event: event.clone(), record: None, target_sequence, max_open: 1_000 };
         self.exports.create(creation).await?;
         Ok((id, event))
     }
