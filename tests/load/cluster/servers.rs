@@ -6,13 +6,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, ensure};
 use assay_testkit::launcher::{Settings, databases, owners};
 use assay_testkit::{
-    Location, PostgresOptions, PrivatePostgres, PrivateRabbit, RabbitOptions, provision_services,
+    Location, PostgresOptions, PrivatePostgres, PrivateRabbit, RabbitOptions, execute, provision_services,
+    query_texts,
 };
-use diesel::connection::SimpleConnection;
-use diesel::{Connection, PgConnection, RunQueryDsl, sql_query};
 use tempfile::TempDir;
 
 use super::fresh_folder;
@@ -68,8 +67,7 @@ impl Servers {
 
     /// Runs statements as the administrator.
     pub fn sql(&self, database: &str, statements: &str) -> Result<()> {
-        let mut connection = self.connect(database)?;
-        connection.batch_execute(statements).with_context(|| format!("{statements:.200}"))
+        execute(&self.admin_url(database), statements)
     }
 
     /// Flushes pending writes of one measurement to the disk, so that they do not affect the next one.
@@ -81,30 +79,14 @@ impl Servers {
 
     /// The number returned by a query.
     pub fn number(&self, database: &str, query: &str) -> Result<i64> {
-        #[derive(diesel::QueryableByName)]
-        struct Row {
-            #[diesel(sql_type = diesel::sql_types::BigInt)]
-            number: i64,
-        }
-        let query = format!("SELECT ({query})::bigint AS number");
-        let row: Row = sql_query(&query).get_result(&mut self.connect(database)?).context(query)?;
-        Ok(row.number)
+        let query = format!("SELECT ({query})::bigint::text AS value");
+        Ok(query_texts(&self.admin_url(database), &query)?.concat().parse()?)
     }
 
     /// The texts returned by a query, one per row.
     pub fn texts(&self, database: &str, query: &str) -> Result<Vec<String>> {
-        #[derive(diesel::QueryableByName)]
-        struct Row {
-            #[diesel(sql_type = diesel::sql_types::Text)]
-            text: String,
-        }
-        let query = format!("SELECT answer.text::text FROM ({query}) AS answer (text)");
-        let rows: Vec<Row> = sql_query(&query).load(&mut self.connect(database)?).context(query)?;
-        Ok(rows.into_iter().map(|row| row.text).collect())
-    }
-
-    fn connect(&self, database: &str) -> Result<PgConnection> {
-        PgConnection::establish(&self.admin_url(database)).map_err(|error| anyhow!("{error}"))
+        let query = format!("SELECT answer.text::text AS value FROM ({query}) AS answer (text)");
+        query_texts(&self.admin_url(database), &query)
     }
 
     /// A new, empty folder.

@@ -2,13 +2,13 @@
 
 use std::process::Command;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, ensure};
 use assay_contracts::time::Timestamp;
 use assay_platform::db::{PartitionedTable, ensure_monthly_partitions};
 use assay_platform::runtime::now;
+use assay_testkit::query_texts;
 use diesel::connection::SimpleConnection;
-use diesel::sql_types::{BigInt, Text};
-use diesel::{Connection, PgConnection, QueryableByName, RunQueryDsl, sql_query};
+use diesel::{Connection, PgConnection};
 
 use super::Cluster;
 
@@ -34,6 +34,7 @@ const OWN_COLUMNS: [(&str, &str); 3] = [
 
 /// The tables of tickets.
 pub struct StoredTickets {
+    url: String,
     database: PgConnection,
     columns: Vec<String>,
     stored: u64,
@@ -77,14 +78,14 @@ impl StoredTickets {
                  SELECT row_number() OVER () - 1 AS sample, * FROM conversations LIMIT {SAMPLES};
              CREATE UNIQUE INDEX ON public.sample (sample); ANALYZE public.sample;"
         ))?;
-        let columns = texts(
-            &mut database,
-            "SELECT attname::text AS text FROM pg_attribute
-             WHERE attrelid = 'conversations'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
+        let columns = query_texts(
+            url,
+            "SELECT attname::text AS value FROM pg_attribute
+             WHERE attrelid = 'ingest.conversations'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
         )?;
-        let found = number(&mut database, "SELECT count(*) AS number FROM public.sample")?;
+        let found = number(url, "SELECT count(*) FROM public.sample")?;
         ensure!(found == SAMPLES, "{found} conversations were imported, and {SAMPLES} are wanted");
-        let mut this = Self { database, columns, stored: 0, first_ms };
+        let mut this = Self { url: url.to_owned(), database, columns, stored: 0, first_ms };
         this.empty()?;
         Ok(this)
     }
@@ -138,37 +139,17 @@ impl StoredTickets {
         )
     }
 
-    pub fn sizes(&mut self) -> Result<Sizes> {
-        let mut bytes = |size_function: &str| -> Result<u64> {
-            let tables = "(VALUES ('conversations'), ('identities')) AS partitioned (name), pg_partition_tree(name::regclass)";
-            let query = format!("SELECT sum({size_function}(relid))::bigint AS number FROM {tables}");
-            number(&mut self.database, &query)
+    pub fn sizes(&self) -> Result<Sizes> {
+        let bytes = |size_function: &str| -> Result<u64> {
+            let tables = "(VALUES ('ingest.conversations'), ('ingest.identities')) AS partitioned (name), pg_partition_tree(name::regclass)";
+            number(&self.url, &format!("SELECT sum({size_function}(relid))::bigint FROM {tables}"))
         };
         let (table_bytes, index_bytes) = (bytes("pg_table_size")?, bytes("pg_indexes_size")?);
-        let tickets = number(&mut self.database, "SELECT count(*) AS number FROM identities")?;
+        let tickets = number(&self.url, "SELECT count(*) FROM ingest.identities")?;
         Ok(Sizes { tickets, table_bytes, index_bytes })
     }
 }
 
-#[derive(QueryableByName)]
-struct NumberRow {
-    #[diesel(sql_type = BigInt)]
-    number: i64,
-}
-
-#[derive(QueryableByName)]
-struct TextRow {
-    #[diesel(sql_type = Text)]
-    text: String,
-}
-
-fn number(database: &mut PgConnection, query: &str) -> Result<u64> {
-    let row: NumberRow =
-        sql_query(query).get_result(database).map_err(|error| anyhow!("{query}: {error}"))?;
-    Ok(u64::try_from(row.number)?)
-}
-
-fn texts(database: &mut PgConnection, query: &str) -> Result<Vec<String>> {
-    let rows: Vec<TextRow> = sql_query(query).load(database).map_err(|error| anyhow!("{query}: {error}"))?;
-    Ok(rows.into_iter().map(|row| row.text).collect())
+fn number(url: &str, query: &str) -> Result<u64> {
+    Ok(query_texts(url, &format!("SELECT ({query})::text AS value"))?.concat().parse()?)
 }
