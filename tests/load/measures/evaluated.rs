@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 
 use super::accepting::{Accepting, CONNECTIONS, imports_to};
 use super::{Bench, Pace};
-use crate::client::Load;
+use crate::client::{Load, Outcome};
 use crate::cluster::{Cluster, ReadModel};
 use crate::cpu::listed;
 use crate::report::{Goal, Report};
@@ -23,19 +23,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 const AGE_EVERY: u32 = 10;
 const SETTLE_LIMIT: Duration = Duration::from_secs(60);
 
-/// One value per round: conversations per second, percentiles of imports in milliseconds, ages in seconds.
-#[derive(Default)]
-struct Figures {
-    evaluated: Vec<f64>,
-    accepted: Vec<f64>,
-    accepted_p50: Vec<f64>,
-    accepted_p99: Vec<f64>,
-    p50: Vec<f64>,
-    p99: Vec<f64>,
-    oldest: Vec<f64>,
-    oldest_at_end: Vec<f64>,
-}
-
 pub async fn measure(Bench { servers, conversations, pace }: Bench<'_>, report: &mut Report) -> Result<()> {
     report.begin("evaluated");
     let accepting = Accepting::start(servers, conversations, "accepted").await?;
@@ -43,51 +30,50 @@ pub async fn measure(Bench { servers, conversations, pace }: Bench<'_>, report: 
     cluster.register_agents(&conversations.agents).await?;
     let load = imports_to(&cluster, conversations, "evaluated", CONNECTIONS);
     round(&cluster, &load, pace.time / 2).await?;
-    let mut figures = Figures::default();
+    let mut rounds = Vec::new();
     for number in 0..pace.rounds {
         let accepted = accepting.maximum(pace.time).await?;
-        figures.accepted.push(accepted.per_second(202));
-        figures.accepted_p50.push(accepted.percentile_ms(0.5));
-        figures.accepted_p99.push(accepted.percentile_ms(0.99));
         let outcome = round(&cluster, &load, pace.sustained).await?;
         report.note(format!(
             "evaluated, round {number}: {:.0}/s of {:.0}/s at most; waiting at the start {}, at the end {}; maximum age of \
              the oldest {:.1} s; {} deliveries were retried so far; CPU µs per conversation: {}",
-            outcome.evaluated, figures.accepted[number], outcome.waiting.0, outcome.waiting.1, outcome.oldest,
+            outcome.evaluated, accepted.per_second(202), outcome.waiting.0, outcome.waiting.1, outcome.oldest,
             cluster.retried_deliveries()?, outcome.usage
         ));
-        figures.evaluated.push(outcome.evaluated);
-        figures.p50.push(outcome.p50);
-        figures.p99.push(outcome.p99);
-        figures.oldest.push(outcome.oldest);
-        figures.oldest_at_end.push(outcome.oldest_at_end);
+        rounds.push((accepted, outcome));
     }
-    add(report, &figures, pace);
+    add(report, &rounds, pace);
     Ok(())
 }
 
-fn add(report: &mut Report, figures: &Figures, pace: Pace) {
+fn add(report: &mut Report, rounds: &[(Outcome, Round)], pace: Pace) {
+    let of_baseline =
+        |value: fn(&Outcome) -> f64| rounds.iter().map(|(accepted, _)| value(accepted)).collect::<Vec<_>>();
+    let ours = |value: fn(&Round) -> f64| rounds.iter().map(|(_, round)| value(round)).collect::<Vec<_>>();
     let what = format!(
         "imports evaluated and in the read model, for {} s, {BACKLOG} waiting at most",
         pace.sustained.as_secs()
     );
     let baseline = "imports accepted while nothing is evaluated";
-    let accepted = (baseline, &figures.accepted[..]);
-    report.compare(what, "/s", &figures.evaluated, accepted, Goal::Ratio(0.5));
-    let accepted = (baseline, &figures.accepted_p50[..]);
-    report.compare("p50 of an import meanwhile", "ms", &figures.p50, accepted, Goal::None);
-    let accepted = (baseline, &figures.accepted_p99[..]);
-    report.compare("p99 of an import meanwhile", "ms", &figures.p99, accepted, Goal::None);
+    let evaluated = ours(|round| round.evaluated);
+    let accepted = of_baseline(|accepted| accepted.per_second(202));
+    report.compare(what, "/s", &evaluated, (baseline, &accepted), Goal::Ratio(0.5));
+    let accepted = of_baseline(|accepted| accepted.percentile_ms(0.5));
+    let what = "p50 of an import meanwhile";
+    report.compare(what, "ms", &ours(|round| round.p50), (baseline, &accepted), Goal::None);
+    let accepted = of_baseline(|accepted| accepted.percentile_ms(0.99));
+    let what = "p99 of an import meanwhile";
+    report.compare(what, "ms", &ours(|round| round.p99), (baseline, &accepted), Goal::None);
     // The latency at this backlog.
-    let drained: Vec<f64> = figures.evaluated.iter().map(|rate| BACKLOG as f64 / rate).collect();
+    let drained: Vec<f64> = evaluated.iter().map(|rate| BACKLOG as f64 / rate).collect();
     let drained = ("time to evaluate the maximum number that waits", &drained[..]);
     let what = "maximum age of the oldest unscored meanwhile";
-    report.compare(what, "s", &figures.oldest, drained, Goal::None);
+    report.compare(what, "s", &ours(|round| round.oldest), drained, Goal::None);
     let what = "age of the oldest unscored at the end";
-    report.compare(what, "s", &figures.oldest_at_end, drained, Goal::None);
+    report.compare(what, "s", &ours(|round| round.oldest_at_end), drained, Goal::None);
 }
 
-/// The figures of one round, in the units of [`Figures`].
+/// The figures of one round: conversations per second, percentiles of imports in milliseconds, ages in seconds.
 struct Round {
     evaluated: f64,
     p50: f64,

@@ -18,15 +18,6 @@ const RESERVE_BYTES: u64 = 5 << 30;
 /// Disk bytes per table byte: retained write-ahead log and other files.
 const DISK_PER_TABLE_BYTE: f64 = 1.2;
 
-/// Figures with few and with many stored tickets; one value per round.
-#[derive(Default)]
-struct Figures {
-    few: Vec<f64>,
-    many: Vec<f64>,
-    few_p99: Vec<f64>,
-    many_p99: Vec<f64>,
-}
-
 pub async fn measure(Bench { servers, conversations, pace }: Bench<'_>, report: &mut Report) -> Result<()> {
     report.begin("growth");
     let small = Accepting::start(servers, conversations, "few").await?;
@@ -39,18 +30,14 @@ pub async fn measure(Bench { servers, conversations, pace }: Bench<'_>, report: 
         let begin = Instant::now();
         many.fill(stored)?;
         report.note(format!("{stored} tickets stored after {:.0} s", begin.elapsed().as_secs_f64()));
-        let mut figures = Figures::default();
+        let (mut of_few, mut of_many) = (vec![], vec![]);
         for _ in 0..pace.rounds {
             few.empty()?;
             few.fill(FEW)?;
-            let (rate, p99) = round(&small, pace.time).await?;
-            figures.few.push(rate);
-            figures.few_p99.push(p99);
-            let (rate, p99) = round(&large, pace.time).await?;
-            figures.many.push(rate);
-            figures.many_p99.push(p99);
+            of_few.push(round(&small, pace.time).await?);
+            of_many.push(round(&large, pace.time).await?);
         }
-        add(report, stored, &figures);
+        add(report, stored, of_few, of_many);
     }
     add_sizes(report, many.sizes()?, conversations.mean_bytes());
     Ok(())
@@ -65,13 +52,15 @@ async fn round(accepting: &Accepting, time: Duration) -> Result<(f64, f64)> {
     Ok((max_rate, half.percentile_ms(0.99)))
 }
 
-fn add(report: &mut Report, stored: u64, figures: &Figures) {
-    let few = (format!("with {FEW} tickets stored before each round"), &figures.few[..]);
-    let few_p99 = (&few.0[..], &figures.few_p99[..]);
+/// Adds what [`round`] measured with few and with many stored tickets.
+fn add(report: &mut Report, stored: u64, of_few: Vec<(f64, f64)>, of_many: Vec<(f64, f64)>) {
+    let baseline = format!("with {FEW} tickets stored before each round");
+    let (few, few_p99): (Vec<f64>, Vec<f64>) = of_few.into_iter().unzip();
+    let (many, many_p99): (Vec<f64>, Vec<f64>) = of_many.into_iter().unzip();
     let what = format!("imports accepted with {stored} tickets stored");
-    report.compare(what, "/s", &figures.many, (&few.0, few.1), Goal::Ratio(0.8));
+    report.compare(what, "/s", &many, (&baseline, &few), Goal::Ratio(0.8));
     let what = format!("p99 at half of the maximum rate, with {stored} tickets stored");
-    report.compare(what, "ms", &figures.many_p99, few_p99, Goal::AtMost(MAX_P99_MS));
+    report.compare(what, "ms", &many_p99, (&baseline, &few_p99), Goal::AtMost(MAX_P99_MS));
 }
 
 fn add_sizes(report: &mut Report, sizes: Sizes, body: usize) {
