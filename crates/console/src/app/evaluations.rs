@@ -8,29 +8,9 @@ use assay_contracts::evaluations::{
 use assay_contracts::ids::TicketId;
 use assay_contracts::problem::ProblemCode;
 use assay_contracts::refusal::{ImportRefusal, ImportRefusals};
-use assay_platform::auth::ServiceClaims;
 
-use super::services::Services;
+use super::services::{OrganizationServices, Services};
 use crate::domain::with_query;
-
-/// A page of the list.
-pub(crate) async fn list_evaluations(
-    services: &Services,
-    claims: &ServiceClaims,
-    query: &[(&'static str, String)],
-) -> Result<EvaluationPage, ClientError> {
-    let path = with_query("/internal/v1/evaluations", query);
-    services.export.get_json(claims, &path).await
-}
-
-/// A summary.
-pub(crate) async fn summarize(
-    services: &Services,
-    claims: &ServiceClaims,
-    query: &SummaryQuery,
-) -> Result<Summary, ClientError> {
-    services.export.get_json(claims, &with_query("/internal/v1/evaluations/summary", &query.to_pairs())).await
-}
 
 /// Imports by status.
 #[derive(Debug, Clone, Copy)]
@@ -48,50 +28,6 @@ impl ImportCounts {
     }
 }
 
-/// The imports of a summary's period by status, as in the public API. `None` when a filter other than the date is set, or
-/// when the pending ones cannot be counted, because ingest is unavailable.
-pub(crate) async fn count_imports(
-    services: &Services,
-    claims: &ServiceClaims,
-    filters: &EvaluationFilters,
-    summary: &Summary,
-) -> Option<ImportCounts> {
-    let coverage = summary.coverage?;
-    match count_pending(&services.ingest, &services.export, claims, filters).await {
-        Ok(pending) => {
-            Some(ImportCounts { coverage: coverage.with_pending(pending.count), is_cut: pending.is_cut })
-        }
-        Err(error) => {
-            tracing::warn!(cause = %error, "a page has no coverage: pending imports cannot be counted");
-            None
-        }
-    }
-}
-
-/// The latest refused imports, newest first. `None` when they cannot be read, because ingest is unavailable.
-pub(crate) async fn list_refusals(services: &Services, claims: &ServiceClaims) -> Option<Vec<ImportRefusal>> {
-    let found: Result<ImportRefusals, ClientError> =
-        services.ingest.get_json(claims, "/internal/v1/refusals").await;
-    match found {
-        Ok(found) => Some(found.refusals),
-        Err(error) => {
-            tracing::warn!(cause = %error, "refused imports cannot be listed");
-            None
-        }
-    }
-}
-
-/// The position of a conversation in a result, with the previous and the next one.
-pub(crate) async fn find_neighbours(
-    services: &Services,
-    claims: &ServiceClaims,
-    id: TicketId,
-    query: &[(&'static str, String)],
-) -> Result<Neighbours, ClientError> {
-    let path = with_query(&format!("/internal/v1/evaluations/{id}/neighbours"), query);
-    services.export.get_json(claims, &path).await
-}
-
 /// The outcome of looking up a transcript.
 pub(crate) enum TranscriptLookup {
     Kept(Box<TicketTranscript>),
@@ -101,33 +37,84 @@ pub(crate) enum TranscriptLookup {
     Unknown,
 }
 
-/// The transcript of a conversation.
-pub(crate) async fn find_transcript(
-    services: &Services,
-    claims: &ServiceClaims,
-    id: TicketId,
-) -> Result<TranscriptLookup, ClientError> {
-    let path = format!("/internal/v1/tickets/{id}/transcript");
-    match services.ingest.get_json(claims, &path).await {
-        Ok(transcript) => Ok(TranscriptLookup::Kept(Box::new(transcript))),
-        Err(error) => match not_found_code(&error) {
-            Some(ProblemCode::TranscriptExpired) => Ok(TranscriptLookup::Expired),
-            Some(ProblemCode::TicketNotFound) => Ok(TranscriptLookup::Unknown),
-            _ => Err(error),
-        },
+impl OrganizationServices<'_> {
+    /// A page of the list.
+    pub(crate) async fn list_evaluations(
+        self,
+        query: &[(&'static str, String)],
+    ) -> Result<EvaluationPage, ClientError> {
+        let path = with_query("/internal/v1/evaluations", query);
+        self.services.export.get_json(self.claims, &path).await
     }
-}
 
-/// The evaluation of a conversation; `None` when there is none, or none yet.
-pub(crate) async fn find_evaluation(
-    services: &Services,
-    claims: &ServiceClaims,
-    id: TicketId,
-) -> Result<Option<TicketEvaluation>, ClientError> {
-    match services.scoring.get_json(claims, &format!("/internal/v1/tickets/{id}/evaluation")).await {
-        Ok(evaluation) => Ok(Some(evaluation)),
-        Err(error) if not_found_code(&error) == Some(ProblemCode::TicketNotFound) => Ok(None),
-        Err(error) => Err(error),
+    /// A summary.
+    pub(crate) async fn summarize(self, query: &SummaryQuery) -> Result<Summary, ClientError> {
+        let path = with_query("/internal/v1/evaluations/summary", &query.to_pairs());
+        self.services.export.get_json(self.claims, &path).await
+    }
+
+    /// The imports of a summary's period by status, as in the public API. `None` when a filter other than the date is set, or
+    /// when the pending ones cannot be counted, because ingest is unavailable.
+    pub(crate) async fn count_imports(
+        self,
+        filters: &EvaluationFilters,
+        summary: &Summary,
+    ) -> Option<ImportCounts> {
+        let coverage = summary.coverage?;
+        let Services { ingest, export, .. } = self.services;
+        match count_pending(ingest, export, self.claims, filters).await {
+            Ok(pending) => {
+                Some(ImportCounts { coverage: coverage.with_pending(pending.count), is_cut: pending.is_cut })
+            }
+            Err(error) => {
+                tracing::warn!(cause = %error, "a page has no coverage: pending imports cannot be counted");
+                None
+            }
+        }
+    }
+
+    /// The latest refused imports, newest first. `None` when they cannot be read, because ingest is unavailable.
+    pub(crate) async fn list_refusals(self) -> Option<Vec<ImportRefusal>> {
+        match self.services.ingest.get_json::<ImportRefusals>(self.claims, "/internal/v1/refusals").await {
+            Ok(found) => Some(found.refusals),
+            Err(error) => {
+                tracing::warn!(cause = %error, "refused imports cannot be listed");
+                None
+            }
+        }
+    }
+
+    /// The position of a conversation in a result, with the previous and the next one.
+    pub(crate) async fn find_neighbours(
+        self,
+        id: TicketId,
+        query: &[(&'static str, String)],
+    ) -> Result<Neighbours, ClientError> {
+        let path = with_query(&format!("/internal/v1/evaluations/{id}/neighbours"), query);
+        self.services.export.get_json(self.claims, &path).await
+    }
+
+    /// The transcript of a conversation.
+    pub(crate) async fn find_transcript(self, id: TicketId) -> Result<TranscriptLookup, ClientError> {
+        let path = format!("/internal/v1/tickets/{id}/transcript");
+        match self.services.ingest.get_json(self.claims, &path).await {
+            Ok(transcript) => Ok(TranscriptLookup::Kept(Box::new(transcript))),
+            Err(error) => match not_found_code(&error) {
+                Some(ProblemCode::TranscriptExpired) => Ok(TranscriptLookup::Expired),
+                Some(ProblemCode::TicketNotFound) => Ok(TranscriptLookup::Unknown),
+                _ => Err(error),
+            },
+        }
+    }
+
+    /// The evaluation of a conversation; `None` when there is none, or none yet.
+    pub(crate) async fn find_evaluation(self, id: TicketId) -> Result<Option<TicketEvaluation>, ClientError> {
+        let path = format!("/internal/v1/tickets/{id}/evaluation");
+        match self.services.scoring.get_json(self.claims, &path).await {
+            Ok(evaluation) => Ok(Some(evaluation)),
+            Err(error) if not_found_code(&error) == Some(ProblemCode::TicketNotFound) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 }
 

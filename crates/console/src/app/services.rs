@@ -23,6 +23,13 @@ pub(crate) fn claims_of(organization_id: OrganizationId) -> ServiceClaims {
     ServiceClaims::Tenant(Tenant { organization_id, scopes: Scopes::from_iter(scopes) })
 }
 
+/// The services on behalf of a signed-in person.
+#[derive(Clone, Copy)]
+pub(crate) struct OrganizationServices<'v> {
+    pub(crate) services: &'v Services,
+    pub(crate) claims: &'v ServiceClaims,
+}
+
 /// Sends a request without a body and ignores the body of the response.
 pub(crate) async fn send_without_body(
     service: &ServiceClient,

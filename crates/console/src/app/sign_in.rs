@@ -1,14 +1,12 @@
-//! Sessions: begin, find, end.
+//! Sessions: begin and find.
 
 use assay_clients::ClientError;
 use assay_contracts::console::{
     BeginSession, FindSession, FoundSession, Session, SignInCredential, SignInOutcome,
 };
-use assay_contracts::ids::SessionId;
 use assay_platform::auth::{RandomToken, ServiceClaims};
-use reqwest::Method;
 
-use super::services::{Services, send_without_body};
+use super::services::Services;
 
 /// Begins a session under a new token, of which only the hash is sent.
 pub(crate) async fn begin_session(
@@ -32,19 +30,4 @@ pub(crate) async fn find_session(
     let path = "/internal/v1/console/sessions/find";
     let found: FoundSession = services.registry.post_json(&ServiceClaims::Service, path, &body).await?;
     Ok(found.session)
-}
-
-/// Ends a session of the organization.
-pub(crate) async fn end_session(
-    services: &Services,
-    claims: &ServiceClaims,
-    id: SessionId,
-) -> Result<(), ClientError> {
-    send_without_body(
-        &services.registry,
-        claims,
-        Method::DELETE,
-        &format!("/internal/v1/console/sessions/{id}"),
-    )
-    .await
 }

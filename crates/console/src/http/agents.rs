@@ -14,7 +14,6 @@ use super::respond::{page, redirect};
 use super::session_form::SentForm;
 use super::shell::Shell;
 use super::viewer::Visit;
-use crate::app::{create_agent, list_agents_before};
 use crate::domain::{PageTime, Pairs, format_count, with_query};
 
 #[derive(Template)]
@@ -48,7 +47,7 @@ pub(crate) async fn create(SentForm { visit, fields }: SentForm) -> Result<HttpR
     let typed = |name: &str| fields.get(name).trim().to_owned();
     let new =
         NewAgent { external_id: typed("external_id"), name: typed("name"), agent_type: AgentType::Custom };
-    match create_agent(&visit.console.services, &visit.viewer.claims, &new).await {
+    match visit.services().create_agent(&new).await {
         Ok(_) => Ok(redirect("/console/agents?done=registered")),
         // 409: another agent has the external id.
         Err(ClientError::Refused { status: 400 | 409, problem: Some(problem), .. }) => {
@@ -67,9 +66,9 @@ fn address_after(id: Option<String>) -> String {
 
 /// The page, with what was typed into its form and what is wrong with that.
 async fn show(visit: &Visit, typed: Fields, faults: Faults) -> Result<HttpResponse, PageError> {
-    let Visit { request, console, viewer } = visit;
+    let request = &visit.request;
     let (before, query_faults) = read_before(request, &["done"]);
-    let found = list_agents_before(&console.services, &viewer.claims, before).await?;
+    let found = visit.services().list_agents_before(before).await?;
     let listed = u64::try_from(found.agents.len()).unwrap_or_default();
     let (agents, last) = first_page(found.agents, ROWS, |agent| agent.id);
     let agents = agents.into_iter().map(|agent| Row {

@@ -18,7 +18,7 @@ use super::shell::Shell;
 use super::transcript::{Item, Links, MessagePart, Quotes, items, items_of_quotes, message_part};
 use super::verdict::{Verdict, verdict};
 use super::viewer::{PublicAddress, Visit};
-use crate::app::{TranscriptLookup, find_evaluation, find_neighbours, find_transcript, list_agents};
+use crate::app::TranscriptLookup;
 use crate::domain::{
     ListState, PageTime, Pairs, Run, ai_tool_label, format_count, format_total, language_label, list_address,
     runs, with_query,
@@ -147,12 +147,9 @@ pub(crate) async fn json(visit: Visit, id: Path<String>) -> Result<HttpResponse,
 /// Transcript and evaluation. The evaluation of a deleted conversation is removed a moment later than the transcript, so the
 /// transcript decides whether there is such a conversation.
 async fn find(visit: &Visit, id: TicketId) -> Result<FoundConversation, PageError> {
-    let (services, claims) = (&visit.console.services, &visit.viewer.claims);
-    let (transcript, evaluation) = futures_util::future::try_join(
-        find_transcript(services, claims, id),
-        find_evaluation(services, claims, id),
-    )
-    .await?;
+    let services = visit.services();
+    let (transcript, evaluation) =
+        futures_util::future::try_join(services.find_transcript(id), services.find_evaluation(id)).await?;
     let transcript = match transcript {
         TranscriptLookup::Kept(transcript) => Some(transcript),
         TranscriptLookup::Expired => None,
@@ -163,7 +160,7 @@ async fn find(visit: &Visit, id: TicketId) -> Result<FoundConversation, PageErro
 
 /// The place in the result of the query. When export, which knows the result, is unavailable, the page is shown without it.
 async fn place(visit: &Visit, id: TicketId) -> Place {
-    let (services, claims) = (&visit.console.services, &visit.viewer.claims);
+    let services = visit.services();
     let pairs = query_of(&visit.request);
     let state = match ListState::parse(&pairs) {
         Ok(state) => state,
@@ -175,9 +172,9 @@ async fn place(visit: &Visit, id: TicketId) -> Place {
     };
     let mut query = state.filters.to_pairs();
     query.push(("sort", state.sort.to_string()));
-    let neighbours = find_neighbours(services, claims, id, &query);
+    let neighbours = services.find_neighbours(id, &query);
     let filters_by_agent = !state.filters.agent.is_empty();
-    let agents = async { if filters_by_agent { list_agents(services, claims).await.ok() } else { None } };
+    let agents = async { if filters_by_agent { services.list_agents().await.ok() } else { None } };
     let (neighbours, agents) = futures_util::future::join(neighbours, agents).await;
     let address = |id: TicketId| with_query(&format!("/console/conversations/{id}"), &state.page_pairs());
     let mut place = Place {

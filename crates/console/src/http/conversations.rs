@@ -13,7 +13,6 @@ use super::list_rows::{Row, row};
 use super::respond::{page, redirect};
 use super::shell::Shell;
 use super::viewer::Visit;
-use crate::app::{list_and_count_agents, list_evaluations};
 use crate::domain::{COLUMNS, Column, ListState, Pairs, ROWS_PER_PAGE, format_total, with_query};
 
 /// Servers refuse longer addresses. A form writes a space in one byte, and a link in three.
@@ -91,7 +90,7 @@ pub(crate) async fn show(visit: Visit) -> Result<HttpResponse, PageError> {
             return Ok(redirect(&address));
         }
     }
-    let agents = list_and_count_agents(&visit.console.services, &visit.viewer.claims);
+    let agents = visit.services().list_and_count_agents();
     let (state, mut faults) = match ListState::parse(&pairs) {
         Ok(state) => (state, Faults::default()),
         Err(errors) => (ListState::default(), Faults::new(errors)),
@@ -127,7 +126,7 @@ async fn read(visit: &Visit, state: &ListState) -> Result<EvaluationPage, Client
     query.push(("sort", state.sort.to_string()));
     query.push(("limit", ROWS_PER_PAGE.to_string()));
     query.extend(state.cursor.clone().map(|cursor| ("cursor", cursor)));
-    list_evaluations(&visit.console.services, &visit.viewer.claims, &query).await
+    visit.services().list_evaluations(&query).await
 }
 
 fn view(

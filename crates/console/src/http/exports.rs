@@ -20,7 +20,6 @@ use super::respond::{page, redirect};
 use super::session_form::SentForm;
 use super::shell::Shell;
 use super::viewer::{PublicAddress, Visit};
-use crate::app::{create_export, download_address, list_agents, list_exports};
 use crate::domain::{ListState, PageTime, Pairs, format_count, list_address, with_query};
 
 /// Longer filters of exports are shortened; the list of their conversations shows them whole.
@@ -87,7 +86,7 @@ pub(crate) async fn create(SentForm { visit, fields }: SentForm) -> Result<HttpR
         }
     };
     let new = NewExport { kind, format: ExportFormat::Csv, filters: state.filters };
-    match create_export(&visit.console.services, &visit.viewer.claims, &new).await {
+    match visit.services().create_export(&new).await {
         Ok(_) => Ok(redirect("/console/exports?done=created")),
         // 429: the organization has too many open exports.
         Err(ClientError::Refused { status: 400 | 429, problem: Some(problem), .. }) => {
@@ -108,7 +107,7 @@ fn kind_and_filters(fields: Fields) -> (String, Pairs) {
 pub(crate) async fn download(visit: Visit, id: Path<String>) -> Result<HttpResponse, PageError> {
     let id: ExportId = id.parse().map_err(|_| PageError::NotFound)?;
     let base = PublicAddress::of(&visit.request).base;
-    let address = download_address(&visit.console.services, &visit.viewer.claims, &base, id).await?;
+    let address = visit.services().download_address(&base, id).await?;
     Ok(redirect(&address))
 }
 
@@ -118,17 +117,14 @@ async fn show(
     kind: &str,
     faults: Option<Faults>,
 ) -> Result<HttpResponse, PageError> {
-    let Visit { request, console, viewer } = visit;
     let value_of = |name: &str| query.iter().find(|pair| pair.0 == name).map(|pair| pair.1.clone());
     let (cursor, is_created) = (value_of("cursor"), value_of("done").is_some());
     let filters: Pairs =
         query.iter().filter(|pair| !matches!(pair.0.as_str(), "cursor" | "done")).cloned().collect();
-    let base = PublicAddress::of(request).base;
-    let ((exports, query_faults), agents) = futures_util::future::try_join(
-        read_page(visit, &base, cursor.as_deref()),
-        list_agents(&console.services, &viewer.claims),
-    )
-    .await?;
+    let base = PublicAddress::of(&visit.request).base;
+    let listed = read_page(visit, &base, cursor.as_deref());
+    let ((exports, query_faults), agents) =
+        futures_util::future::try_join(listed, visit.services().list_agents()).await?;
     let (state, has_bad_filter, faults) = match (ListState::parse(&filters), faults) {
         (Ok(state), faults) => (state, false, faults.unwrap_or_default()),
         (Err(_), Some(faults)) => (ListState::default(), true, faults),
@@ -162,7 +158,7 @@ async fn show(
         query_faults,
         is_created,
     };
-    page(request, status, &template)
+    page(&visit.request, status, &template)
 }
 
 /// The page of the cursor; the first one and the fault when the cursor is refused.
@@ -171,13 +167,12 @@ async fn read_page(
     base: &str,
     cursor: Option<&str>,
 ) -> Result<(Page<Export>, Faults), ClientError> {
-    let (services, claims) = (&visit.console.services, &visit.viewer.claims);
-    let listed = list_exports(services, claims, base, cursor).await;
+    let listed = visit.services().list_exports(base, cursor).await;
     let faults = refused_cursor(cursor, &listed);
     if faults.is_empty() {
         return Ok((listed?, faults));
     }
-    Ok((list_exports(services, claims, base, None).await?, faults))
+    Ok((visit.services().list_exports(base, None).await?, faults))
 }
 
 fn row(export: &Export, agents: &[Agent]) -> Row {

@@ -8,7 +8,6 @@ use assay_contracts::evaluation::TicketEvaluation;
 use assay_contracts::evaluations::{Dimension, EvaluationFilters, Measures, SummaryQuery};
 use assay_contracts::refusal::ImportRefusal;
 use assay_contracts::validation::shortened;
-use assay_platform::auth::ServiceClaims;
 use assay_platform::runtime::now;
 
 use super::error::PageError;
@@ -19,9 +18,7 @@ use super::overview_parts::rows_address;
 use super::respond::page;
 use super::shell::Shell;
 use super::viewer::Visit;
-use crate::app::{
-    ImportCounts, Services, count_imports, find_evaluation, list_evaluations, list_refusals, summarize,
-};
+use crate::app::{ImportCounts, OrganizationServices};
 use crate::domain::{ListState, MAX_NAME_CHARACTERS, PageTime, format_count, list_address};
 
 pub(crate) const ADDRESS: &str = "/console/imports";
@@ -71,22 +68,16 @@ struct Refused {
 
 pub(crate) async fn show(visit: Visit) -> Result<HttpResponse, PageError> {
     let (state, faults) = read_period(&visit.request);
-    let (services, claims) = (&visit.console.services, &visit.viewer.claims);
+    let services = visit.services();
     let query = SummaryQuery {
         filters: state.filters.clone(),
         by: vec![Dimension::Source],
         ..SummaryQuery::default()
     };
-    let (summary, failed) = futures_util::future::try_join(
-        summarize(services, claims, &query),
-        failed_rows(services, claims, &state.filters),
-    )
-    .await?;
-    let (pending, refused) = futures_util::future::join(
-        count_imports(services, claims, &query.filters, &summary),
-        list_refusals(services, claims),
-    )
-    .await;
+    let failed = failed_rows(services, &state.filters);
+    let (summary, failed) = futures_util::future::try_join(services.summarize(&query), failed).await?;
+    let pending = services.count_imports(&query.filters, &summary);
+    let (pending, refused) = futures_util::future::join(pending, services.list_refusals()).await;
     let imported = summary.totals.count + pending.map_or(0, |counts| counts.coverage.pending);
     let at_least = pending.map_or("", ImportCounts::at_least);
     let base = state.filter_pairs();
@@ -179,14 +170,13 @@ fn refused_import(refusal: ImportRefusal) -> Refused {
 
 /// The latest failed conversations, and why each failed, which only its evaluation says.
 async fn failed_rows(
-    services: &Services,
-    claims: &ServiceClaims,
+    services: OrganizationServices<'_>,
     filters: &EvaluationFilters,
 ) -> Result<Vec<(Row, String)>, ClientError> {
     let mut query = filters.to_pairs();
     query.extend([("status", "failed".to_owned()), ("limit", LISTED_FAILURES.to_string())]);
-    let listed = list_evaluations(services, claims, &query).await?;
-    let reasons = listed.data.iter().map(|item| find_evaluation(services, claims, item.ticket.id));
+    let listed = services.list_evaluations(&query).await?;
+    let reasons = listed.data.iter().map(|item| services.find_evaluation(item.ticket.id));
     let reasons = futures_util::future::join_all(reasons).await;
     let reason = |found: Result<Option<TicketEvaluation>, ClientError>| match found {
         Ok(Some(TicketEvaluation::Unscored { error_message: Some(reason), .. })) => reason,

@@ -20,7 +20,6 @@ use super::respond::{page, redirect};
 use super::session_form::SentForm;
 use super::shell::Shell;
 use super::viewer::{Viewer, Visit};
-use crate::app::{create_key, list_keys, list_sessions, revoke_key};
 use crate::domain::{PageTime, Pairs, browser_name, parse_day, plus_days, with_query};
 
 /// Sessions of a page, which has the keys, too.
@@ -91,7 +90,7 @@ pub(crate) async fn list(visit: Visit) -> Result<HttpResponse, PageError> {
 pub(crate) async fn create(SentForm { visit, fields }: SentForm) -> Result<HttpResponse, PageError> {
     let (faults, created) = match new_key(&fields) {
         Err(faults) => (faults, None),
-        Ok(new) => match create_key(&visit.console.services, &visit.viewer.claims, &new).await {
+        Ok(new) => match visit.services().create_key(&new).await {
             Ok(created) => (Faults::default(), Some(created.key)),
             Err(ClientError::Refused { problem: Some(problem), .. }) if !problem.errors.is_empty() => {
                 (Faults::new(problem.errors), None)
@@ -115,7 +114,7 @@ pub(crate) async fn revoke(
     id: Path<String>,
 ) -> Result<HttpResponse, PageError> {
     let id: ApiKeyId = id.parse().map_err(|_| PageError::NotFound)?;
-    revoke_key(&visit.console.services, &visit.viewer.claims, id).await?;
+    visit.services().revoke_key(id).await?;
     Ok(redirect("/console/keys?done=revoked"))
 }
 
@@ -176,13 +175,12 @@ async fn show(
     status: StatusCode,
     fill: impl FnOnce(&mut KeysPage),
 ) -> Result<HttpResponse, PageError> {
-    let Visit { request, console, viewer } = visit;
+    let Visit { request, viewer, .. } = visit;
+    let services = visit.services();
     let (place, query_faults) = read_place(request);
-    let (keys, sessions) = futures_util::future::try_join(
-        list_keys(&console.services, &viewer.claims, place.key),
-        list_sessions(&console.services, &viewer.claims, place.session),
-    )
-    .await?;
+    let (keys, sessions) =
+        futures_util::future::try_join(services.list_keys(place.key), services.list_sessions(place.session))
+            .await?;
     let (keys, last_key) = first_page(keys, ROWS, |key| key.id);
     let (sessions, last_session) = first_page(sessions, SESSION_ROWS, |session| session.id);
     let now = now();

@@ -17,7 +17,7 @@ use super::overview_selection::{BREAKDOWNS, DISTRIBUTIONS, PERIOD_PARAMETERS, Se
 use super::respond::page;
 use super::shell::Shell;
 use super::viewer::Visit;
-use crate::app::{ImportCounts, count_imports, summarize};
+use crate::app::ImportCounts;
 use crate::domain::{
     COMPARISONS, PERIODS, Pairs, charge_counts, charge_total, day_of, day_text, filter_pairs, format_count,
     list_address, with_query,
@@ -92,29 +92,28 @@ struct CoverageLine {
 }
 
 pub(crate) async fn show(visit: Visit) -> Result<HttpResponse, PageError> {
-    let Visit { request, console, viewer } = &visit;
-    let query = query_of(request);
+    let query = query_of(&visit.request);
     let (mut selection, faults) = Selection::read(&query);
-    let services = &console.services;
-    let mut summary = summarize(services, &viewer.claims, &selection.query()).await?;
+    let services = visit.services();
+    let mut summary = services.summarize(&selection.query()).await?;
     if selection.is_default_period && has_no_imports(&summary) {
         // Nothing was imported in the default period: show everything rather than an empty page.
         selection.select_all();
-        summary = summarize(services, &viewer.claims, &selection.query()).await?;
+        summary = services.summarize(&selection.query()).await?;
     }
     if selection.period.days.is_none() && summary.totals.count > 0 {
         // Only now is it known how long the period of everything is; by quarters a short one would have few points.
         let step = step_of(Some(length_in_days(&summary)));
         if step != selection.step {
             selection.step = step;
-            summary = summarize(services, &viewer.claims, &selection.query()).await?;
+            summary = services.summarize(&selection.query()).await?;
         }
     }
-    let counts = count_imports(services, &viewer.claims, &selection.filters(), &summary).await;
+    let counts = services.count_imports(&selection.filters(), &summary).await;
     let status = faults.status();
     let mut shell = Shell::new(&visit, "/console", "Overview");
     shell.has_charts = summary.totals.scored > 0;
-    page(request, status, &view(shell, &query, &selection, faults, &summary, counts))
+    page(&visit.request, status, &view(shell, &query, &selection, faults, &summary, counts))
 }
 
 fn length_in_days(summary: &Summary) -> i64 {

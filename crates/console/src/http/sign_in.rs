@@ -20,7 +20,7 @@ use super::respond::{page, redirect};
 use super::session_form::SentForm;
 use super::shell::Shell;
 use super::viewer::{FORM_PURPOSE, PublicAddress, SESSION_COOKIE, Visit, read_cookie};
-use crate::app::{begin_session, end_session};
+use crate::app::begin_session;
 use crate::domain::may_redirect_to;
 use crate::metrics::{SignInResult, count_sign_in};
 
@@ -225,10 +225,9 @@ fn show(
 
 /// Ends the session of the request.
 pub(crate) async fn sign_out(SentForm { visit, .. }: SentForm) -> Result<HttpResponse, PageError> {
-    let Visit { request, console, viewer } = &visit;
-    end_session(&console.services, &viewer.claims, viewer.session.id).await?;
+    visit.services().end_session(visit.viewer.session.id).await?;
     let mut response = redirect("/console/sign-in");
-    PublicAddress::of(request).set_cookie(response.headers_mut(), SESSION_COOKIE, "", 0);
+    PublicAddress::of(&visit.request).set_cookie(response.headers_mut(), SESSION_COOKIE, "", 0);
     Ok(response)
 }
 
@@ -238,6 +237,6 @@ pub(crate) async fn end(
     id: Path<String>,
 ) -> Result<HttpResponse, PageError> {
     let id: SessionId = id.parse().map_err(|_| PageError::NotFound)?;
-    end_session(&visit.console.services, &visit.viewer.claims, id).await?;
+    visit.services().end_session(id).await?;
     Ok(redirect("/console/keys?done=session-ended"))
 }

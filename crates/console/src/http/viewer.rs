@@ -11,7 +11,7 @@ use futures_util::future::LocalBoxFuture;
 
 use super::Console;
 use super::error::PageError;
-use crate::app::{claims_of, find_session};
+use crate::app::{OrganizationServices, claims_of, find_session};
 use crate::domain::cookie_value;
 
 /// The purpose that tokens of forms are derived for.
@@ -34,6 +34,11 @@ impl Visit {
         let viewer = Viewer::of(request, &console).await?;
         Ok(Self { request: request.clone(), console, viewer })
     }
+
+    /// The services on behalf of this person.
+    pub(crate) fn services(&self) -> OrganizationServices<'_> {
+        OrganizationServices { services: &self.console.services, claims: &self.viewer.claims }
+    }
 }
 
 impl FromRequest for Visit {
@@ -49,8 +54,7 @@ impl FromRequest for Visit {
 /// Somebody who is signed in.
 pub(crate) struct Viewer {
     pub(crate) session: Session,
-    /// For calls to services on behalf of the organization.
-    pub(crate) claims: ServiceClaims,
+    claims: ServiceClaims,
     token: RandomToken,
 }
 

@@ -18,11 +18,7 @@ use super::respond::{page, redirect};
 use super::session_form::SentForm;
 use super::shell::Shell;
 use super::viewer::Visit;
-use super::webhooks::{SECTION, WebhookForm, request_body, state_text, webhooks_client};
-use crate::app::{
-    change_webhook, delete_webhook, list_deliveries, read_delivery, read_webhook, replay_delivery,
-    rotate_secret, send_test,
-};
+use super::webhooks::{SECTION, WebhookForm, request_body, state_text, webhooks_of};
 use crate::domain::{PageTime, Pairs, escaped_json, with_query, words};
 
 #[derive(Template)]
@@ -82,26 +78,26 @@ pub(crate) async fn change(
     SentForm { visit, fields }: SentForm,
     id: Path<String>,
 ) -> Result<HttpResponse, PageError> {
-    let (service, claims, id) = (webhooks_client(&visit.console)?, &visit.viewer.claims, webhook_id(&id)?);
+    let (webhooks, id) = (webhooks_of(&visit)?, webhook_id(&id)?);
     let redirect_back = |done: &str| Ok(redirect(&format!("{SECTION}/{id}?done={done}")));
     match fields.get("do") {
         "test" => {
-            send_test(service, claims, id).await?;
+            webhooks.send_test(id).await?;
             redirect_back("test")
         }
         "rotate" => {
-            let secret = rotate_secret(service, claims, id).await?.secret;
+            let secret = webhooks.rotate_secret(id).await?.secret;
             show(&visit, id, StatusCode::OK, |page| page.secret = Some(secret)).await
         }
         "delete" => {
-            delete_webhook(service, claims, id).await?;
+            webhooks.delete(id).await?;
             Ok(redirect(&format!("{SECTION}?done=deleted")))
         }
         switch @ ("enable" | "disable") => {
-            change_webhook(service, claims, id, &json!({ "enabled": switch == "enable" })).await?;
+            webhooks.change(id, &json!({ "enabled": switch == "enable" })).await?;
             redirect_back("changed")
         }
-        _ => match change_webhook(service, claims, id, &request_body(&fields, false)).await {
+        _ => match webhooks.change(id, &request_body(&fields, false)).await {
             Ok(_) => redirect_back("changed"),
             Err(ClientError::Refused { status: 400, problem: Some(problem), .. }) => {
                 let faults = Faults::of_problem(*problem, "url");
@@ -176,19 +172,16 @@ async fn read_with_deliveries(
     cursor: Option<&str>,
     faults: &mut Faults,
 ) -> Result<(Webhook, Page<WebhookDelivery>), PageError> {
-    let (service, claims) = (webhooks_client(&visit.console)?, &visit.viewer.claims);
-    let (webhook, listed) = futures_util::future::join(
-        read_webhook(service, claims, id),
-        list_deliveries(service, claims, id, wanted, cursor),
-    )
-    .await;
+    let webhooks = webhooks_of(visit)?;
+    let listed = webhooks.list_deliveries(id, wanted, cursor);
+    let (webhook, listed) = futures_util::future::join(webhooks.read(id), listed).await;
     let webhook = webhook?;
     let refused = refused_cursor(cursor, &listed);
     if refused.is_empty() {
         return Ok((webhook, listed?));
     }
     faults.extend(refused);
-    Ok((webhook, list_deliveries(service, claims, id, wanted, None).await?))
+    Ok((webhook, webhooks.list_deliveries(id, wanted, None).await?))
 }
 
 pub(crate) async fn show_delivery(
@@ -196,12 +189,9 @@ pub(crate) async fn show_delivery(
     ids: Path<(String, String)>,
 ) -> Result<HttpResponse, PageError> {
     let (webhook, delivery) = (webhook_id(&ids.0)?, delivery_id(&ids.1)?);
-    let (service, claims) = (webhooks_client(&visit.console)?, &visit.viewer.claims);
-    let (webhook, found) = futures_util::future::try_join(
-        read_webhook(service, claims, webhook),
-        read_delivery(service, claims, webhook, delivery),
-    )
-    .await?;
+    let webhooks = webhooks_of(&visit)?;
+    let found = webhooks.read_delivery(webhook, delivery);
+    let (webhook, found) = futures_util::future::try_join(webhooks.read(webhook), found).await?;
     let shell = Shell::new(&visit, SECTION, "Message");
     page(&visit.request, StatusCode::OK, &delivery_page(shell, &webhook, found))
 }
@@ -211,7 +201,7 @@ pub(crate) async fn replay(
     ids: Path<(String, String)>,
 ) -> Result<HttpResponse, PageError> {
     let (webhook, delivery) = (webhook_id(&ids.0)?, delivery_id(&ids.1)?);
-    replay_delivery(webhooks_client(&visit.console)?, &visit.viewer.claims, webhook, delivery).await?;
+    webhooks_of(&visit)?.replay_delivery(webhook, delivery).await?;
     Ok(redirect(&format!("{SECTION}/{webhook}?done=replayed")))
 }
 

@@ -3,11 +3,10 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse};
 use askama::Template;
-use assay_clients::{ClientError, ServiceClient};
+use assay_clients::ClientError;
 use assay_contracts::webhook::{DEFAULT_LOW_SCORE, Webhook, WebhookEvent};
 use serde_json::{Value, json};
 
-use super::Console;
 use super::error::PageError;
 use super::form::{Faults, Fields, query_of};
 use super::kept_form::kept_fields;
@@ -15,7 +14,7 @@ use super::respond::page;
 use super::session_form::SentForm;
 use super::shell::Shell;
 use super::viewer::Visit;
-use crate::app::{create_webhook, list_webhooks};
+use crate::app::OrganizationWebhooks;
 use crate::domain::{PageTime, words};
 
 pub(crate) const SECTION: &str = "/console/webhooks";
@@ -118,9 +117,9 @@ pub(crate) fn request_body(fields: &Fields, is_new: bool) -> Value {
     body
 }
 
-/// The client of the service; not found when webhooks are turned off.
-pub(crate) fn webhooks_client(console: &Console) -> Result<&ServiceClient, PageError> {
-    console.services.webhooks.as_ref().ok_or(PageError::NotFound)
+/// The service; not found when webhooks are turned off.
+pub(crate) fn webhooks_of(visit: &Visit) -> Result<OrganizationWebhooks<'_>, PageError> {
+    visit.services().webhooks().ok_or(PageError::NotFound)
 }
 
 pub(crate) async fn list(visit: Visit) -> Result<HttpResponse, PageError> {
@@ -136,8 +135,7 @@ pub(crate) async fn list(visit: Visit) -> Result<HttpResponse, PageError> {
 }
 
 pub(crate) async fn create(SentForm { visit, fields }: SentForm) -> Result<HttpResponse, PageError> {
-    let (service, body) = (webhooks_client(&visit.console)?, request_body(&fields, true));
-    match create_webhook(service, &visit.viewer.claims, &body).await {
+    match webhooks_of(&visit)?.create(&request_body(&fields, true)).await {
         Ok(created) => {
             let shown = (created.webhook.url, created.secret);
             show(&visit, StatusCode::CREATED, |page| page.created = Some(shown)).await
@@ -156,9 +154,8 @@ async fn show(
     status: StatusCode,
     fill: impl FnOnce(&mut WebhooksPage),
 ) -> Result<HttpResponse, PageError> {
-    let Visit { request, console, viewer } = visit;
-    let listed = match &console.services.webhooks {
-        Some(service) => Some(list_webhooks(service, &viewer.claims).await?),
+    let listed = match visit.services().webhooks() {
+        Some(webhooks) => Some(webhooks.list().await?),
         None => None,
     };
     let mut template = WebhooksPage {
@@ -171,7 +168,7 @@ async fn show(
         faults: Faults::default(),
     };
     fill(&mut template);
-    page(request, status, &template)
+    page(&visit.request, status, &template)
 }
 
 fn row(webhook: &Webhook) -> Row {
