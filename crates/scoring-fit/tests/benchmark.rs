@@ -8,12 +8,14 @@ use std::path::Path;
 use assay_contracts::evaluation::Evaluation;
 use assay_scoring::Scorer;
 use assay_scoring_fit::{Benchmark, Corpus, CorpusPart, benchmark};
+use tempfile::TempDir;
 
 /// A corpus of three writers: an English one with two raters, a German one with one rater, one without ratings.
-fn write_corpus(folder: &Path) {
-    let write = |name: &str, text: &str| fs::write(folder.join(name), text).unwrap();
+fn small_corpus() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
     for name in ["conversations", "ratings"] {
-        fs::create_dir(folder.join(name)).unwrap();
+        fs::create_dir(folder.path().join(name)).unwrap();
     }
     write(
         "writers.tsv",
@@ -45,10 +47,11 @@ fn write_corpus(folder: &Path) {
     );
     write("ratings/b.r1.txt", "b-01 | 5 | 5 | 5 | resolved | ai | supported | bestaetigt\n");
     write("conversations/c.txt", "### c-01 | a | b | c\nC: x\n= design: y\n");
+    folder
 }
 
-fn measure(folder: &Path, part: CorpusPart) -> Benchmark {
-    let corpus = Corpus::read(folder, part).unwrap();
+fn measure(folder: &TempDir) -> Benchmark {
+    let corpus = Corpus::read(folder.path(), CorpusPart::Test).unwrap();
     let scorer = Scorer::builtin().unwrap();
     let evaluations: Vec<Evaluation> =
         corpus.conversations().map(|conversation| scorer.evaluate(conversation)).collect();
@@ -57,9 +60,8 @@ fn measure(folder: &Path, part: CorpusPart) -> Benchmark {
 
 #[test]
 fn sets_follow_wording_and_language() {
-    let folder = tempfile::tempdir().unwrap();
-    write_corpus(folder.path());
-    let found = measure(folder.path(), CorpusPart::Test);
+    let folder = small_corpus();
+    let found = measure(&folder);
     let sets: Vec<(&str, usize)> =
         found.sets.iter().map(|set| (set.name.as_str(), set.conversations)).collect();
     assert_eq!(sets, [("everyday", 3), ("languages", 1), ("all", 4)]);
@@ -69,9 +71,8 @@ fn sets_follow_wording_and_language() {
 
 #[test]
 fn agreement_ignores_unrated_conversations() {
-    let folder = tempfile::tempdir().unwrap();
-    write_corpus(folder.path());
-    let found = measure(folder.path(), CorpusPart::Test);
+    let folder = small_corpus();
+    let found = measure(&folder);
     let everyday = &found.sets[0];
     let (status, charge) = (everyday.scorer.status.unwrap(), everyday.scorer.charge.unwrap());
     // The raters of a-02 disagree on the status: on a tie the first in order counts.
@@ -89,10 +90,9 @@ fn agreement_ignores_unrated_conversations() {
 
 #[test]
 fn report_names_every_set_and_is_deterministic() {
-    let folder = tempfile::tempdir().unwrap();
-    write_corpus(folder.path());
-    let found = measure(folder.path(), CorpusPart::Test);
-    assert_eq!(found, measure(folder.path(), CorpusPart::Test));
+    let folder = small_corpus();
+    let found = measure(&folder);
+    assert_eq!(found, measure(&folder));
     let text = found.to_string();
     assert!(text.starts_with("test: 4 rated conversations, 1 of them without scores; scorer "), "{text}");
     for name in ["everyday ", "languages ", "language de ", "  raters among themselves ", "0.8-1.0 "] {
@@ -102,31 +102,22 @@ fn report_names_every_set_and_is_deterministic() {
 
 #[test]
 fn incomplete_corpus_is_refused_with_file() {
-    let folder = tempfile::tempdir().unwrap();
-    write_corpus(folder.path());
-    let refused = |part: CorpusPart| Corpus::read(folder.path(), part).unwrap_err().to_string();
-    assert!(
-        refused(CorpusPart::Dev).contains("no rated conversations in the part `dev`"),
-        "{}",
-        refused(CorpusPart::Dev)
-    );
-    assert!(refused(CorpusPart::Train).contains("no rated conversations in the part `train`"));
-    fs::write(folder.path().join("ratings/z.r1.txt"), "").unwrap();
-    assert!(
-        refused(CorpusPart::Test).contains("z.r1.txt, line 1: it must be called"),
-        "{}",
-        refused(CorpusPart::Test)
-    );
-    fs::remove_file(folder.path().join("ratings/z.r1.txt")).unwrap();
-    fs::write(folder.path().join("writers.tsv"), "writer\tpart\twording\tlanguage\na\ttests\ttone\ten\n")
-        .unwrap();
-    assert!(
-        refused(CorpusPart::Test).contains("writers.tsv, line 2: the part is `tests`"),
-        "{}",
-        refused(CorpusPart::Test)
-    );
-    fs::remove_file(folder.path().join("writers.tsv")).unwrap();
-    assert!(refused(CorpusPart::Test).contains("cannot read"), "{}", refused(CorpusPart::Test));
+    let folder = small_corpus();
+    let assert_refused = |part: CorpusPart, reason: &str| {
+        let refused = Corpus::read(folder.path(), part).unwrap_err().to_string();
+        assert!(refused.contains(reason), "{reason}: {refused}");
+    };
+    assert_refused(CorpusPart::Dev, "no rated conversations in the part `dev`");
+    assert_refused(CorpusPart::Train, "no rated conversations in the part `train`");
+    let unknown_writer = folder.path().join("ratings/z.r1.txt");
+    fs::write(&unknown_writer, "").unwrap();
+    assert_refused(CorpusPart::Test, "z.r1.txt, line 1: it must be called");
+    fs::remove_file(unknown_writer).unwrap();
+    let writers = folder.path().join("writers.tsv");
+    fs::write(&writers, "writer\tpart\twording\tlanguage\na\ttests\ttone\ten\n").unwrap();
+    assert_refused(CorpusPart::Test, "writers.tsv, line 2: the part is `tests`");
+    fs::remove_file(writers).unwrap();
+    assert_refused(CorpusPart::Test, "cannot read");
 }
 
 #[test]

@@ -58,29 +58,24 @@ fn gzip_files_are_read() {
 fn invalid_line_is_reported_with_file_and_field() {
     let folder = tempfile::tempdir().unwrap();
     let (conversations, labelled) = files(folder.path());
-    let read = || ReviewedConversations::read(&conversations, &labelled).unwrap_err().to_string();
+    let assert_refused = |reason: &str| {
+        let refused = ReviewedConversations::read(&conversations, &labelled).unwrap_err().to_string();
+        assert!(refused.contains(reason), "{reason}: {refused}");
+        refused
+    };
+    let label = |id: &str, points: u32| json!({"ticket_id": id, "resolution_accuracy": points});
     let mut broken = bodies(3);
     write_lines(&conversations, &broken);
-    write_lines(
-        &labelled,
-        &[
-            json!({"ticket_id": "a", "resolution_accuracy": 3}),
-            json!({"ticket_id": "b", "resolution_accuracy": 7}),
-        ],
-    );
-    let refused = read();
-    assert!(refused.contains("labels.jsonl, line 2: resolution_accuracy is 7"), "{refused}");
-    write_lines(&labelled, &vec![json!({"ticket_id": "a", "resolution_accuracy": 3}); 2]);
-    let refused = read();
-    assert!(refused.contains("line 2: ticket_id `a` was labelled before"), "{refused}");
-    write_lines(&labelled, &[json!({"ticket_id": "a", "resolution_accuracy": 3})]);
+    write_lines(&labelled, &[label("a", 3), label("b", 7)]);
+    assert_refused("labels.jsonl, line 2: resolution_accuracy is 7");
+    write_lines(&labelled, &[label("a", 3), label("a", 3)]);
+    assert_refused("line 2: ticket_id `a` was labelled before");
+    write_lines(&labelled, &[label("a", 3)]);
     broken[2]["messages"][0]["content"] = json!(7);
     write_lines(&conversations, &broken);
-    let refused = read();
-    assert!(refused.contains("conversations.jsonl, line 3: ") && refused.contains("content"), "{refused}");
+    assert!(assert_refused("conversations.jsonl, line 3: ").contains("content"));
     std::fs::remove_file(&conversations).unwrap();
-    let refused = read();
-    assert!(refused.contains("cannot read") && refused.contains("conversations.jsonl"), "{refused}");
+    assert!(assert_refused("cannot read").contains("conversations.jsonl"));
 }
 
 #[test]

@@ -12,10 +12,10 @@
 mod measurement_data;
 mod public;
 
-use assay_contracts::conversation::{Conversation, MAX_MESSAGES};
+use assay_contracts::conversation::MAX_MESSAGES;
 use assay_scoring::Scorer;
 use measurement_data::measurement_data;
-use public::held_out;
+use public::{dimensions, held_out};
 use serde_json::{Value, json};
 
 /// Minimum share of conversations for each relation.
@@ -117,9 +117,7 @@ fn holds(must: Must, change: f64) -> bool {
 }
 
 fn accuracy(scorer: &Scorer, body: &Value) -> Option<f64> {
-    let conversation = Conversation::parse(body.to_string().as_bytes()).unwrap();
-    let dimensions = scorer.evaluate(&conversation).axis?.dimensions;
-    Some(dimensions.resolution_accuracy.score.value())
+    dimensions(scorer, body).map(|dimensions| dimensions.resolution_accuracy.score.value())
 }
 
 /// The conversation with one more message; drops the first message of a full one.

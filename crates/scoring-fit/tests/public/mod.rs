@@ -3,6 +3,9 @@
 use std::io::Read;
 use std::path::Path;
 
+use assay_contracts::conversation::Conversation;
+use assay_contracts::evaluation::Dimensions;
+use assay_scoring::Scorer;
 use flate2::read::GzDecoder;
 use serde_json::Value;
 
@@ -17,6 +20,12 @@ pub fn held_out(folder: &Path, name: &str) -> Vec<(Value, Value)> {
     let bodies = lines(&folder.join(format!("{name}.jsonl.gz"))).into_iter();
     let labelled = |body: Value| Some((labels.get(body["ticket_id"].as_str()?)?.clone(), body));
     bodies.filter_map(labelled).map(|(label, body)| (body, label)).collect()
+}
+
+/// The scores of a conversation; `None` where AXIS does not apply.
+pub fn dimensions(scorer: &Scorer, body: &Value) -> Option<Dimensions> {
+    let conversation = Conversation::parse(body.to_string().as_bytes()).unwrap();
+    scorer.evaluate(&conversation).axis.map(|axis| axis.dimensions)
 }
 
 fn lines(path: &Path) -> Vec<Value> {
