@@ -115,8 +115,7 @@ async fn answer_faulty_twice_is_not_used() {
     ];
     for (answer, reason) in cases {
         let fixture = Fixture::new(answer);
-        let evaluation = fixture.evaluate(&SOLVED).await;
-        fixture.assert_fell_back(&SOLVED, &evaluation, reason);
+        let evaluation = fixture.assert_falls_back(&SOLVED, reason).await;
         assert_eq!(fixture.requests(), 2);
         let judge = evaluation.scorer.judge.unwrap();
         assert!((judge.cost_usd - 0.0028).abs() < 1e-9, "unusable answers are billed: {judge:?}");
@@ -150,8 +149,7 @@ async fn answer_copied_from_transcript_is_refused() {
     let fixture = Fixture::new(|question| {
         Reply::Text(question.conversation()["messages"][1]["text"].as_str().unwrap().to_owned())
     });
-    let evaluation = fixture.evaluate(&items).await;
-    fixture.assert_fell_back(&items, &evaluation, FallbackReason::UnusableAnswer);
+    fixture.assert_falls_back(&items, FallbackReason::UnusableAnswer).await;
 }
 
 #[tokio::test]

@@ -45,18 +45,15 @@ async fn retry_after_is_respected() {
 async fn retry_after_beyond_timeout_starts_a_cooldown() {
     let busy = |_: &Question| Reply::Raw(429, "Retry-After: 3600\r\n".to_owned(), String::new());
     let fixture = Fixture::new(busy);
-    let evaluation = fixture.evaluate(&SOLVED).await;
-    fixture.assert_fell_back(&SOLVED, &evaluation, FallbackReason::RateLimited);
-    let next = fixture.evaluate(&SOLVED).await;
-    fixture.assert_fell_back(&SOLVED, &next, FallbackReason::Unavailable);
+    fixture.assert_falls_back(&SOLVED, FallbackReason::RateLimited).await;
+    fixture.assert_falls_back(&SOLVED, FallbackReason::Unavailable).await;
     assert_eq!(fixture.requests(), 1);
 }
 
 #[tokio::test]
 async fn attempts_are_limited() {
     let fixture = Fixture::with(|_| status(500, "oops"), |config| config.attempts = 3);
-    let evaluation = fixture.evaluate(&SOLVED).await;
-    fixture.assert_fell_back(&SOLVED, &evaluation, FallbackReason::Unavailable);
+    let evaluation = fixture.assert_falls_back(&SOLVED, FallbackReason::Unavailable).await;
     let judge = evaluation.scorer.judge.unwrap();
     assert_eq!((judge.attempts, judge.cost_usd), (3, 0.0), "a failure of the endpoint costs nothing");
 }
@@ -79,8 +76,7 @@ async fn permanent_errors_are_not_retried() {
     ];
     for (reply, reason) in permanent {
         let fixture = Fixture::new(reply);
-        let evaluation = fixture.evaluate(&SOLVED).await;
-        fixture.assert_fell_back(&SOLVED, &evaluation, reason);
+        fixture.assert_falls_back(&SOLVED, reason).await;
         assert_eq!(fixture.requests(), 1, "{reason:?}");
     }
 }
@@ -88,8 +84,7 @@ async fn permanent_errors_are_not_retried() {
 #[tokio::test]
 async fn timeout_ends_judgement_and_counts_its_cost() {
     let fixture = Fixture::with(|_| Reply::Hold, |config| config.timeout_milliseconds = 200);
-    let evaluation = fixture.evaluate(&SOLVED).await;
-    fixture.assert_fell_back(&SOLVED, &evaluation, FallbackReason::Timeout);
+    let evaluation = fixture.assert_falls_back(&SOLVED, FallbackReason::Timeout).await;
     let judge = evaluation.scorer.judge.unwrap();
     assert_eq!(judge.attempts, 1);
     assert!(judge.latency_ms >= 200 && judge.cost_usd > 0.0, "{judge:?}");
@@ -110,8 +105,7 @@ async fn refused_connection_falls_back() {
 async fn failing_endpoint_gets_a_cooldown() {
     let fixture = Fixture::with(|_| status(500, "oops"), |config| config.attempts = 1);
     for _ in 0..10 {
-        let evaluation = fixture.evaluate(&SOLVED).await;
-        fixture.assert_fell_back(&SOLVED, &evaluation, FallbackReason::Unavailable);
+        fixture.assert_falls_back(&SOLVED, FallbackReason::Unavailable).await;
     }
     // The third failure in a row starts the cooldown.
     assert_eq!(fixture.requests(), 3);
@@ -125,8 +119,7 @@ async fn conversation_longer_than_the_context_starts_no_cooldown() {
     };
     let fixture = Fixture::with(too_long, |config| config.attempts = 1);
     for _ in 0..5 {
-        let evaluation = fixture.evaluate(&SOLVED).await;
-        fixture.assert_fell_back(&SOLVED, &evaluation, FallbackReason::Refused);
+        fixture.assert_falls_back(&SOLVED, FallbackReason::Refused).await;
     }
     assert_eq!(fixture.requests(), 5);
 }

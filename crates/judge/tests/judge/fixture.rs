@@ -57,15 +57,16 @@ impl Fixture {
         self.stub.questions().len()
     }
 
-    /// Asserts that the evaluation is the built-in one, marked as a fallback with this reason.
-    pub fn assert_fell_back(&self, items: &[(&str, &str)], evaluation: &Evaluation, reason: FallbackReason) {
-        let mut expected = self.builtin(items);
+    /// Evaluates; asserts that the evaluation is the built-in one, marked as a fallback with this reason.
+    pub async fn assert_falls_back(&self, items: &[(&str, &str)], reason: FallbackReason) -> Evaluation {
+        let (mut expected, evaluation) = (self.builtin(items), self.evaluate(items).await);
         assert_eq!(evaluation.scorer.kind, ScorerKind::Fallback, "{:?}", evaluation.scorer);
         assert_eq!(evaluation.scorer.judge_model.as_deref(), Some("judge-1"));
         let judge = evaluation.scorer.judge.as_ref().unwrap();
         assert_eq!(judge.fallback_reason, Some(reason), "{judge:?}");
         expected.scorer = evaluation.scorer.clone();
-        assert_eq!(*evaluation, expected);
+        assert_eq!(evaluation, expected);
+        evaluation
     }
 }
 

@@ -13,20 +13,14 @@ const MIN_ESTIMATE: f64 = 0.005;
 async fn spending_cap_stops_requests() {
     let fixture = Fixture::with(good, |config| config.daily_usd_cap = 2.0 * MIN_ESTIMATE);
     let mut judged = 0;
-    let last = loop {
-        let evaluation = fixture.evaluate(&SOLVED).await;
-        if evaluation.scorer.kind != ScorerKind::Judge {
-            break evaluation;
-        }
+    while fixture.evaluate(&SOLVED).await.scorer.kind == ScorerKind::Judge {
         judged += 1;
         assert!(judged < 10, "each costs 0.0014 dollars");
-    };
+    }
     assert!(judged >= 1);
-    fixture.assert_fell_back(&SOLVED, &last, FallbackReason::SpendingCap);
-    let used = last.scorer.judge.clone().unwrap();
+    let refused = fixture.assert_falls_back(&SOLVED, FallbackReason::SpendingCap).await;
+    let used = refused.scorer.judge.unwrap();
     assert_eq!((used.attempts, used.cost_usd, used.latency_ms), (0, 0.0, 0));
-    let next = fixture.evaluate(&SOLVED).await;
-    fixture.assert_fell_back(&SOLVED, &next, FallbackReason::SpendingCap);
     assert_eq!(fixture.requests(), judged);
 }
 
@@ -37,11 +31,9 @@ async fn lost_answers_count_against_the_cap() {
         config.attempts = 1;
     };
     let fixture = Fixture::with(|_| Reply::Cut, change);
-    let first = fixture.evaluate(&SOLVED).await;
-    fixture.assert_fell_back(&SOLVED, &first, FallbackReason::Unavailable);
+    let first = fixture.assert_falls_back(&SOLVED, FallbackReason::Unavailable).await;
     assert!(first.scorer.judge.as_ref().unwrap().cost_usd >= MIN_ESTIMATE, "{:?}", first.scorer);
-    let second = fixture.evaluate(&SOLVED).await;
-    fixture.assert_fell_back(&SOLVED, &second, FallbackReason::SpendingCap);
+    fixture.assert_falls_back(&SOLVED, FallbackReason::SpendingCap).await;
 }
 
 #[tokio::test]
@@ -49,8 +41,7 @@ async fn too_long_conversation_is_not_sent() {
     let fixture = Fixture::with(good, |config| config.max_transcript_bytes = 1024);
     let long = "Where is it? ".repeat(100);
     let items = [("contact", long.as_str()), ("ai", "It is on its way."), ("contact", "Thanks!")];
-    let evaluation = fixture.evaluate(&items).await;
-    fixture.assert_fell_back(&items, &evaluation, FallbackReason::TranscriptTooLong);
+    fixture.assert_falls_back(&items, FallbackReason::TranscriptTooLong).await;
     assert_eq!(fixture.requests(), 0);
 }
 

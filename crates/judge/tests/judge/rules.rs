@@ -2,8 +2,8 @@
 //! are derived, disagreement is flagged.
 
 use assay_contracts::evaluation::{
-    AxisBand, ChargeAssessment, ChargeReason, Evaluation, Flag, ResolutionBasis, ResolutionStatus,
-    ResolvedBy, Score, ScorerKind,
+    AxisBand, ChargeAssessment, ChargeReason, Evaluation, FallbackReason, Flag, ResolutionBasis,
+    ResolutionStatus, ResolvedBy, Score, ScorerKind,
 };
 use assay_judge::JudgePolicy;
 use assay_testkit::stub_judge::{Findings, Question, Reply};
@@ -240,7 +240,5 @@ async fn invented_handoff_quote_falls_back() {
         Reply::Text(answer.to_string())
     };
     let fixture = Fixture::new(answer);
-    let evaluation = fixture.evaluate(&SOLVED).await;
-    let reason = assay_contracts::evaluation::FallbackReason::UnsupportedQuotes;
-    fixture.assert_fell_back(&SOLVED, &evaluation, reason);
+    fixture.assert_falls_back(&SOLVED, FallbackReason::UnsupportedQuotes).await;
 }
