@@ -151,26 +151,24 @@ fn classify_line(line: &str) -> LineKind {
 fn is_sign_off(line: &str) -> bool {
     let first = line.as_bytes().first().copied().unwrap_or(b' ').to_ascii_lowercase();
     SIGN_OFFS.iter().filter(|sign_off| sign_off.as_bytes().first() == Some(&first)).any(|sign_off| {
-        let begins = line
-            .as_bytes()
-            .get(..sign_off.len())
-            .is_some_and(|beginning| beginning.eq_ignore_ascii_case(sign_off.as_bytes()));
         let may_continue = sign_off.ends_with(' ') || sign_off.ends_with("for");
         let rest = line.get(sign_off.len()..).unwrap_or_default();
         // "--" stands alone (RFC 3676, section 4.3): "---" is a rule between parts of a text, or a row of a table.
         let is_filled =
             if *sign_off == "--" { rest.is_empty() } else { !rest.contains(char::is_alphanumeric) };
-        begins && (may_continue || is_filled)
+        begins_with(line, sign_off) && (may_continue || is_filled)
     })
 }
 
 fn is_separator(line: &str) -> bool {
-    let begins_with = |beginning: &str| {
-        let same = |bytes: &[u8]| bytes.eq_ignore_ascii_case(beginning.as_bytes());
-        line.as_bytes().get(..beginning.len()).is_some_and(same)
-    };
-    REPLY_SEPARATORS.into_iter().any(begins_with)
-        || REPLY_HEADERS.iter().any(|(start, end)| line.ends_with(end) && begins_with(start))
+    REPLY_SEPARATORS.into_iter().any(|separator| begins_with(line, separator))
+        || REPLY_HEADERS.iter().any(|(start, end)| line.ends_with(end) && begins_with(line, start))
+}
+
+/// Whether the line begins like this, in either case of ASCII letters.
+fn begins_with(line: &str, beginning: &str) -> bool {
+    let found = line.as_bytes().get(..beginning.len());
+    found.is_some_and(|found| found.eq_ignore_ascii_case(beginning.as_bytes()))
 }
 
 /// Adds a range; one that follows directly on the last becomes part of it.
