@@ -207,6 +207,11 @@ pub(crate) fn list_address(pairs: &[(String, String)]) -> String {
     with_query("/console/conversations", pairs)
 }
 
+/// The decoded pairs of a query, or of the body of a form.
+pub(crate) fn parse_pairs(encoded: impl AsRef<[u8]>) -> Pairs {
+    url::form_urlencoded::parse(encoded.as_ref()).into_owned().collect()
+}
+
 /// A path with a query, if there is one.
 pub(crate) fn with_query<N: AsRef<str>>(path: &str, pairs: &[(N, String)]) -> String {
     if pairs.is_empty() {
@@ -219,10 +224,6 @@ pub(crate) fn with_query<N: AsRef<str>>(path: &str, pairs: &[(N, String)]) -> St
 mod tests {
     use super::*;
 
-    fn pairs(query: &str) -> Pairs {
-        url::form_urlencoded::parse(query.as_bytes()).into_owned().collect()
-    }
-
     #[test]
     fn url_state_round_trips() {
         let queries = [
@@ -233,51 +234,52 @@ mod tests {
             "?from=1767225600001&language=de&language=und",
         ];
         for query in queries {
-            let state = ListState::parse(&pairs(query.trim_start_matches('?'))).unwrap();
+            let state = ListState::parse(&parse_pairs(query.trim_start_matches('?'))).unwrap();
             assert_eq!(state.address(), format!("/console/conversations{query}"));
         }
     }
 
     #[test]
     fn days_of_the_url_are_both_included() {
-        let state = ListState::parse(&pairs("from=2026-01-01&to=2026-01-01")).unwrap();
+        let state = ListState::parse(&parse_pairs("from=2026-01-01&to=2026-01-01")).unwrap();
         let (from, to) = (state.filters.from.unwrap(), state.filters.to.unwrap());
         assert_eq!(to.millis_since(from), 86_400_000);
     }
 
     #[test]
     fn unknown_column_is_refused() {
-        let faults = ListState::parse(&pairs("column=time&column=nonsense")).unwrap_err();
+        let faults = ListState::parse(&parse_pairs("column=time&column=nonsense")).unwrap_err();
         assert_eq!(faults.iter().map(|fault| fault.pointer.as_str()).collect::<Vec<_>>(), ["column"]);
     }
 
     #[test]
     fn reversed_days_are_refused() {
         for query in ["from=2026-02-01&to=2026-01-31", "from=2026-02-02&to=2026-01-31"] {
-            let faults = ListState::parse(&pairs(query)).unwrap_err();
+            let faults = ListState::parse(&parse_pairs(query)).unwrap_err();
             assert_eq!(faults[0].pointer, "from", "{query}");
         }
         // The same moment is an empty period, as in the API.
-        assert!(ListState::parse(&pairs("from=1767225600001&to=1767225600001")).is_ok());
+        assert!(ListState::parse(&parse_pairs("from=1767225600001&to=1767225600001")).is_ok());
     }
 
     #[test]
     fn source_is_taken_with_its_spaces() {
-        let state = ListState::parse(&pairs("source=+x&source=+&external_id=+T-1+")).unwrap();
+        let state = ListState::parse(&parse_pairs("source=+x&source=+&external_id=+T-1+")).unwrap();
         assert_eq!(state.filters.source, [" ", " x"]);
         assert_eq!(state.filters.external_id, ["T-1"]);
     }
 
     #[test]
     fn empty_fields_of_forms_are_left_out_and_repeated_values_count_once() {
-        let state = ListState::parse(&pairs("subject=&axis_min=+&charge=review&charge=review")).unwrap();
+        let state =
+            ListState::parse(&parse_pairs("subject=&axis_min=+&charge=review&charge=review")).unwrap();
         assert_eq!(state.address(), "/console/conversations?charge=review");
     }
 
     #[test]
     fn faults_are_named_by_field() {
-        let faults =
-            ListState::parse(&pairs("from=yesterday&axis_min=9&bad=1&charge=maybe&sort=x")).unwrap_err();
+        let faults = ListState::parse(&parse_pairs("from=yesterday&axis_min=9&bad=1&charge=maybe&sort=x"))
+            .unwrap_err();
         let mut names: Vec<&str> = faults.iter().map(|fault| fault.pointer.as_str()).collect();
         names.sort_unstable();
         assert_eq!(names, ["axis_min", "bad", "charge", "from", "sort"]);
@@ -286,10 +288,10 @@ mod tests {
     #[test]
     fn number_of_the_first_row_is_bounded() {
         for row in ["0", "-1", "1000000000001", "18446744073709551615", "99999999999999999999"] {
-            let faults = ListState::parse(&pairs(&format!("cursor=x&row={row}"))).unwrap_err();
+            let faults = ListState::parse(&parse_pairs(format!("cursor=x&row={row}"))).unwrap_err();
             assert_eq!(faults[0].pointer, "row", "{row}");
         }
-        assert_eq!(ListState::parse(&pairs("cursor=x&row=26")).unwrap().row, Some(26));
+        assert_eq!(ListState::parse(&parse_pairs("cursor=x&row=26")).unwrap().row, Some(26));
     }
 
     #[test]

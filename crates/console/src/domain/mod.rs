@@ -22,7 +22,7 @@ pub(crate) use self::filter_words::{
 };
 pub(crate) use self::kept_form::KeptForm;
 pub(crate) use self::list_state::{
-    COLUMNS, Column, ListState, Pairs, ROWS_PER_PAGE, filter_pairs, list_address, with_query,
+    COLUMNS, Column, ListState, Pairs, ROWS_PER_PAGE, filter_pairs, list_address, parse_pairs, with_query,
 };
 pub(crate) use self::marked_text::{
     PART_BYTES, Part, Quote, Run, escaped_json, max_bytes_per_text, parts, plain_text, runs, windows,
@@ -33,4 +33,4 @@ pub(crate) use self::numbers::{
 pub(crate) use self::period::{COMPARISONS, PERIODS, Period};
 pub(crate) use self::request_rules::{cookie_value, is_same_origin, may_redirect_to};
 pub(crate) use self::scale::{Trend, TrendPoint, axis_floor, draw_trend, score_percent};
-pub(crate) use self::words::{MAX_NAME_CHARACTERS, capitalized, sentence, words};
+pub(crate) use self::words::{MAX_NAME_CHARACTERS, capitalized, words};

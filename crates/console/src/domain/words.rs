@@ -11,11 +11,6 @@ pub(crate) fn words(code: &str) -> String {
     words.join(" ")
 }
 
-/// [`words`] with a capital at the beginning.
-pub(crate) fn sentence(code: &str) -> String {
-    capitalized(&words(code))
-}
-
 /// A text with a capital at the beginning.
 pub(crate) fn capitalized(text: &str) -> String {
     let mut characters = text.chars();
@@ -31,7 +26,7 @@ mod tests {
         assert_eq!(words("CUSTOMER_REJECTED"), "customer rejected");
         assert_eq!(words("ai_assisted"), "AI assisted");
         assert_eq!(words("NO_AI_MESSAGES"), "no AI messages");
-        assert_eq!(sentence("AGENT_GAVE_STEPS"), "Agent gave steps");
-        assert_eq!(sentence(""), "");
+        assert_eq!(capitalized(&words("AGENT_GAVE_STEPS")), "Agent gave steps");
+        assert_eq!(capitalized(""), "");
     }
 }

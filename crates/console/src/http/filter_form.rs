@@ -227,14 +227,11 @@ fn text_fields(name: &'static str, is_repeatable: bool, pairs: &[(String, String
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn pairs(query: &str) -> Pairs {
-        url::form_urlencoded::parse(query.as_bytes()).into_owned().collect()
-    }
+    use crate::domain::parse_pairs;
 
     #[test]
     fn form_loses_nothing_that_was_typed() {
-        let typed = pairs(
+        let typed = parse_pairs(
             "charge=maybe&charge=review&axis_min=9,5&from=yesterday&unknown=1&subject=a&subject=b&source=c&source=d\
              &sort=axis&cursor=x",
         );
@@ -258,7 +255,7 @@ mod tests {
 
     #[test]
     fn languages_are_chosen_by_name() {
-        let form = FilterForm::new(&pairs("language=de&language=xx&language=xx"), &[]);
+        let form = FilterForm::new(&parse_pairs("language=de&language=xx&language=xx"), &[]);
         let group = form.groups.iter().find(|group| group.name == "language").unwrap();
         let chosen = group.choices.iter().filter(|choice| choice.is_chosen);
         let chosen: Vec<(&str, &str)> =
@@ -270,7 +267,8 @@ mod tests {
     #[test]
     fn chips_name_filters_and_lead_to_the_list_without_them() {
         let state =
-            ListState::parse(&pairs("from=2026-01-01&to=2026-03-31&charge=disputed&charge=review")).unwrap();
+            ListState::parse(&parse_pairs("from=2026-01-01&to=2026-03-31&charge=disputed&charge=review"))
+                .unwrap();
         let chips = chips(&state, &[]);
         let texts: Vec<String> = chips.iter().map(|chip| format!("{}: {}", chip.label, chip.value)).collect();
         assert_eq!(texts, ["Time: 1 January – 31 March 2026", "Charge: review or disputed"]);

@@ -11,7 +11,7 @@ use assay_platform::web::{BodyBudget, BodyLimits, read_form};
 
 use super::error::PageError;
 use super::viewer::PublicAddress;
-use crate::domain::{Pairs, is_same_origin};
+use crate::domain::{Pairs, is_same_origin, parse_pairs};
 
 const LIMITS: BodyLimits = BodyLimits { max_bytes: 64 * 1024, deadline: Duration::from_secs(10) };
 
@@ -34,7 +34,7 @@ impl Fields {
 
     /// The fields of an encoded body.
     pub(crate) fn parse(body: &[u8]) -> Self {
-        Self(url::form_urlencoded::parse(body).into_owned().collect())
+        Self(parse_pairs(body))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -78,7 +78,7 @@ pub(crate) async fn read_same_origin_form(
 
 /// The decoded pairs of the query.
 pub(crate) fn query_of(request: &HttpRequest) -> Pairs {
-    url::form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect()
+    parse_pairs(request.query_string())
 }
 
 /// Faults by field, for the texts beside them.

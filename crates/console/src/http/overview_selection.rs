@@ -178,10 +178,10 @@ pub(crate) fn step_of(days: Option<i64>) -> Step {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::parse_pairs;
 
     fn read(query: &str) -> (Selection, Vec<String>) {
-        let pairs: Pairs = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
-        let (selection, faults) = Selection::read(&pairs);
+        let (selection, faults) = Selection::read(&parse_pairs(query));
         let names = faults.all().map(|(name, _)| name.to_owned()).collect();
         (selection, names)
     }
@@ -207,7 +207,7 @@ mod tests {
             ("by=agent&by=tool&beside=year", "beside=year"),
             ("from=2026-01-01&to=2026-01-31&nosuch=1", "from=2026-01-01&to=2026-01-31"),
         ] {
-            let pairs: Pairs = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+            let pairs = parse_pairs(query);
             let accepted = accepted(&pairs, &Selection::read(&pairs).1);
             let kept: Vec<String> =
                 accepted.into_iter().map(|(name, value)| format!("{name}={value}")).collect();

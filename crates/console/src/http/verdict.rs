@@ -5,7 +5,7 @@ use assay_contracts::evaluation::{
 };
 
 use crate::domain::{
-    PageTime, format_duration, format_signed, reason_meaning, resolution_words, score_percent, sentence,
+    PageTime, capitalized, format_duration, format_signed, reason_meaning, resolution_words, score_percent,
     words,
 };
 
@@ -153,7 +153,7 @@ pub(crate) fn verdict(evaluation: &Evaluation, number_of: &dyn Fn(usize) -> Opti
             .map(|(at, signal)| SignalRow {
                 id: anchor(id, at, signal),
                 code: signal.code.clone(),
-                text: sentence(&signal.code),
+                text: capitalized(&words(&signal.code)),
                 effect: format_signed(signal.effect, 2),
                 quotes: numbers(&signal.evidence),
             })
