@@ -153,12 +153,12 @@ mod tests {
         }
     }
 
-    /// Runs `scenario` concurrently with the watch task.
-    async fn with_watch<F: Future<Output = ()>>(service: &FakeService, scenario: F) {
-        let watch = service.clone().watch();
+    /// Runs `scenario` concurrently with the watch task of a service.
+    async fn with_watch(behavior: Behavior, scenario: impl AsyncFnOnce(&FakeService)) {
+        let service = FakeService::new(behavior);
         tokio::select! {
-            () = watch => panic!("the watch ended"),
-            () = scenario => {}
+            () = service.clone().watch() => panic!("the watch ended"),
+            () = scenario(&service) => {}
         }
     }
 
@@ -173,8 +173,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn slow_calls_never_open_the_circuit_of_a_live_service() {
-        let service = FakeService::new(Behavior::Alive);
-        with_watch(&service, async {
+        with_watch(Behavior::Alive, async |service| {
             for _ in 0..1_000 {
                 service.circuit.report_failure();
                 pass(Duration::from_millis(10)).await;
@@ -187,8 +186,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn one_failed_probe_does_not_open_the_circuit() {
-        let service = FakeService::new(Behavior::Refusing);
-        with_watch(&service, async {
+        with_watch(Behavior::Refusing, async |service| {
             service.circuit.report_failure();
             pass(PROBE_INTERVAL / 2).await;
             assert!(!service.circuit.is_open());
@@ -202,8 +200,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn refused_probes_open_the_circuit_and_a_probe_closes_it() {
-        let service = FakeService::new(Behavior::Refusing);
-        with_watch(&service, async {
+        with_watch(Behavior::Refusing, async |service| {
             service.circuit.report_failure();
             pass(PROBE_INTERVAL + Duration::from_millis(50)).await;
             assert!(service.circuit.is_open());
@@ -218,8 +215,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn any_response_closes_the_circuit_and_silence_reopens_it() {
-        let service = FakeService::new(Behavior::Refusing);
-        with_watch(&service, async {
+        with_watch(Behavior::Refusing, async |service| {
             service.circuit.report_failure();
             pass(PROBE_INTERVAL + Duration::from_millis(50)).await;
             assert!(service.circuit.is_open());
@@ -233,8 +229,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn responses_to_calls_keep_the_circuit_closed() {
-        let service = FakeService::new(Behavior::Silent);
-        with_watch(&service, async {
+        with_watch(Behavior::Silent, async |service| {
             service.circuit.report_failure();
             for _ in 0..60 {
                 pass(PROBE_INTERVAL).await;
@@ -251,8 +246,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn silent_service_opens_the_circuit_within_three_seconds() {
-        let service = FakeService::new(Behavior::Silent);
-        with_watch(&service, async {
+        with_watch(Behavior::Silent, async |service| {
             service.circuit.report_failure();
             pass(PROBE_DEADLINE + PROBE_INTERVAL).await;
             assert!(!service.circuit.is_open());
