@@ -17,7 +17,7 @@ async fn job_of_a_crashed_worker_is_taken_over(app: TestApp) -> Result<()> {
     // Written, but not published.
     let mut writer = app.objects.create(&crashed.object_key()).await?;
     writer.finish().await?;
-    let _worker = app.worker(&app.config()?)?;
+    let _worker = app.worker()?;
     assert_eq!(app.content(id).await?, file_of(ExportKind::Axis, []));
     assert_eq!(app.file(id).await?.object_key, app.key(id, 2));
     eventually("the removal", || async { Ok(!app.has_file(&crashed.object_key()).await?) }).await
@@ -28,7 +28,7 @@ async fn job_whose_workers_crashed_in_every_attempt_fails(app: TestApp) -> Resul
     for _ in 0..3 {
         app.claim_and_crash().await?;
     }
-    let _worker = app.worker(&app.config()?)?;
+    let _worker = app.worker()?;
     let job = app.status_becomes(id, ExportStatus::Failed).await?;
     let message = "the file could not be written in 3 attempts: create the export again, and if it fails again, \
                    give its id to the operator of this service";
@@ -41,7 +41,7 @@ async fn storage_failure_fails_the_job_after_the_last_attempt(app: TestApp) -> R
     // A file in the place of the directory.
     std::fs::write(app.files.path().join("exports"), b"in the way")?;
     let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
-    let _worker = app.worker(&app.config()?)?;
+    let _worker = app.worker()?;
     let job = app.status_becomes(id, ExportStatus::Failed).await?;
     let JobState::Failed { message } = job.state else { anyhow::bail!("{job:?}") };
     assert!(message.starts_with("the file could not be stored in 3 attempts"), "{message}");
@@ -55,7 +55,7 @@ async fn unreadable_rows_fail_the_job_without_a_file(app: TestApp) -> Result<()>
     app.record(&[evaluated(app.organization_id, STARTED)]).await?;
     execute_on(&app.test_database.database, "UPDATE evaluation_rows SET columns_version = 99").await?;
     let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
-    let _worker = app.worker(&app.config()?)?;
+    let _worker = app.worker()?;
     let job = app.status_becomes(id, ExportStatus::Failed).await?;
     let JobState::Failed { message } = job.state else { anyhow::bail!("{job:?}") };
     assert!(message.starts_with("the evaluations could not be read in 3 attempts"), "{message}");
@@ -68,10 +68,8 @@ async fn unreadable_rows_fail_the_job_without_a_file(app: TestApp) -> Result<()>
 async fn job_succeeds_after_a_transient_storage_failure(app: TestApp) -> Result<()> {
     let obstacle = app.files.path().join("exports");
     std::fs::write(&obstacle, b"in the way")?;
-    let mut config = app.config()?;
-    config.max_attempts = 1_000;
     let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
-    let _worker = app.worker(&config)?;
+    let _worker = app.worker_with(|config| config.max_attempts = 1_000)?;
     eventually("an attempt", || async { Ok(app.column(id, "attempts").await? >= 2) }).await?;
     std::fs::remove_file(&obstacle)?;
     assert_eq!(app.content(id).await?, file_of(ExportKind::Axis, []));
@@ -82,7 +80,7 @@ async fn job_completes_when_the_object_store_recovers(mut app: TestApp) -> Resul
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
     app.objects = UnresponsiveStore::open_at(address)?;
     let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
-    let _worker = app.worker(&app.config()?)?;
+    let _worker = app.worker()?;
     let job = app.status_becomes(id, ExportStatus::Running).await?;
     assert_eq!(job.status(), ExportStatus::Running, "the job fails only after its last attempt");
     let _store = UnresponsiveStore::start_at(address, Behaviour { hangs_at: &[], refused_steps: &[] })?;

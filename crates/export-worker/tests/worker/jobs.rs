@@ -8,6 +8,7 @@ use assay_contracts::export::{ExportFilters, ExportKind, ExportStatus};
 use assay_contracts::time::Timestamp;
 use assay_export::domain::evaluation_row::EvaluationRow;
 use assay_export::store::{JobWithoutTarget, SkippedSequences};
+use assay_export_worker::Config;
 use assay_platform::runtime::{new_id, now};
 use assay_testkit::{eventually, number_on, on_both_databases};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
@@ -33,7 +34,7 @@ async fn file_contains_the_selected_rows_in_order(app: TestApp) -> Result<()> {
     let filters = ExportFilters { from: Some(at(1)), to: Some(at(3)), ..ExportFilters::default() };
     let audit = app.create(ExportKind::ResolutionAudit, filters).await?;
     let axis = app.create(ExportKind::Axis, ExportFilters::default()).await?;
-    let _worker = app.worker(&app.config()?)?;
+    let _worker = app.worker()?;
     assert_eq!(app.content(audit).await?, file_of(ExportKind::ResolutionAudit, &events[1..3]));
     assert_eq!(app.content(axis).await?, file_of(ExportKind::Axis, &events));
     assert_eq!((app.column(audit, "file_rows").await?, app.column(axis, "file_rows").await?), (2, 4));
@@ -49,7 +50,7 @@ async fn job_waits_for_its_target_sequence(app: TestApp) -> Result<()> {
     app.record(&events[..1]).await?;
     let id = app.create_with_target(3).await?;
     assert_eq!(app.work.evaluation_lag(id).await?, Some(2));
-    let _worker = app.worker(&app.config()?)?;
+    let _worker = app.worker()?;
     app.status_becomes(id, ExportStatus::Running).await?;
     app.record(&events[1..2]).await?;
     assert_eq!(app.work.evaluation_lag(id).await?, Some(1));
@@ -101,7 +102,7 @@ async fn waiting_jobs_of_one_organization_leave_slots_to_others(mut app: TestApp
     for _ in 0..30 {
         app.create_with_target(100).await?;
     }
-    let _worker = app.worker(&app.config()?)?;
+    let _worker = app.worker()?;
     let running =
         format!("SELECT count(*) FROM exports WHERE status = 'running' AND organization_id = '{greedy}'");
     // Half of the two slots of jobs that write and the 16 additional ones.
@@ -123,7 +124,7 @@ async fn waiting_jobs_do_not_block_others(app: TestApp) -> Result<()> {
     for _ in 0..4 {
         app.create_with_target(100).await?;
     }
-    let _worker = app.worker(&app.config()?)?;
+    let _worker = app.worker()?;
     let id = app.create_with_target(1).await?;
     app.file(id).await?;
     Ok(())
@@ -133,7 +134,7 @@ async fn job_waits_until_its_target_sequence_is_set(app: TestApp) -> Result<()> 
     app.record(&[evaluated(app.organization_id, STARTED)]).await?;
     let id = app.create_without_target().await?;
     assert_eq!(app.work.evaluation_lag(id).await?, None);
-    let _worker = app.worker(&app.config()?)?;
+    let _worker = app.worker()?;
     app.status_becomes(id, ExportStatus::Running).await?;
     let without_target = app.exports.jobs_without_target(10).await?;
     assert_eq!(without_target, [JobWithoutTarget { id, organization_id: app.organization_id }]);
@@ -144,10 +145,8 @@ async fn job_waits_until_its_target_sequence_is_set(app: TestApp) -> Result<()> 
 }
 
 async fn job_stops_waiting_after_the_timeout(app: TestApp) -> Result<()> {
-    let mut config = app.config()?;
-    config.evaluations_wait_milliseconds = 100;
     let id = app.create_with_target(1).await?;
-    let _worker = app.worker(&config)?;
+    let _worker = app.worker_with(|config| config.evaluations_wait_milliseconds = 100)?;
     app.file(id).await?;
     assert_eq!(app.column(id, "file_rows").await?, 0);
     Ok(())
@@ -157,10 +156,8 @@ async fn export_says_how_many_evaluations_are_missing(app: TestApp) -> Result<()
     let metrics = METRICS.as_ref().context("another recorder is installed")?;
     let counted = |reason| incomplete_exports(&metrics.render(), reason);
     let before = (counted("missing"), counted("unknown"));
-    let mut config = app.config()?;
-    config.evaluations_wait_milliseconds = 100;
     app.record(&[1, 3, 4, 7].map(|sequence| numbered(&app, sequence))).await?;
-    let _worker = app.worker(&config)?;
+    let _worker = app.worker_with(|config| config.evaluations_wait_milliseconds = 100)?;
     for (target, missing) in [(1, 0), (2, 1), (4, 1), (6, 3), (9, 5)] {
         let id = app.create_with_target(target).await?;
         assert_eq!(app.file(id).await?.missing_evaluations, Some(missing), "{target}");
@@ -202,7 +199,7 @@ async fn skipped_evaluations_are_missing_until_they_arrive(app: TestApp) -> Resu
 }
 
 async fn file_without_rows_has_only_a_header(app: TestApp) -> Result<()> {
-    let _worker = app.worker(&app.config()?)?;
+    let _worker = app.worker()?;
     for &kind in ExportKind::ALL {
         let id = app.create(kind, ExportFilters::default()).await?;
         let content = app.content(id).await?;
@@ -213,11 +210,13 @@ async fn file_without_rows_has_only_a_header(app: TestApp) -> Result<()> {
     Ok(())
 }
 
-async fn event_wakes_a_worker_before_its_next_poll(app: TestApp) -> Result<()> {
-    let mut config = app.config()?;
+fn without_polling(config: &mut Config) {
     config.poll_interval_milliseconds = 3_600_000;
     config.pending_grace_milliseconds = 3_600_000;
-    let _worker = app.worker(&config)?;
+}
+
+async fn event_wakes_a_worker_before_its_next_poll(app: TestApp) -> Result<()> {
+    let _worker = app.worker_with(without_polling)?;
     let mut jobs = Vec::new();
     for _ in 0..3 {
         let (id, event) = app.create_at(now()).await?;
@@ -235,10 +234,7 @@ async fn event_wakes_a_worker_before_its_next_poll(app: TestApp) -> Result<()> {
 }
 
 async fn event_wakes_a_worker_whose_clock_is_behind(app: TestApp) -> Result<()> {
-    let mut config = app.config()?;
-    config.poll_interval_milliseconds = 3_600_000;
-    config.pending_grace_milliseconds = 3_600_000;
-    let _worker = app.worker(&config)?;
+    let _worker = app.worker_with(without_polling)?;
     let ahead = now().plus_millis(60_000);
     let (id, event) = app.create_at(ahead).await?;
     let event = [event];
@@ -254,7 +250,7 @@ async fn concurrent_workers_run_each_job_once(app: TestApp) -> Result<()> {
     for _ in 0..10 {
         jobs.push(app.create(ExportKind::Axis, ExportFilters::default()).await?);
     }
-    let _workers = [app.worker(&app.config()?)?, app.worker(&app.config()?)?];
+    let _workers = [app.worker()?, app.worker()?];
     for id in jobs {
         assert_eq!(app.content(id).await?, file_of(ExportKind::Axis, [&event]));
         assert_eq!(app.column(id, "attempts").await?, 1);
@@ -263,7 +259,7 @@ async fn concurrent_workers_run_each_job_once(app: TestApp) -> Result<()> {
 }
 
 async fn worker_becomes_ready_and_stops(app: TestApp) -> Result<()> {
-    let worker = app.worker(&app.config()?)?;
+    let worker = app.worker()?;
     let readiness = worker.readiness().clone();
     eventually("readiness", || async { Ok(readiness.report().await.ready) }).await?;
     Ok(stop(worker).await?)
@@ -272,9 +268,8 @@ async fn worker_becomes_ready_and_stops(app: TestApp) -> Result<()> {
 #[tokio::test]
 async fn too_small_database_pool_is_refused() -> Result<()> {
     let app = TestApp::on_sqlite().await?;
-    let mut config = app.config()?;
-    config.database_pool_size = config.parallel_jobs + 1;
-    let refusal = app.worker(&config).err().map(|error| error.to_string()).unwrap_or_default();
+    let worker = app.worker_with(|config| config.database_pool_size = config.parallel_jobs + 1);
+    let refusal = worker.err().map(|error| error.to_string()).unwrap_or_default();
     assert!(refusal.contains("export_worker.database_pool_size"), "{refusal}");
     Ok(())
 }

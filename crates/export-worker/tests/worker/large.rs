@@ -27,7 +27,7 @@ async fn large_file_is_written_in_bounded_memory() -> Result<()> {
     }
     let before = reset_memory_peak()?;
     let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
-    let _worker = app.worker(&app.config()?)?;
+    let _worker = app.worker()?;
     let file = app.file(id).await?;
     let grown = memory("VmHWM:")?.saturating_sub(before);
     assert!(file.bytes > ROWS * LINE_BYTES, "{}", file.bytes);

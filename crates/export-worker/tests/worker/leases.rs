@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use assay_contracts::export::{ExportFilters, ExportKind, ExportStatus};
+use assay_export_worker::Config;
 use assay_platform::runtime::now;
 use assay_testkit::{eventually, execute_on, number_on};
 use diesel::PgConnection;
@@ -44,14 +45,14 @@ async fn stopping_worker_releases_its_job() -> Result<()> {
     let app = TestApp::on_postgres().await?;
     let lock = Lock::on_rows(&app)?;
     let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
-    let worker = app.worker(&app.config()?)?;
+    let worker = app.worker()?;
     app.status_becomes(id, ExportStatus::Running).await?;
     stop(worker).await?;
     assert_eq!(app.job(id).await?.status(), ExportStatus::Running);
     assert_eq!((app.column(id, "attempts").await?, app.column(id, "released_claims").await?), (1, 1));
     drop(lock);
     // The lease was released: otherwise it would last a minute.
-    let _successor = app.worker(&app.config()?)?;
+    let _successor = app.worker()?;
     assert_eq!(app.content(id).await?, file_of(ExportKind::Axis, []));
     assert!(!app.has_file(&app.key(id, 1)).await?);
     Ok(())
@@ -63,7 +64,7 @@ async fn stopping_worker_does_not_claim_its_own_job_again() -> Result<()> {
     let app = TestApp::on_postgres().await?;
     let rows = Lock::on_rows(&app)?;
     let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
-    let worker = app.worker(&app.config()?)?;
+    let worker = app.worker()?;
     app.status_becomes(id, ExportStatus::Running).await?;
     let claims = Lock::on_claims(&app)?;
     eventually("a claim under way", || async {
@@ -89,10 +90,10 @@ async fn worker_with_a_lost_lease_publishes_nothing() -> Result<()> {
     let app = TestApp::on_postgres().await?;
     let lock = Lock::on_rows(&app)?;
     let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
-    let mut config = app.config()?;
-    config.lease_milliseconds = SHORT_LEASE;
-    config.parallel_jobs = 1;
-    let worker = app.worker(&config)?;
+    let worker = app.worker_with(|config| {
+        config.lease_milliseconds = SHORT_LEASE;
+        config.parallel_jobs = 1;
+    })?;
     app.status_becomes(id, ExportStatus::Running).await?;
     let successor = uuid::Uuid::now_v7();
     let until = now().plus_millis(120_000).as_millis();
@@ -117,9 +118,8 @@ async fn renewals_keep_the_lease_of_a_long_job() -> Result<()> {
     let app = TestApp::on_postgres().await?;
     let lock = Lock::on_rows(&app)?;
     let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
-    let mut config = app.config()?;
-    config.lease_milliseconds = SHORT_LEASE;
-    let _workers = [app.worker(&config)?, app.worker(&config)?];
+    let shorten = |config: &mut Config| config.lease_milliseconds = SHORT_LEASE;
+    let _workers = [app.worker_with(shorten)?, app.worker_with(shorten)?];
     app.status_becomes(id, ExportStatus::Running).await?;
     let first_lease_until = app.column(id, "lease_until").await?;
     // Meanwhile the other worker polls for expired leases.

@@ -26,7 +26,7 @@ async fn lifetime_of(app: &TestApp, id: ExportId) -> Result<i64> {
 }
 
 async fn retention_override_applies_to_export_files(app: TestApp) -> Result<()> {
-    let _worker = app.worker(&app.config()?)?;
+    let _worker = app.worker()?;
     let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
     let original = app.file(id).await?;
     assert_eq!(lifetime_of(&app, id).await?, 30 * DAY);
@@ -45,7 +45,7 @@ async fn retention_override_applies_to_export_files(app: TestApp) -> Result<()> 
 }
 
 async fn files_keep_their_expiry_while_retention_is_unknown(app: TestApp) -> Result<()> {
-    let _worker = app.worker(&app.config()?)?;
+    let _worker = app.worker()?;
     let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
     app.registry.set_retention(override_of(&app, Some(RetentionPeriod::Days(2))));
     eventually("the period", || async { Ok(lifetime_of(&app, id).await? == 2 * DAY) }).await?;
@@ -56,13 +56,11 @@ async fn files_keep_their_expiry_while_retention_is_unknown(app: TestApp) -> Res
 }
 
 async fn default_retention_may_be_forever(app: TestApp) -> Result<()> {
-    let mut config = app.config()?;
-    config.file_retention_days = 0;
-    let _worker = app.worker(&config)?;
+    let _worker = app.worker_with(|config| config.file_retention_days = 0)?;
     let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
     assert_eq!(app.file(id).await?.expires_at, Timestamp::MAX);
-    config.file_retention_days = 40_000;
-    let error = app.worker(&config).err().context("accepted")?.to_string();
+    let refused = app.worker_with(|config| config.file_retention_days = 40_000);
+    let error = refused.err().context("accepted")?.to_string();
     assert!(error.contains("file_retention_days"), "{error}");
     Ok(())
 }

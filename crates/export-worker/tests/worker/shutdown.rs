@@ -13,7 +13,7 @@ async fn stop_while_the_store_hangs(awaited: Step, hangs_at: &'static [Step]) ->
     let mut app = TestApp::on_sqlite().await?;
     app.objects = store.open()?;
     let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
-    let worker = app.worker(&app.config()?)?;
+    let worker = app.worker()?;
     eventually("the request", || async { Ok(store.has_seen(awaited)) }).await?;
     // Fails when the worker does not stop within the budget of its phase.
     stop(worker).await?;
@@ -53,10 +53,8 @@ async fn upload_is_aborted_when_completing_it_is_refused() -> Result<()> {
     let store = UnresponsiveStore::start(Behaviour { hangs_at: &[], refused_steps: &[Step::Complete] })?;
     let mut app = TestApp::on_sqlite().await?;
     app.objects = store.open()?;
-    let mut config = app.config()?;
-    config.max_attempts = 1;
     let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
-    let _worker = app.worker(&config)?;
+    let _worker = app.worker_with(|config| config.max_attempts = 1)?;
     app.status_becomes(id, ExportStatus::Failed).await?;
     assert!(store.has_seen(Step::Abort));
     Ok(())

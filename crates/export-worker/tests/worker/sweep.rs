@@ -96,7 +96,7 @@ async fn files_that_no_export_has_are_removed(app: TestApp) -> Result<()> {
         put(&app, "exports/1.csv")?,
         put(&app, "other/1.csv#1")?,
     ]);
-    let _worker = app.worker(&app.config()?)?;
+    let _worker = app.worker()?;
     let file = app.file(complete).await?.object_key;
     let kept: BTreeSet<String> = foreign.into_iter().chain([file]).collect();
     eventually("the removal", || async { Ok(stored(&app)? == kept) }).await?;
@@ -111,26 +111,24 @@ async fn failed_job_leaves_no_file(app: TestApp) -> Result<()> {
         app.claim_and_crash().await?;
         leave_behind(&app, id, &[attempt])?;
     }
-    let _worker = app.worker(&app.config()?)?;
+    let _worker = app.worker()?;
     app.status_becomes(id, ExportStatus::Failed).await?;
     eventually("the removal", || async { Ok(stored(&app)?.is_empty()) }).await
 }
 
 async fn file_marked_as_removed_is_removed(app: TestApp) -> Result<()> {
-    let mut config = app.config()?;
-    config.maintenance_interval_seconds = 3_600;
-    let worker = app.worker(&config)?;
+    let worker = app.worker_with(|config| config.maintenance_interval_seconds = 3_600)?;
     let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
     app.file(id).await?;
     stop(worker).await?;
     execute_on(&app.test_database.database, "UPDATE exports SET file_removed_at = 1").await?;
-    let _worker = app.worker(&app.config()?)?;
+    let _worker = app.worker()?;
     eventually("the removal", || async { Ok(stored(&app)?.is_empty()) }).await
 }
 
 async fn files_of_open_jobs_are_kept(app: TestApp) -> Result<()> {
     let id = app.create_with_target(1).await?;
-    let _workers = [app.worker(&app.config()?)?, app.worker(&app.config()?)?];
+    let _workers = [app.worker()?, app.worker()?];
     app.status_becomes(id, ExportStatus::Running).await?;
     leave_behind(&app, id, &[1, 2])?;
     let before = stored(&app)?;
@@ -143,10 +141,8 @@ async fn files_of_open_jobs_are_kept(app: TestApp) -> Result<()> {
 }
 
 async fn young_files_are_kept(app: TestApp) -> Result<()> {
-    let mut config = app.config()?;
-    config.sweep_grace_seconds = 3_600;
     leave_behind(&app, new_id(), &[1])?;
-    let _worker = app.worker(&config)?;
+    let _worker = app.worker_with(|config| config.sweep_grace_seconds = 3_600)?;
     own_file(&app).await?;
     let before = stored(&app)?;
     for _ in 0..2 {
@@ -160,7 +156,7 @@ async fn many_files_are_removed_in_portions(app: TestApp) -> Result<()> {
     for _ in 0..1_200 {
         put(&app, &app.key(new_id(), 1))?;
     }
-    let _worker = app.worker(&app.config()?)?;
+    let _worker = app.worker()?;
     let kept = BTreeSet::from([own_file(&app).await?]);
     eventually("the removal", || async { Ok(stored(&app)? == kept) }).await
 }
@@ -171,7 +167,7 @@ async fn files_of_another_installation_are_kept(app: TestApp) -> Result<()> {
     let id = new_id();
     leave_behind(&app, id, &[1, 2])?;
     let before = stored(&app)?;
-    let _worker = app.worker(&app.config()?)?;
+    let _worker = app.worker()?;
     let is_logged = |line: &str| line.contains(&id.to_string()) && line.contains("`objects.url`");
     eventually("the error", || async { Ok(Log::text().lines().any(is_logged)) }).await?;
     for _ in 0..2 {
@@ -188,7 +184,7 @@ async fn foreign_files_are_kept_beside_own_exports(app: TestApp) -> Result<()> {
     let keys = [1, 2].map(|attempt| format!("exports/{organization}/{id}/{attempt}.csv"));
     let foreign = keys.iter().flat_map(|key| [key.clone(), format!("{key}#1")]);
     let foreign = foreign.map(|key| put(&app, &key)).collect::<Result<BTreeSet<_>>>()?;
-    let _worker = app.worker(&app.config()?)?;
+    let _worker = app.worker()?;
     let own = own_file(&app).await?;
     leave_behind(&app, new_id(), &[1])?;
     let kept: BTreeSet<String> = foreign.into_iter().chain([own]).collect();
@@ -206,7 +202,7 @@ async fn failed_sweep_is_logged_and_retention_goes_on(app: TestApp) -> Result<()
     Log::start();
     // Not a folder: it cannot be listed.
     put(&app, "exports")?;
-    let _worker = app.worker(&app.config()?)?;
+    let _worker = app.worker()?;
     for _ in 0..2 {
         app.registry.next_maintenance_run().await?;
     }
@@ -219,7 +215,7 @@ async fn failed_sweep_is_logged_and_retention_goes_on(app: TestApp) -> Result<()
 async fn empty_folders_are_removed_after_a_while(app: TestApp) -> Result<()> {
     let gone = new_id();
     leave_behind(&app, gone, &[1])?;
-    let _worker = app.worker(&app.config()?)?;
+    let _worker = app.worker()?;
     let kept = BTreeSet::from([own_file(&app).await?]);
     eventually("the removal", || async { Ok(stored(&app)? == kept) }).await?;
     let folder = app.files.path().join(format!("exports/{}/{gone}", app.organization_id));

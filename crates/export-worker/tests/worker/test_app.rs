@@ -66,9 +66,14 @@ impl TestApp {
         })
     }
 
-    /// Settings with short intervals.
-    pub fn config(&self) -> Result<Config> {
-        Ok(Config {
+    /// Starts a worker with short intervals; it stops when the tasks are dropped.
+    pub fn worker(&self) -> Result<Tasks> {
+        self.worker_with(|_| ())
+    }
+
+    /// The same with other settings.
+    pub fn worker_with(&self, change: impl FnOnce(&mut Config)) -> Result<Tasks> {
+        let mut config = Config {
             listen: "127.0.0.1:0".parse()?,
             database_url: self.test_database.settings().database_url,
             database_pool_size: self.test_database.settings().database_pool_size,
@@ -83,21 +88,18 @@ impl TestApp {
             // In every test a sweeper runs that removes young files, too.
             sweep_grace_seconds: 0,
             maintenance_interval_seconds: 1,
-        })
-    }
-
-    /// Starts a worker; it stops when the tasks are dropped.
-    pub fn worker(&self, config: &Config) -> Result<Tasks> {
-        let listener = TcpListener::bind("127.0.0.1:0")?;
+        };
+        change(&mut config);
+        let dependencies = Dependencies {
+            listener: TcpListener::bind("127.0.0.1:0")?,
+            bus: self.bus.clone(),
+            objects: self.objects.clone(),
+            tokens: ServiceTokens::new(&"a secret of the tests of the export worker".to_owned().into())?,
+            registry_url: self.registry_url.clone(),
+            notifications: Notifications::Off,
+        };
         let mut tasks = Tasks::new(Readiness::default());
-        let (bus, objects) = (self.bus.clone(), self.objects.clone());
-        let tokens = ServiceTokens::new(&"a secret of the tests of the export worker".to_owned().into())?;
-        let registry_url = self.registry_url.clone();
-        start(
-            config,
-            Dependencies { listener, bus, objects, tokens, registry_url, notifications: Notifications::Off },
-            &mut tasks,
-        )?;
+        start(&config, dependencies, &mut tasks)?;
         Ok(tasks)
     }
 
@@ -144,7 +146,7 @@ impl TestApp {
         Ok((id, event))
     }
 
-    /// Claims a job as a worker that crashes afterwards; with the maximum of attempts of [`Self::config`].
+    /// Claims a job as a worker that crashes afterwards; with the maximum of attempts of [`Self::worker`].
     pub async fn claim_and_crash(&self) -> Result<Claim> {
         let terms = ClaimTerms {
             owner: new_id(),
