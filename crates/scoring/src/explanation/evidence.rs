@@ -66,9 +66,14 @@ fn passage(content: &str, from_the_end: bool) -> (usize, usize) {
     }
     let (from, to) =
         if from_the_end { (last_part_start(text), text.len()) } else { (0, first_part_end(text)) };
-    let part = text.get(from..to).unwrap_or("");
-    let blanks = part.len() - part.trim_start().len();
-    (start + from + blanks, start + from + part.trim_end().len())
+    trimmed(content, start + from, start + to)
+}
+
+/// The range without outer spaces.
+fn trimmed(content: &str, start: usize, end: usize) -> (usize, usize) {
+    let part = content.get(start..end).unwrap_or("");
+    let from = start + part.len() - part.trim_start().len();
+    (from, from + part.trim().len())
 }
 
 /// Offset at which the last part of a text begins.
@@ -109,16 +114,10 @@ fn own_part(content: &str, from_the_end: bool) -> (usize, usize) {
     let others = quotes_and_signatures(content);
     let starts = std::iter::once(0).chain(others.iter().map(|(_, end)| *end));
     let ends = others.iter().map(|(start, _)| *start).chain([content.len()]);
-    let mut own = starts.zip(ends).filter_map(|(start, end)| {
-        let part = content.get(start..end)?;
-        let from = start + part.len() - part.trim_start().len();
-        (!part.trim().is_empty()).then(|| (from, from + part.trim().len()))
-    });
+    let parts = starts.zip(ends).map(|(start, end)| trimmed(content, start, end));
+    let mut own = parts.filter(|(start, end)| start < end);
     let found = if from_the_end { own.last() } else { own.next() };
-    found.unwrap_or_else(|| {
-        let from = content.len() - content.trim_start().len();
-        (from, from + content.trim().len())
-    })
+    found.unwrap_or_else(|| trimmed(content, 0, content.len()))
 }
 
 /// Offsets after marks that end a sentence. A full stop within an address or a number does not end one.
