@@ -17,7 +17,7 @@ mod table_text;
 use assay_scoring::ScorerError;
 
 pub use self::corpus::{Band, Benchmark, ConversationSet, Corpus, CorpusPart, Estimate, Figures, benchmark};
-pub use self::data::{DataError, Label, Labels, ReviewedConversations};
+pub use self::data::{DataError, ReviewedConversations};
 pub use self::describe::describe;
 pub use self::evaluate::evaluate;
 pub use self::local::{Change, MIN_LABELS, WorseWeights, fit_local};

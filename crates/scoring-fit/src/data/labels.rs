@@ -10,7 +10,7 @@ use super::files::{DataError, lines, read};
 
 /// A reviewer's labels of one conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Label {
+pub(crate) struct Label {
     /// 1–5.
     pub resolution_accuracy: Option<f64>,
     /// 1–5.
@@ -20,10 +20,6 @@ pub struct Label {
     /// Whether the issue was solved.
     pub resolution: Option<ResolutionStatus>,
 }
-
-/// Labels by ticket id.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Labels(pub BTreeMap<String, Label>);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -35,25 +31,22 @@ struct Line {
     resolution: Option<String>,
 }
 
-impl Labels {
-    /// Reads a file of lines `{"ticket_id": …, "resolution_accuracy": 1–5, "interaction_effort": 1–5,
-    /// "handoff_smoothness": 1–5, "resolution": "resolved|partial|not_resolved"}`, every label optional; `.gz` is
-    /// decompressed.
-    ///
-    /// # Errors
-    /// When the file cannot be read, or naming the line and the field that is wrong.
-    pub fn read(path: &Path) -> Result<Self, DataError> {
-        let bytes = read(path)?;
-        let mut labels = BTreeMap::new();
-        for (line, text) in lines(&bytes) {
-            let refused = |reason: String| DataError::Line { path: path.to_owned(), line, reason };
-            let (ticket_id, label) = parse(text).map_err(refused)?;
-            if labels.insert(ticket_id.clone(), label).is_some() {
-                return Err(refused(format!("ticket_id `{ticket_id}` was labelled before: keep one label")));
-            }
+/// The labels of a file by ticket id. Its lines are `{"ticket_id": …, "resolution_accuracy": 1–5, "interaction_effort": 1–5,
+/// "handoff_smoothness": 1–5, "resolution": "resolved|partial|not_resolved"}`, every label optional; `.gz` is decompressed.
+///
+/// # Errors
+/// When the file cannot be read, or naming the line and the field that is wrong.
+pub(super) fn read_labels(path: &Path) -> Result<BTreeMap<String, Label>, DataError> {
+    let bytes = read(path)?;
+    let mut labels = BTreeMap::new();
+    for (line, text) in lines(&bytes) {
+        let refused = |reason: String| DataError::Line { path: path.to_owned(), line, reason };
+        let (ticket_id, label) = parse(text).map_err(refused)?;
+        if labels.insert(ticket_id.clone(), label).is_some() {
+            return Err(refused(format!("ticket_id `{ticket_id}` was labelled before: keep one label")));
         }
-        Ok(Self(labels))
     }
+    Ok(labels)
 }
 
 fn parse(text: &[u8]) -> Result<(String, Label), String> {

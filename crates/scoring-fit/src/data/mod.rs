@@ -6,6 +6,6 @@ mod reviewed;
 
 pub use self::files::DataError;
 pub(crate) use self::files::{parse_conversations, read};
-pub use self::labels::{Label, Labels};
+pub(crate) use self::labels::Label;
 pub(crate) use self::reviewed::Example;
 pub use self::reviewed::ReviewedConversations;

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use assay_contracts::conversation::Conversation;
 
-use super::{DataError, Label, Labels, parse_conversations, read};
+use super::labels::{Label, read_labels};
+use super::{DataError, parse_conversations, read};
 
 /// One labelled conversation.
 #[derive(Debug, Clone)]
@@ -24,13 +25,13 @@ pub struct ReviewedConversations {
 }
 
 impl ReviewedConversations {
-    /// Reads request bodies, one per line, and labels (see [`Labels::read`]), and joins them by `ticket_id`. Of several
+    /// Reads request bodies, one per line, and labels, and joins them by `ticket_id`. Of several
     /// conversations with one ticket id the last gets the label; the others count as unlabelled.
     ///
     /// # Errors
     /// When a file cannot be read, or naming the line and the field that is wrong.
     pub fn read(conversations_file: &Path, labels_file: &Path) -> Result<Self, DataError> {
-        let mut labels = Labels::read(labels_file)?.0;
+        let mut labels = read_labels(labels_file)?;
         let bytes = read(conversations_file)?;
         let (mut examples, mut unlabelled) = (Vec::new(), 0);
         let mut conversations = parse_conversations(conversations_file, &bytes)?;
