@@ -74,6 +74,10 @@ impl Outcome {
 }
 
 impl Load {
+    pub fn new(address: &str, connections: usize, requests: Requests) -> Self {
+        Self { address: address.to_owned(), connections, requests, next: Arc::default() }
+    }
+
     /// Closed loop for this time.
     pub async fn closed_loop(&self, time: Duration) -> Result<Outcome> {
         let end = Instant::now() + time;

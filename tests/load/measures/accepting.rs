@@ -1,7 +1,6 @@
 //! A distributed stack that only accepts imports: the baseline for other figures.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -45,10 +44,6 @@ pub fn imports_to(
     connections: usize,
 ) -> Load {
     let key = cluster.key();
-    Load {
-        address: cluster.gateway().to_owned(),
-        connections,
-        requests: conversations.imports("/v1/assess", prefix, move || key.to_owned()),
-        next: Arc::new(AtomicU64::new(0)),
-    }
+    let requests = conversations.imports("/v1/assess", prefix, move || key.to_owned());
+    Load::new(cluster.gateway(), connections, requests)
 }

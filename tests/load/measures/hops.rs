@@ -2,7 +2,6 @@
 //! reads are also compared with PostgreSQL alone.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
@@ -104,7 +103,7 @@ fn imports(
 ) -> Result<Paths> {
     let path = "/internal/v1/conversations";
     let requests = conversations.imports(path, "directly", direct.token(cluster)?);
-    let directly = load(&direct.address, requests);
+    let directly = Load::new(&direct.address, CONNECTIONS, requests);
     Ok(Paths { what: "imports", status: 202, through_gateway, directly })
 }
 
@@ -119,8 +118,8 @@ fn duplicates(cluster: &Cluster, direct: &Direct, conversations: &Arc<Conversati
     Ok(Paths {
         what: "duplicate imports refused",
         status: 409,
-        through_gateway: load(cluster.gateway(), public),
-        directly: load(&direct.address, internal),
+        through_gateway: Load::new(cluster.gateway(), CONNECTIONS, public),
+        directly: Load::new(&direct.address, CONNECTIONS, internal),
     })
 }
 
@@ -131,8 +130,8 @@ fn tickets(cluster: &Cluster, direct: &Direct, ids: &[String]) -> Result<Paths> 
     Ok(Paths {
         what: "ticket reads",
         status: 200,
-        through_gateway: load(cluster.gateway(), public),
-        directly: load(&direct.address, internal),
+        through_gateway: Load::new(cluster.gateway(), CONNECTIONS, public),
+        directly: Load::new(&direct.address, CONNECTIONS, internal),
     })
 }
 
@@ -142,9 +141,4 @@ fn reads(path: &str, ids: &[String], bearer: impl Fn() -> String + Send + Sync +
         let path = &paths[number as usize % paths.len()];
         write_request(buffer, "GET", path, &bearer(), None);
     })
-}
-
-fn load(address: &str, requests: Requests) -> Load {
-    let address = address.to_owned();
-    Load { address, connections: CONNECTIONS, requests, next: Arc::new(AtomicU64::new(0)) }
 }

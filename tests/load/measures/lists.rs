@@ -1,7 +1,6 @@
 //! Pagination of a long list: the first page, and the page after ten thousand exports.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use anyhow::{Context, Result, ensure};
 use reqwest::Method;
@@ -80,12 +79,8 @@ async fn cursor_at(cluster: &Cluster, depth: u64) -> Result<String> {
 
 fn pages(cluster: &Cluster, path: String) -> Load {
     let key = cluster.key();
-    Load {
-        address: cluster.gateway().to_owned(),
-        connections: CLIENTS,
-        requests: Arc::new(move |_, buffer| write_request(buffer, "GET", &path, key, None)),
-        next: Arc::new(AtomicU64::new(0)),
-    }
+    let request = move |_: u64, buffer: &mut Vec<u8>| write_request(buffer, "GET", &path, key, None);
+    Load::new(cluster.gateway(), CLIENTS, Arc::new(request))
 }
 
 /// The page behind the export at this offset of the list.
