@@ -1,6 +1,6 @@
 //! Evaluation time: per conversation of a corpus, and for adversarial texts.
 //!
-//! `make bench-scoring`. First a table of median, p99 and maximum, then divan's figures for whole corpora.
+//! `make bench-scoring`: median, p95, p99 and maximum of a corpus, and the time for each kind of adversarial text.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark fails by panicking")]
 
@@ -13,9 +13,8 @@ use std::time::{Duration, Instant};
 
 use assay_contracts::conversation::Conversation;
 use assay_scoring::Scorer;
-use divan::Bencher;
 
-use self::support::{Corpus, SHAPES, Shape};
+use self::support::{Corpus, SHAPES};
 
 /// Runs per conversation: other processes disturb single runs.
 const RUNS: usize = 3;
@@ -24,42 +23,15 @@ const GOAL_MESSAGES: usize = 9;
 
 static SCORER: LazyLock<Scorer> =
     LazyLock::new(|| Scorer::builtin().expect("the model ships with the crate"));
-static CORPUS: LazyLock<Corpus> = LazyLock::new(Corpus::load);
 
-fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    // With a filter, and in `cargo test --benches`, only divan runs.
-    if arguments == ["--bench"] {
-        print_summary().expect("standard output can be written");
-    }
-    divan::main();
-}
-
-/// All conversations of the corpus, one after the other.
-#[divan::bench(sample_count = 10, sample_size = 1)]
-fn corpus(bencher: Bencher<'_, '_>) {
-    let (scorer, corpus) = (&*SCORER, &*CORPUS);
-    bencher
-        .counter(divan::counter::ItemsCount::new(corpus.conversations.len()))
-        .bench(|| evaluate_all(scorer, &corpus.conversations));
-}
-
-/// One conversation of 50 messages of 80 kB.
-#[divan::bench(args = SHAPES, sample_count = 10, sample_size = 1)]
-fn long_messages(bencher: Bencher<'_, '_>, shape: &Shape) {
-    let conversation = shape.conversation();
-    bencher.counter(divan::counter::BytesCount::new(shape.bytes())).bench(|| SCORER.evaluate(&conversation));
-}
-
-fn evaluate_all(scorer: &Scorer, conversations: &[Conversation]) {
-    for conversation in conversations {
-        black_box(scorer.evaluate(conversation));
-    }
+fn main() -> std::io::Result<()> {
+    // Not in `cargo test --benches`.
+    if std::env::args().any(|argument| argument == "--bench") { print_summary() } else { Ok(()) }
 }
 
 fn print_summary() -> std::io::Result<()> {
     let mut output = std::io::stdout().lock();
-    let corpus = &*CORPUS;
+    let corpus = Corpus::load();
     let has_goal_length = |conversation: &&Conversation| conversation.messages.len() == GOAL_MESSAGES;
     let every: Vec<&Conversation> = corpus.conversations.iter().collect();
     let of_goal_length: Vec<&Conversation> = every.iter().copied().filter(has_goal_length).collect();

@@ -1,6 +1,5 @@
 //! Benchmark inputs: a corpus, and adversarial texts.
 
-use std::fmt;
 use std::path::Path;
 use std::process::Command;
 
@@ -54,7 +53,6 @@ fn parse_lines(lines: &[u8]) -> Vec<Conversation> {
 }
 
 /// A text that is repeated to fill long messages.
-#[derive(Debug)]
 pub struct Shape {
     pub name: &'static str,
     text: &'static str,
@@ -86,21 +84,11 @@ pub const SHAPES: &[Shape] = &[
     Shape { name: "emoji", text: "\u{1F600}\u{1F44D}\u{1F3FD}" },
 ];
 
-impl fmt::Display for Shape {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name)
-    }
-}
-
 impl Shape {
-    /// Bytes of all contents.
-    pub fn bytes(&self) -> usize {
-        LONG_MESSAGES * self.content().len()
-    }
-
     /// The customer and an AI agent in turn.
     pub fn conversation(&self) -> Conversation {
-        let content = self.content();
+        // A blank message would be refused.
+        let content = self.text.repeat(LONG_MESSAGE_BYTES / self.text.len()) + "x";
         let authors = [
             serde_json::json!({"type": "contact", "external_id": "c"}),
             serde_json::json!({"type": "ai", "external_id": "a"}),
@@ -117,12 +105,5 @@ impl Shape {
             .collect();
         let body = serde_json::json!({"ticket_id": self.name, "messages": messages});
         Conversation::parse(body.to_string().as_bytes()).expect("an assess body")
-    }
-
-    fn content(&self) -> String {
-        let mut content = self.text.repeat(LONG_MESSAGE_BYTES / self.text.len());
-        // A blank message would be refused.
-        content.push('x');
-        content
     }
 }
