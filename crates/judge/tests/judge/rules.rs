@@ -98,14 +98,6 @@ async fn charge_reasons_follow_the_judge() {
 }
 
 #[tokio::test]
-async fn resolution_by_customer_disputes_the_charge() {
-    let by_customer = Findings { resolved_by: Some("customer"), charge: Some("disputed"), ..BY_AI };
-    let evaluation = decided(by_customer, &SOLVED).await;
-    assert_eq!(evaluation.resolution.resolved_by, ResolvedBy::Customer);
-    assert_eq!(evaluation.charge.assessment, ChargeAssessment::Disputed);
-}
-
-#[tokio::test]
 async fn injection_limits_scores_to_builtin() {
     let fixture = fixture(BY_AI, JudgePolicy::Decide);
     let builtin = fixture.builtin(&DICTATED).axis.unwrap();
