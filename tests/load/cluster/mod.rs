@@ -21,7 +21,8 @@ pub use self::stored_tickets::{Sizes, StoredTickets};
 use super::cpu::Usage;
 
 const ASSAY: &str = env!("CARGO_BIN_EXE_assay");
-const KEY: &str = "bootstrap-key-of-the-load-test-clients";
+/// The API key of the organization.
+pub const KEY: &str = "bootstrap-key-of-the-load-test-clients";
 const SERVICE_SECRET: &str = "the-secret-of-the-services-under-load";
 const START_LIMIT: Duration = Duration::from_secs(60);
 const STOP_LIMIT: Duration = Duration::from_secs(30);
@@ -124,11 +125,6 @@ impl Cluster {
 
     pub fn home(&self) -> &Path {
         &self.launcher.folder
-    }
-
-    /// The API key of the organization.
-    pub fn key(&self) -> &'static str {
-        KEY
     }
 
     /// CPU time of every process of the cluster, its servers and the load generator.

@@ -11,7 +11,7 @@ use assay_platform::auth::{Audience, ServiceClaims};
 use super::accepting::{Accepting, CONNECTIONS};
 use super::{Bench, Pace};
 use crate::client::{Load, Requests, write_request};
-use crate::cluster::{Cluster, Servers};
+use crate::cluster::{Cluster, KEY, Servers};
 use crate::conversations::Conversations;
 use crate::limits::select::{STATEMENTS, Selects};
 use crate::report::{Goal, Report};
@@ -108,11 +108,10 @@ fn imports(
 }
 
 fn duplicates(cluster: &Cluster, direct: &Direct, conversations: &Arc<Conversations>) -> Result<Paths> {
-    let key = cluster.key();
     // The ids that were imported during the warm-up.
     let again =
         |requests: Requests| -> Requests { Arc::new(move |number, buffer| requests(number % KNOWN, buffer)) };
-    let public = again(conversations.imports("/v1/assess", DATABASE, move || key.to_owned()));
+    let public = again(conversations.imports("/v1/assess", DATABASE, || KEY.to_owned()));
     let path = "/internal/v1/conversations";
     let internal = again(conversations.imports(path, DATABASE, direct.token(cluster)?));
     Ok(Paths {
@@ -124,8 +123,7 @@ fn duplicates(cluster: &Cluster, direct: &Direct, conversations: &Arc<Conversati
 }
 
 fn tickets(cluster: &Cluster, direct: &Direct, ids: &[String]) -> Result<Paths> {
-    let key = cluster.key();
-    let public = reads("/v1/tickets/", ids, move || key.to_owned());
+    let public = reads("/v1/tickets/", ids, || KEY.to_owned());
     let internal = reads("/internal/v1/tickets/", ids, direct.token(cluster)?);
     Ok(Paths {
         what: "ticket reads",

@@ -7,7 +7,7 @@ use reqwest::Method;
 
 use super::Bench;
 use crate::client::{Load, write_request};
-use crate::cluster::{Cluster, Servers};
+use crate::cluster::{Cluster, KEY, Servers};
 use crate::limits::select::Selects;
 use crate::report::{Goal, Report};
 
@@ -78,8 +78,7 @@ async fn cursor_at(cluster: &Cluster, depth: u64) -> Result<String> {
 }
 
 fn pages(cluster: &Cluster, path: String) -> Load {
-    let key = cluster.key();
-    let request = move |_: u64, buffer: &mut Vec<u8>| write_request(buffer, "GET", &path, key, None);
+    let request = move |_: u64, buffer: &mut Vec<u8>| write_request(buffer, "GET", &path, KEY, None);
     Load::new(cluster.gateway(), CLIENTS, Arc::new(request))
 }
 
