@@ -9,7 +9,7 @@ use assay_contracts::agent::{AgentType, NewAgent};
 use super::error::PageError;
 use super::form::{Faults, Fields, query_of};
 use super::kept_form::kept_fields;
-use super::long_list::{Pager, ROWS, first_page, read_before};
+use super::long_list::{Pager, ROWS, first_page, read_id};
 use super::respond::{page, redirect};
 use super::session_form::SentForm;
 use super::shell::Shell;
@@ -66,8 +66,9 @@ fn address_after(id: Option<String>) -> String {
 
 /// The page, with what was typed into its form and what is wrong with that.
 async fn show(visit: &Visit, typed: Fields, faults: Faults) -> Result<HttpResponse, PageError> {
-    let request = &visit.request;
-    let (before, query_faults) = read_before(request, &["done"]);
+    let query = query_of(&visit.request);
+    let mut query_faults = Faults::of_parameters(&query, &["before", "done"]);
+    let before = read_id(&query, "before", &mut query_faults);
     let found = visit.services().list_agents_before(before).await?;
     let listed = u64::try_from(found.agents.len()).unwrap_or_default();
     let (agents, last) = first_page(found.agents, ROWS, |agent| agent.id);
@@ -82,12 +83,12 @@ async fn show(visit: &Visit, typed: Fields, faults: Faults) -> Result<HttpRespon
         total: format_count(found.total.unwrap_or(listed)),
         pages: Pager::new(before, last, address_after),
         shell: Shell::new(visit, "/console/agents", "Agents"),
-        is_registered: query_of(request).iter().any(|(name, value)| name == "done" && value == "registered"),
+        is_registered: query.iter().any(|(name, value)| name == "done" && value == "registered"),
         query_faults,
         typed,
         faults,
     };
     let has_faults = !(template.faults.is_empty() && template.query_faults.is_empty());
     let status = if has_faults { StatusCode::BAD_REQUEST } else { StatusCode::OK };
-    page(request, status, &template)
+    page(&visit.request, status, &template)
 }

@@ -4,10 +4,9 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use actix_web::HttpRequest;
 use assay_clients::ClientError;
 
-use super::form::{Faults, query_of};
+use super::form::Faults;
 
 /// Rows of a page. A thousand keys or agents would weigh more than 30 kB.
 pub(crate) const ROWS: usize = 100;
@@ -30,14 +29,6 @@ impl Pager {
     ) -> Self {
         Self { first: before.map(|_| address(None)), next: last.map(|id| address(Some(id.to_string()))) }
     }
-}
-
-/// The parameter `before` of the query, and the faults of the query, which may have the parameters `others`, too.
-pub(crate) fn read_before<T: FromStr>(request: &HttpRequest, others: &[&str]) -> (Option<T>, Faults) {
-    let query = query_of(request);
-    let mut faults = Faults::of_parameters(&query, &[others, &["before"]].concat());
-    let before = read_id(&query, "before", &mut faults);
-    (before, faults)
 }
 
 /// The id in a parameter of a query, which adds a fault when it is none.

@@ -169,6 +169,11 @@ fn view(
         address: with("period", name, &PERIOD_PARAMETERS),
         is_current: selection.period.name == Some(name),
     };
+    let choice = |parameter: &str, name: &str, label: &'static str, current: &str, anchor: &str| Link {
+        label,
+        address: with(parameter, name, &[parameter]) + anchor,
+        is_current: name == current,
+    };
     let mut groups = groups(summary, &base);
     let is_truncated = groups.len() > MAX_GROUP_ROWS
         || summary.breakdown.as_ref().is_some_and(|breakdown| breakdown.truncated);
@@ -191,19 +196,11 @@ fn view(
             .collect(),
         breakdowns: BREAKDOWNS
             .iter()
-            .map(|(name, label, _)| Link {
-                label,
-                address: with("by", name, &["by"]) + "#h-by",
-                is_current: *name == selection.breakdown.0,
-            })
+            .map(|(name, label, _)| choice("by", name, label, selection.breakdown.0, "#h-by"))
             .collect(),
         distributions: DISTRIBUTIONS
             .iter()
-            .map(|(name, label)| Link {
-                label,
-                address: with("of", name, &["of"]) + "#h-distribution",
-                is_current: *name == selection.distribution.0,
-            })
+            .map(|(name, label)| choice("of", name, label, selection.distribution.0, "#h-distribution"))
             .collect(),
         from: typed("from", day_of(from)),
         to: typed("to", day_of(to.plus_millis(-1))),

@@ -8,7 +8,7 @@ use assay_agent_registry::console::create_sign_in_link;
 use assay_agent_registry::keys::{CreateKey, KeyName, OrganizationName, create};
 use assay_agent_registry::{MIGRATIONS, SCHEMA};
 use assay_console::{Config, Dependencies, start};
-use assay_contracts::evaluations::{Distributions, Measures, Period, Summary};
+use assay_contracts::evaluations::{Distributions, Measures, Period};
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::internal::{PUBLIC_BASE_URL_HEADER, ResolvedKey};
 use assay_contracts::tenant::{Scope, Scopes, Tenant};
@@ -350,22 +350,9 @@ pub fn page_of(rows: &[Value]) -> Value {
 
 /// A summary without evaluations.
 pub fn summary() -> Value {
-    let summary = Summary {
-        period: Period { from: Timestamp::MIN, to: Timestamp::MIN },
-        totals: Measures::default(),
-        distributions: Distributions {
-            axis: Vec::new(),
-            resolution_accuracy: Vec::new(),
-            interaction_effort: Vec::new(),
-            handoff_smoothness: Vec::new(),
-        },
-        charge_reasons: Vec::new(),
-        series: None,
-        breakdown: None,
-        compared: None,
-        coverage: None,
-    };
-    json!(summary)
+    let period = Period { from: Timestamp::MIN, to: Timestamp::MIN };
+    let (totals, distributions) = (Measures::default(), Distributions::default());
+    json!({ "period": period, "totals": totals, "distributions": distributions, "charge_reasons": [] })
 }
 
 /// A page of the list with these subjects.
