@@ -18,25 +18,15 @@ use super::metrics;
 /// Longest pause within a response.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Settings of the HTTP client of a process.
-#[derive(Debug, Clone, Copy)]
-pub struct HttpSettings {
-    /// Timeout of connecting.
-    pub connect_deadline: Duration,
-    /// Idle connections per service and thread.
-    pub idle_connections: usize,
-}
+/// Timeout of connecting.
+const CONNECT_DEADLINE: Duration = Duration::from_millis(800);
 
-impl Default for HttpSettings {
-    fn default() -> Self {
-        Self { connect_deadline: Duration::from_millis(800), idle_connections: 64 }
-    }
-}
+/// Idle connections per service and thread.
+const IDLE_CONNECTIONS: usize = 64;
 
 /// The clients of all threads. They follow no redirects and use no proxy. Clones share them.
 #[derive(Debug, Clone)]
 pub struct HttpClient {
-    settings: HttpSettings,
     threads: Arc<ThreadLocal<Client>>,
 }
 
@@ -44,9 +34,9 @@ pub struct HttpClient {
 ///
 /// # Errors
 /// When the TLS settings of the system cannot be read.
-pub fn http_client(settings: HttpSettings) -> Result<HttpClient, ClientError> {
+pub fn http_client() -> Result<HttpClient, ClientError> {
     metrics::describe();
-    let client = HttpClient { settings, threads: Arc::default() };
+    let client = HttpClient { threads: Arc::default() };
     // So that an error shows here, not at the first call.
     client.for_current_thread()?;
     Ok(client)
@@ -54,14 +44,14 @@ pub fn http_client(settings: HttpSettings) -> Result<HttpClient, ClientError> {
 
 impl HttpClient {
     pub(crate) fn for_current_thread(&self) -> Result<&Client, ClientError> {
-        self.threads.get_or_try(|| build(self.settings))
+        self.threads.get_or_try(build)
     }
 }
 
-fn build(settings: HttpSettings) -> Result<Client, ClientError> {
+fn build() -> Result<Client, ClientError> {
     client_builder()
-        .connect_timeout(settings.connect_deadline)
-        .pool_max_idle_per_host(settings.idle_connections)
+        .connect_timeout(CONNECT_DEADLINE)
+        .pool_max_idle_per_host(IDLE_CONNECTIONS)
         .pool_idle_timeout(Duration::from_secs(60))
         .read_timeout(READ_TIMEOUT)
         .tcp_nodelay(true)

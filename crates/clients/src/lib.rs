@@ -17,7 +17,7 @@ mod service;
 mod webhooks;
 
 pub use self::error::ClientError;
-pub use self::http::{HttpClient, HttpSettings, http_client};
+pub use self::http::{HttpClient, http_client};
 pub use self::ingest::IngestClient;
 pub use self::pending::{PendingImports, count_pending};
 pub use self::registry::RegistryClient;

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use actix_web::web::Data;
-use assay_clients::{ClientError, HttpSettings, ServiceClient, http_client};
+use assay_clients::{ClientError, ServiceClient, http_client};
 use assay_platform::auth::{Audience, ServiceTokens};
 use assay_platform::runtime::{Phase, Tasks};
 use assay_platform::web::{ServerSettings, ServiceAuth, serve};
@@ -50,7 +50,7 @@ pub enum StartError {
 /// # Errors
 /// [`StartError`].
 pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
-    let http = http_client(HttpSettings::default())?;
+    let http = http_client()?;
     let deadline = Duration::from_millis(config.service_deadline_milliseconds);
     let service = |address: &Url, audience| {
         ServiceClient::new(http.clone(), address.clone(), audience, dependencies.tokens.clone(), deadline)

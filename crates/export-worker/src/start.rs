@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
-use assay_clients::{ClientError, HttpSettings, RegistryClient, ServiceClient, http_client};
+use assay_clients::{ClientError, RegistryClient, ServiceClient, http_client};
 use assay_contracts::retention::InvalidRetentionPeriod;
 use assay_export::store::{Notifications, WorkStore, work_store};
 use assay_messaging::Bus;
@@ -72,7 +72,7 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
 
     let store = work_store(&database, notifications);
     let clock = db::watch_clock(tasks, "export-worker", &database);
-    let http = http_client(HttpSettings::default())?;
+    let http = http_client()?;
     let registry = ServiceClient::new(http, registry_url, Audience::AgentRegistry, tokens, REGISTRY_DEADLINE);
     spawn_maintenance(
         tasks,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::web::Data;
-use assay_clients::{ClientError, HttpSettings, RegistryClient, ScoringClient, ServiceClient, http_client};
+use assay_clients::{ClientError, RegistryClient, ScoringClient, ServiceClient, http_client};
 use assay_messaging::Bus;
 use assay_messaging::outbox::{self, Outbox};
 use assay_platform::auth::{Audience, ServiceTokens, SigningKeys};
@@ -108,7 +108,7 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     let relay_outbox = outbox.clone();
     tasks.spawn(Phase::Relay, "export outbox", move |stop| outbox::relay(relay_outbox, bus, stop));
 
-    let http = http_client(HttpSettings::default())?;
+    let http = http_client()?;
     let registry = ServiceClient::new(
         http.clone(),
         registry_url,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::web::Data;
-use assay_clients::{ClientError, HttpSettings, RegistryClient, ServiceClient, http_client};
+use assay_clients::{ClientError, RegistryClient, ServiceClient, http_client};
 use assay_platform::auth::{Audience, ServiceTokens};
 use assay_platform::runtime::{Phase, Tasks};
 use assay_platform::web::{BodyBudget, ServerSettings, serve};
@@ -67,7 +67,7 @@ pub enum StartError {
 pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
     validate(config)?;
     metrics::describe();
-    let http = http_client(HttpSettings::default())?;
+    let http = http_client()?;
     let deadline = Duration::from_millis(config.service_deadline_milliseconds);
     let service = |address: &Url, audience| {
         ServiceClient::new(http.clone(), address.clone(), audience, dependencies.tokens.clone(), deadline)

@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
-use assay_clients::{ClientError, HttpSettings, RegistryClient, ServiceClient, http_client};
+use assay_clients::{ClientError, RegistryClient, ServiceClient, http_client};
 use assay_messaging::Bus;
 use assay_messaging::outbox::{self, Backlog, Outbox};
 use assay_platform::auth::{Audience, ServiceTokens};
@@ -125,7 +125,7 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
 
 fn registry_client(config: &Config, url: Url, tokens: ServiceTokens) -> Result<RegistryClient, ClientError> {
     let deadline = Duration::from_millis(config.registry_deadline_milliseconds);
-    let http = http_client(HttpSettings::default())?;
+    let http = http_client()?;
     Ok(RegistryClient::new(ServiceClient::new(http, url, Audience::AgentRegistry, tokens, deadline)))
 }
 

@@ -9,8 +9,7 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use assay_clients::{
-    ClientError, HttpClient, HttpSettings, IngestClient, RegistryClient, ServiceClient, WebhooksClient,
-    http_client,
+    ClientError, HttpClient, IngestClient, RegistryClient, ServiceClient, WebhooksClient, http_client,
 };
 use assay_judge::{Judge, JudgeConfigError};
 use assay_messaging::outbox::{self, Outbox};
@@ -105,7 +104,7 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     let clock = watch_clock(tasks, SCHEMA, &database);
     let outbox = Outbox::new(database.clone());
     let deadline = Duration::from_millis(config.ingest_deadline_milliseconds);
-    let http = http_client(HttpSettings::default())?;
+    let http = http_client()?;
     let ingest = IngestClient::new(ServiceClient::new(
         http.clone(),
         ingest_url,

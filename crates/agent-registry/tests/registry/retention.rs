@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::{Context as _, Result};
 use assay_agent_registry::keys::{OrganizationName, create};
 use assay_agent_registry::retention::{OverrideChange, RetentionChange, list, set};
-use assay_clients::{HttpSettings, RegistryClient, ServiceClient, http_client};
+use assay_clients::{RegistryClient, ServiceClient, http_client};
 use assay_contracts::internal::OrganizationRetention;
 use assay_contracts::retention::RetentionPeriod;
 use assay_contracts::tenant::Scope;
@@ -22,7 +22,7 @@ on_both_databases! { TestApp {
 const PATH: &str = "/internal/v1/retention";
 
 fn client(app: &TestApp) -> Result<RegistryClient> {
-    let (http, url) = (http_client(HttpSettings::default())?, app.address.parse()?);
+    let (http, url) = (http_client()?, app.address.parse()?);
     let service = ServiceClient::new(http, url, Audience::AgentRegistry, app.tokens.clone(), DEADLINE);
     Ok(RegistryClient::new(service))
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Context as _, Result, anyhow};
-use assay_clients::{HttpSettings, IngestClient, ServiceClient, http_client};
+use assay_clients::{IngestClient, ServiceClient, http_client};
 use assay_contracts::event::{ConversationDeleted, ConversationsExpired, Event, Topic};
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::internal::{Deletion, OrganizationRetention, TicketReference};
@@ -167,7 +167,7 @@ async fn transcripts_report_deleted_and_unreadable_tickets(app: TestApp) -> Resu
     let foreign = TicketReference { organization_id: new_id(), ticket_id: gone.parse()? };
     let unknown = TicketReference { organization_id: app.organization, ticket_id: new_id() };
     let wanted = [foreign, unknown, reference(&gone)?, reference(&broken)?, reference(&good)?];
-    let (http, url) = (http_client(HttpSettings::default())?, Url::parse(&app.address)?);
+    let (http, url) = (http_client()?, Url::parse(&app.address)?);
     let service = ServiceClient::new(http, url, Audience::Ingest, app.tokens.clone(), DEADLINE);
     let answer = IngestClient::new(service).read_transcripts(&wanted).await?;
     assert_eq!(answer.deleted, [reference(&gone)?]);

@@ -1,7 +1,7 @@
 //! Transcripts for scoring-worker.
 
 use anyhow::{Context as _, Result};
-use assay_clients::{HttpSettings, IngestClient, ServiceClient, http_client};
+use assay_clients::{IngestClient, ServiceClient, http_client};
 use assay_contracts::conversation::Conversation;
 use assay_contracts::internal::{ReadTranscripts, TicketReference, Transcript};
 use assay_contracts::tenant::Scope;
@@ -166,6 +166,6 @@ fn reference(app: &TestApp, id: &str) -> Result<TicketReference> {
 }
 
 fn client(app: &TestApp) -> Result<IngestClient> {
-    let (http, url) = (http_client(HttpSettings::default())?, Url::parse(&app.address)?);
+    let (http, url) = (http_client()?, Url::parse(&app.address)?);
     Ok(IngestClient::new(ServiceClient::new(http, url, Audience::Ingest, app.tokens.clone(), DEADLINE)))
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use actix_web::web::{self, Data, Json};
 use actix_web::{App, HttpResponse, HttpServer};
 use anyhow::{Result, anyhow};
-use assay_clients::{HttpSettings, ScoringClient, ServiceClient, http_client};
+use assay_clients::{ScoringClient, ServiceClient, http_client};
 use assay_contracts::conversation::Conversation;
 use assay_contracts::event::{
     ConversationAccepted, ConversationEvaluated, EvaluationDeleted, Event, TicketFacts, Topic,
@@ -270,7 +270,7 @@ impl TestApp {
     /// The latest evaluation sequence of an organization.
     pub async fn progress(&self, organization: OrganizationId) -> Result<i64> {
         let url = self.address.parse()?;
-        let http = http_client(HttpSettings::default())?;
+        let http = http_client()?;
         let service =
             ServiceClient::new(http, url, Audience::Scoring, self.tokens.clone(), Duration::from_secs(5));
         Ok(ScoringClient::new(service).progress(organization).await?.evaluated)
