@@ -51,7 +51,7 @@ pub(crate) enum ClientError {
 
 impl JudgeClient {
     pub(crate) fn open(settings: Settings) -> Result<Self, JudgeConfigError> {
-        let endpoint = Endpoint::open(&settings)?;
+        let endpoint = Endpoint::open()?;
         let spending = Spending::new(settings.daily_cap);
         Ok(Self { settings, endpoint, dialect: Mutex::default(), spending })
     }
@@ -107,7 +107,7 @@ impl JudgeClient {
         let earlier_cost = tally.cost_usd;
         tally.requests += 1;
         tally.cost_usd = earlier_cost + estimate;
-        let response = match self.endpoint.post(request).await {
+        let response = match self.endpoint.post(&self.settings, request).await {
             Ok(response) => response,
             Err(error) => {
                 let cost =

@@ -10,7 +10,6 @@ use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCAT
 use reqwest::{Client, Response, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
-use url::Url;
 
 use crate::config::{JudgeConfigError, Settings};
 
@@ -21,9 +20,6 @@ const MAX_MESSAGE_CHARS: usize = 300;
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     http: Client,
-    url: Url,
-    key: SecretString,
-    max_answer_bytes: usize,
 }
 
 /// A failed request. The text is safe to log: the error message of the endpoint is only in `message`.
@@ -51,7 +47,7 @@ pub(crate) enum EndpointError {
 const CONTEXT_EXCEEDED: [&str; 2] = ["context_length_exceeded", "exceed_context_size_error"];
 
 impl Endpoint {
-    pub(crate) fn open(settings: &Settings) -> Result<Self, JudgeConfigError> {
+    pub(crate) fn open() -> Result<Self, JudgeConfigError> {
         let http = client_builder()
             .connect_timeout(CONNECT_DEADLINE)
             // A redirect could send the key and a transcript to a third party.
@@ -60,48 +56,43 @@ impl Endpoint {
             .user_agent(concat!("assay-judge/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|error| JudgeConfigError::Client(error.to_string()))?;
-        Ok(Self {
-            http,
-            url: settings.url.clone(),
-            key: settings.key.clone(),
-            max_answer_bytes: settings.max_answer_bytes,
-        })
+        Ok(Self { http })
     }
 
     /// Sends a request and reads the response up to the size limit.
-    pub(crate) async fn post(&self, body: Vec<u8>) -> Result<Vec<u8>, EndpointError> {
+    pub(crate) async fn post(&self, settings: &Settings, body: Vec<u8>) -> Result<Vec<u8>, EndpointError> {
         let json = HeaderValue::from_static("application/json");
-        let mut request = self.http.post(self.url.clone()).header(CONTENT_TYPE, json).body(body);
-        if let Some(credentials) = self.credentials() {
+        let mut request = self.http.post(settings.url.clone()).header(CONTENT_TYPE, json).body(body);
+        if let Some(credentials) = credentials(&settings.key) {
             request = request.header(AUTHORIZATION, credentials);
         }
         let response = request.send().await.map_err(classify)?;
         let (status, headers) = (response.status(), response.headers().clone());
-        let body = self.read(response).await;
+        let body = read(response, settings.max_answer_bytes).await;
         if status.is_success() {
             return body;
         }
         Err(status_error(status, &headers, &body.unwrap_or_default()))
     }
+}
 
-    /// The `Authorization` header; `JudgeConfig::check` has checked that the key is valid in it.
-    fn credentials(&self) -> Option<HeaderValue> {
-        let key = Some(self.key.expose_secret()).filter(|key| !key.is_empty())?;
-        let mut credentials = HeaderValue::from_str(&format!("Bearer {key}")).ok()?;
-        credentials.set_sensitive(true);
-        Some(credentials)
-    }
+/// The `Authorization` header; `JudgeConfig::check` has checked that the key is valid in it.
+fn credentials(key: &SecretString) -> Option<HeaderValue> {
+    let key = Some(key.expose_secret()).filter(|key| !key.is_empty())?;
+    let mut credentials = HeaderValue::from_str(&format!("Bearer {key}")).ok()?;
+    credentials.set_sensitive(true);
+    Some(credentials)
+}
 
-    async fn read(&self, mut response: Response) -> Result<Vec<u8>, EndpointError> {
-        let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(classify)? {
-            if body.len() + chunk.len() > self.max_answer_bytes {
-                return Err(EndpointError::TooLarge { limit: self.max_answer_bytes });
-            }
-            body.extend_from_slice(&chunk);
+async fn read(mut response: Response, limit: usize) -> Result<Vec<u8>, EndpointError> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(classify)? {
+        if body.len() + chunk.len() > limit {
+            return Err(EndpointError::TooLarge { limit });
         }
-        Ok(body)
+        body.extend_from_slice(&chunk);
     }
+    Ok(body)
 }
 
 impl EndpointError {
