@@ -1,16 +1,14 @@
 //! `POST /v1/agents`: creates an AI agent.
 
-use actix_web::web::{Data, Payload};
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::HttpResponse;
+use actix_web::web::Payload;
 use assay_contracts::agent::{Agent, NewAgent, NewAgentRequest};
 use assay_contracts::problem::Problem;
 use assay_platform::web::WebError;
 
-use super::authentication::Authenticated;
-use super::context::{Gateway, copy_headers};
+use super::keyed_request::KeyedRequest;
 use super::request_body::read_small;
 use super::responses::{BadRequest, BodyProblems, CommonProblems, IdempotencyConflict, IdempotencyHeader};
-use crate::app::{Forward, forward};
 
 /// Create an AI agent
 ///
@@ -32,20 +30,7 @@ use crate::app::{Forward, forward};
         CommonProblems,
     ),
 )]
-pub(crate) async fn create_agent(
-    request: HttpRequest,
-    payload: Payload,
-    gateway: Data<Gateway>,
-    caller: Authenticated,
-) -> Result<HttpResponse, WebError> {
-    let body = read_small(&gateway, &caller, &request, payload, NewAgent::parse).await?;
-    forward(Forward {
-        service: &gateway.registry,
-        claims: &caller.claims,
-        method: reqwest::Method::POST,
-        path: "/internal/v1/agents",
-        headers: copy_headers(&request, &["idempotency-key"]),
-        body: Some(body.clone()),
-    })
-    .await
+pub(crate) async fn create_agent(request: KeyedRequest, payload: Payload) -> Result<HttpResponse, WebError> {
+    let body = read_small(&request, payload, NewAgent::parse).await?;
+    request.post(&request.gateway.registry, "/internal/v1/agents", body.clone()).await
 }

@@ -2,20 +2,18 @@
 
 use actix_web::body::to_bytes_limited;
 use actix_web::http::StatusCode;
-use actix_web::web::{Data, Payload};
-use actix_web::{HttpRequest, HttpResponse, ResponseError};
+use actix_web::web::Payload;
+use actix_web::{HttpResponse, ResponseError};
 use assay_contracts::conversation::{Conversation, ImportRequest};
 use assay_contracts::problem::Problem;
 use assay_contracts::ticket::ImportReceipt;
 use assay_platform::web::WebError;
 
-use super::authentication::Authenticated;
-use super::context::{Gateway, copy_headers};
+use super::keyed_request::KeyedRequest;
 use super::request_body::read_validated;
 use super::responses::{
     BadRequest, CommonProblems, IdempotencyConflict, IdempotencyHeader, ImportBodyProblems,
 };
-use crate::app::{Forward, forward};
 use crate::metrics;
 
 /// Maximum size of a problem of ingest, in bytes. One has at most twenty errors.
@@ -46,58 +44,36 @@ const NOTED: [StatusCode; 3] =
         CommonProblems,
     ),
 )]
-pub(crate) async fn assess(
-    request: HttpRequest,
-    payload: Payload,
-    gateway: Data<Gateway>,
-    caller: Authenticated,
-) -> Result<HttpResponse, WebError> {
-    let answer = submit(&request, payload, &gateway, &caller).await;
+pub(crate) async fn assess(request: KeyedRequest, payload: Payload) -> Result<HttpResponse, WebError> {
+    let answer = submit(&request, payload).await;
     metrics::count_import(match &answer {
         Ok(answer) => answer.status().as_u16(),
         Err(error) => error.status_code().as_u16(),
     });
     match answer {
-        Ok(answer) if NOTED.contains(&answer.status()) => note_relayed(answer, &gateway, &caller).await,
+        Ok(answer) if NOTED.contains(&answer.status()) => note_relayed(answer, &request).await,
         Ok(answer) => Ok(answer),
         Err(error) => {
-            gateway.refusals.note(&caller.claims, error.problem());
+            request.gateway.refusals.note(&request.caller.claims, error.problem());
             Err(error)
         }
     }
 }
 
-async fn submit(
-    request: &HttpRequest,
-    payload: Payload,
-    gateway: &Gateway,
-    caller: &Authenticated,
-) -> Result<HttpResponse, WebError> {
-    let max_bytes = gateway.config.max_body_bytes;
-    let body = read_validated(gateway, caller, request, payload, max_bytes, Conversation::parse).await?;
-    forward(Forward {
-        service: &gateway.ingest,
-        claims: &caller.claims,
-        method: reqwest::Method::POST,
-        path: "/internal/v1/conversations",
-        headers: copy_headers(request, &["idempotency-key"]),
-        body: Some(body.clone()),
-    })
-    .await
+async fn submit(request: &KeyedRequest, payload: Payload) -> Result<HttpResponse, WebError> {
+    let max_bytes = request.gateway.config.max_body_bytes;
+    let body = read_validated(request, payload, max_bytes, Conversation::parse).await?;
+    request.post(&request.gateway.ingest, "/internal/v1/conversations", body.clone()).await
 }
 
 /// Notes a refusal of ingest. Its body, a problem, is relayed unchanged.
-async fn note_relayed(
-    answer: HttpResponse,
-    gateway: &Gateway,
-    caller: &Authenticated,
-) -> Result<HttpResponse, WebError> {
+async fn note_relayed(answer: HttpResponse, request: &KeyedRequest) -> Result<HttpResponse, WebError> {
     let (head, body) = answer.into_parts();
     let body = to_bytes_limited(body, MAX_PROBLEM_BYTES).await;
     let body = body.map_err(|error| WebError::unavailable(&error))?;
     let body = body.map_err(|error| WebError::unavailable(&error))?;
     if let Ok(problem) = serde_json::from_slice::<Problem>(&body) {
-        gateway.refusals.note(&caller.claims, &problem);
+        request.gateway.refusals.note(&request.caller.claims, &problem);
     }
     Ok(head.set_body(body).map_into_boxed_body())
 }

@@ -9,7 +9,7 @@ use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::Method;
 use actix_web::http::header::{AUTHORIZATION, HeaderName, RETRY_AFTER};
 use actix_web::middleware::Next;
-use actix_web::{Error, HttpMessage, web};
+use actix_web::{Error, HttpMessage as _, HttpRequest, web};
 use assay_contracts::internal::KeyGrant;
 use assay_contracts::problem::ProblemCode;
 use assay_contracts::tenant::{Scope, Tenant};
@@ -40,23 +40,13 @@ impl Authenticated {
     }
 }
 
-impl actix_web::FromRequest for Authenticated {
-    type Error = WebError;
-    type Future = std::future::Ready<Result<Self, WebError>>;
-
-    fn from_request(request: &actix_web::HttpRequest, _: &mut actix_web::dev::Payload) -> Self::Future {
-        let claims = request.extensions().get::<Self>().cloned();
-        std::future::ready(claims.ok_or_else(|| WebError::internal(&"route without authentication")))
-    }
-}
-
 /// Requires a valid API key with `scope`; otherwise the answer is 401, 403, 429 or 503.
 pub(crate) async fn authenticate(
     scope: Scope,
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<impl MessageBody>, Error> {
-    let gateway = gateway(&request)?;
+    let gateway = gateway(request.request())?;
     let grant = find_grant(&gateway, &request).await?;
     let Some(grant) = grant else { return Err(unauthorized().into()) };
     let caller = authorize(&gateway, grant, scope)?;
@@ -69,7 +59,7 @@ pub(crate) async fn authenticate_or_not_found(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<impl MessageBody>, Error> {
-    let gateway = gateway(&request)?;
+    let gateway = gateway(request.request())?;
     let Some(grant) = find_grant(&gateway, &request).await? else {
         return Err(
             if request.method() == Method::DELETE { unauthorized() } else { ticket_not_found() }.into()
@@ -83,7 +73,7 @@ fn unauthorized() -> WebError {
     WebError::unauthorized("send a valid API key as `Authorization: Bearer <key>`")
 }
 
-pub(super) fn gateway(request: &ServiceRequest) -> Result<web::Data<Gateway>, WebError> {
+pub(super) fn gateway(request: &HttpRequest) -> Result<web::Data<Gateway>, WebError> {
     request
         .app_data::<web::Data<Gateway>>()
         .cloned()

@@ -1,7 +1,7 @@
 //! `/v1/evaluations…`: lists and summaries, and the neighbours of a ticket in a list.
 
-use actix_web::web::{Data, Path};
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::HttpResponse;
+use actix_web::web::Path;
 use assay_clients::count_pending;
 use assay_contracts::evaluations::{
     Comparison, Dimension, EvaluationPage, Neighbours, Sort, Step, Summary, SummaryQuery,
@@ -9,13 +9,11 @@ use assay_contracts::evaluations::{
 use assay_contracts::ids::TicketId;
 use assay_contracts::json::JsonFault;
 use assay_contracts::problem::ProblemCode;
-use assay_platform::auth::ServiceClaims;
 use assay_platform::web::{WebError, all_query_pairs, tagged};
-use reqwest::header::HeaderMap;
 
-use super::authentication::Authenticated;
-use super::context::{Gateway, copy_headers, path_id, with_query};
+use super::context::{path_id, with_query};
 use super::filter_parameters::FilterParameters;
+use super::keyed_request::KeyedRequest;
 use super::responses::{BadRequest, CommonProblems, IfNoneMatchHeader, NotFound};
 use crate::app::{Forward, forward};
 
@@ -44,14 +42,9 @@ use crate::app::{Forward, forward};
         CommonProblems,
     ),
 )]
-pub(crate) async fn list_evaluations(
-    request: HttpRequest,
-    gateway: Data<Gateway>,
-    caller: Authenticated,
-) -> Result<HttpResponse, WebError> {
-    caller.occupy_slot(&gateway)?;
-    let path = with_query("/internal/v1/evaluations", &request);
-    forward(get(&gateway.export, &caller.claims, &path, &request)).await
+pub(crate) async fn list_evaluations(request: KeyedRequest) -> Result<HttpResponse, WebError> {
+    request.occupy_slot()?;
+    forward(get(&request, &with_query("/internal/v1/evaluations", &request.http))).await
 }
 
 /// Summarize evaluations
@@ -77,26 +70,20 @@ pub(crate) async fn list_evaluations(
         CommonProblems,
     ),
 )]
-pub(crate) async fn summarize_evaluations(
-    request: HttpRequest,
-    gateway: Data<Gateway>,
-    caller: Authenticated,
-) -> Result<HttpResponse, WebError> {
-    caller.occupy_slot(&gateway)?;
-    let path = with_query("/internal/v1/evaluations/summary", &request);
-    let filters = SummaryQuery::parse(all_query_pairs(&request)).map(|query| query.filters);
+pub(crate) async fn summarize_evaluations(request: KeyedRequest) -> Result<HttpResponse, WebError> {
+    request.occupy_slot()?;
+    let path = with_query("/internal/v1/evaluations/summary", &request.http);
+    let filters = SummaryQuery::parse(all_query_pairs(&request.http)).map(|query| query.filters);
     let period = match filters {
         Ok(filters) if filters.is_period_only() => filters,
         // Any other query goes to export alone, which also refuses invalid ones.
-        _ => return forward(get(&gateway.export, &caller.claims, &path, &request)).await,
+        _ => return forward(get(&request, &path)).await,
     };
+    let gateway = &request.gateway;
     // Without `If-None-Match`: the summary's tag depends on the pending imports, too.
     let (pending, response) = tokio::join!(
-        count_pending(&gateway.ingest, &gateway.export, &caller.claims, &period),
-        forward(Forward {
-            headers: HeaderMap::new(),
-            ..get(&gateway.export, &caller.claims, &path, &request)
-        })
+        count_pending(&gateway.ingest, &gateway.export, &request.caller.claims, &period),
+        forward(request.get(&gateway.export, &path, &[]))
     );
     let response = response?;
     if !response.status().is_success() {
@@ -114,7 +101,7 @@ pub(crate) async fn summarize_evaluations(
             None
         }
     };
-    tagged(&request, &summary)
+    tagged(&request.http, &summary)
 }
 
 /// Get a ticket's neighbours in a list
@@ -140,23 +127,15 @@ pub(crate) async fn summarize_evaluations(
     ),
 )]
 pub(crate) async fn get_neighbours(
-    request: HttpRequest,
+    request: KeyedRequest,
     id: Path<String>,
-    gateway: Data<Gateway>,
-    caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    caller.occupy_slot(&gateway)?;
+    request.occupy_slot()?;
     let id: TicketId = path_id(&id, ProblemCode::TicketNotFound)?;
-    let path = with_query(&format!("/internal/v1/evaluations/{id}/neighbours"), &request);
-    forward(get(&gateway.export, &caller.claims, &path, &request)).await
+    let path = format!("/internal/v1/evaluations/{id}/neighbours");
+    forward(get(&request, &with_query(&path, &request.http))).await
 }
 
-fn get<'a>(
-    service: &'a assay_clients::ServiceClient,
-    claims: &'a ServiceClaims,
-    path: &'a str,
-    request: &HttpRequest,
-) -> Forward<'a> {
-    let headers = copy_headers(request, &["if-none-match"]);
-    Forward { service, claims, method: reqwest::Method::GET, path, headers, body: None }
+fn get<'a>(request: &'a KeyedRequest, path: &'a str) -> Forward<'a> {
+    request.get(&request.gateway.export, path, &["if-none-match"])
 }

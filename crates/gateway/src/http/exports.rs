@@ -1,21 +1,21 @@
 //! `/v1/evaluations/exports…`: creates, lists and downloads exports.
 
+use actix_web::HttpResponse;
 use actix_web::http::header::{ACCEPT, CACHE_CONTROL, LOCATION, VARY};
-use actix_web::web::{Data, Path, Payload};
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::web::{Path, Payload};
 use assay_contracts::export::{DownloadAddress, Export, NewExport, NewExportRequest};
 use assay_contracts::ids::ExportId;
 use assay_contracts::internal::PUBLIC_BASE_URL_HEADER;
 use assay_contracts::json::JsonFault;
 use assay_contracts::page::Page;
 use assay_contracts::problem::{Problem, ProblemCode};
-use assay_platform::auth::ServiceClaims;
 use assay_platform::web::WebError;
 use bytes::Bytes;
-use reqwest::header::{HeaderMap, HeaderValue};
+use reqwest::Method;
+use reqwest::header::HeaderValue;
 
-use super::authentication::Authenticated;
-use super::context::{Gateway, copy_headers, path_id, with_query};
+use super::context::{path_id, with_query};
+use super::keyed_request::KeyedRequest;
 use super::request_body::read_small;
 use super::responses::{
     BadRequest, BodyProblems, CommonProblems, IdempotencyConflict, IdempotencyHeader, NotFound,
@@ -43,15 +43,9 @@ use crate::domain::prefers_json;
         CommonProblems,
     ),
 )]
-pub(crate) async fn create_export(
-    request: HttpRequest,
-    payload: Payload,
-    gateway: Data<Gateway>,
-    caller: Authenticated,
-) -> Result<HttpResponse, WebError> {
-    let body = read_small(&gateway, &caller, &request, payload, NewExport::parse).await?;
-    let path = "/internal/v1/exports";
-    send(&gateway, &request, &caller.claims, reqwest::Method::POST, path, Some(body.clone())).await
+pub(crate) async fn create_export(request: KeyedRequest, payload: Payload) -> Result<HttpResponse, WebError> {
+    let body = read_small(&request, payload, NewExport::parse).await?;
+    send(&request, Method::POST, "/internal/v1/exports", Some(body.clone())).await
 }
 
 /// List evaluation exports
@@ -72,14 +66,9 @@ pub(crate) async fn create_export(
         CommonProblems,
     ),
 )]
-pub(crate) async fn list_exports(
-    request: HttpRequest,
-    gateway: Data<Gateway>,
-    caller: Authenticated,
-) -> Result<HttpResponse, WebError> {
-    caller.occupy_slot(&gateway)?;
-    let path = with_query("/internal/v1/exports", &request);
-    send(&gateway, &request, &caller.claims, reqwest::Method::GET, &path, None).await
+pub(crate) async fn list_exports(request: KeyedRequest) -> Result<HttpResponse, WebError> {
+    request.occupy_slot()?;
+    send(&request, Method::GET, &with_query("/internal/v1/exports", &request.http), None).await
 }
 
 /// Get an evaluation export
@@ -95,16 +84,10 @@ pub(crate) async fn list_exports(
         CommonProblems,
     ),
 )]
-pub(crate) async fn get_export(
-    request: HttpRequest,
-    id: Path<String>,
-    gateway: Data<Gateway>,
-    caller: Authenticated,
-) -> Result<HttpResponse, WebError> {
-    caller.occupy_slot(&gateway)?;
+pub(crate) async fn get_export(request: KeyedRequest, id: Path<String>) -> Result<HttpResponse, WebError> {
+    request.occupy_slot()?;
     let id: ExportId = path_id(&id, ProblemCode::ExportNotFound)?;
-    let path = format!("/internal/v1/exports/{id}");
-    send(&gateway, &request, &caller.claims, reqwest::Method::GET, &path, None).await
+    send(&request, Method::GET, &format!("/internal/v1/exports/{id}"), None).await
 }
 
 /// Download an evaluation export
@@ -127,15 +110,12 @@ pub(crate) async fn get_export(
     ),
 )]
 pub(crate) async fn download_export(
-    request: HttpRequest,
+    request: KeyedRequest,
     id: Path<String>,
-    gateway: Data<Gateway>,
-    caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    caller.occupy_slot(&gateway)?;
+    request.occupy_slot()?;
     let id: ExportId = path_id(&id, ProblemCode::ExportNotFound)?;
-    let path = format!("/internal/v1/exports/{id}/download");
-    let response = send(&gateway, &request, &caller.claims, reqwest::Method::GET, &path, None).await?;
+    let response = send(&request, Method::GET, &format!("/internal/v1/exports/{id}/download"), None).await?;
     if !response.status().is_success() {
         return Ok(response);
     }
@@ -145,7 +125,7 @@ pub(crate) async fn download_export(
     let address: DownloadAddress =
         serde_json::from_slice(&body).map_err(|error| WebError::internal(&JsonFault::of(&error)))?;
     let accept: Vec<&str> =
-        request.headers().get_all(ACCEPT).filter_map(|value| value.to_str().ok()).collect();
+        request.http.headers().get_all(ACCEPT).filter_map(|value| value.to_str().ok()).collect();
     let is_json = prefers_json(&accept.join(","));
     let mut answer = if is_json { HttpResponse::Ok() } else { HttpResponse::Found() };
     answer.insert_header((CACHE_CONTROL, "no-store")).insert_header((VARY, "accept"));
@@ -156,16 +136,14 @@ pub(crate) async fn download_export(
 }
 
 async fn send(
-    gateway: &Gateway,
-    request: &HttpRequest,
-    claims: &ServiceClaims,
-    method: reqwest::Method,
+    request: &KeyedRequest,
+    method: Method,
     path: &str,
     body: Option<Bytes>,
 ) -> Result<HttpResponse, WebError> {
-    let mut headers: HeaderMap = copy_headers(request, &["idempotency-key"]);
-    if let Ok(base) = HeaderValue::from_str(&gateway.public_base_url(request)) {
-        headers.insert(PUBLIC_BASE_URL_HEADER, base);
+    let mut call = request.get(&request.gateway.export, path, &["idempotency-key"]);
+    if let Ok(base) = HeaderValue::from_str(&request.gateway.public_base_url(&request.http)) {
+        call.headers.insert(PUBLIC_BASE_URL_HEADER, base);
     }
-    forward(Forward { service: &gateway.export, claims, method, path, headers, body }).await
+    forward(Forward { method, body, ..call }).await
 }

@@ -15,7 +15,7 @@ pub(crate) async fn limit_keyless(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    let slots = Arc::clone(&gateway(&request)?.keyless_in_flight);
+    let slots = Arc::clone(&gateway(request.request())?.keyless_in_flight);
     let slot = slots
         .try_acquire_owned()
         .map_err(|_| WebError::unavailable(&"too many requests without a key in flight"))?;

@@ -12,6 +12,7 @@ mod evaluations;
 mod examples;
 mod exports;
 mod filter_parameters;
+mod keyed_request;
 mod keyless;
 pub(crate) mod openapi;
 mod request_body;

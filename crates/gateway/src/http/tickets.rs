@@ -1,21 +1,20 @@
 //! `/v1/tickets/{id}…`: a ticket, its deletion, its evaluation and its transcript.
 
+use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::web::{Data, Path};
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::web::Path;
 use assay_contracts::evaluation::{TicketEvaluation, UnscoredStatus};
 use assay_contracts::evaluations::TranscriptDocument;
 use assay_contracts::ids::TicketId;
 use assay_contracts::internal::Deletion;
 use assay_contracts::problem::{Problem, ProblemCode};
 use assay_contracts::ticket::Ticket;
-use assay_platform::auth::ServiceClaims;
 use assay_platform::web::WebError;
 use futures_util::future::try_join;
-use reqwest::header::HeaderMap;
+use reqwest::Method;
 
-use super::authentication::Authenticated;
-use super::context::{Gateway, copy_headers, path_id, ticket_not_found};
+use super::context::{path_id, ticket_not_found};
+use super::keyed_request::KeyedRequest;
 use super::responses::{CommonProblems, IfNoneMatchHeader, NotFound, PublicProblems};
 use crate::app::{Forward, forward};
 
@@ -35,14 +34,12 @@ use crate::app::{Forward, forward};
         PublicProblems,
     ),
 )]
-pub(crate) async fn get_ticket(
-    id: Path<String>,
-    gateway: Data<Gateway>,
-    caller: Authenticated,
-) -> Result<HttpResponse, WebError> {
-    caller.occupy_slot(&gateway)?;
+pub(crate) async fn get_ticket(request: KeyedRequest, id: Path<String>) -> Result<HttpResponse, WebError> {
+    request.occupy_slot()?;
     let id: TicketId = path_id(&id, ProblemCode::TicketNotFound)?;
-    read_ticket(&gateway, &caller.claims, id).await
+    let path = format!("/internal/v1/tickets/{id}");
+    // The gateway's own 404: the answer must be the same as without a valid key.
+    ticket_or_not_found(forward(request.get(&request.gateway.ingest, &path, &[])).await?)
 }
 
 /// Delete a ticket
@@ -63,21 +60,12 @@ pub(crate) async fn get_ticket(
         CommonProblems,
     ),
 )]
-pub(crate) async fn delete_ticket(
-    id: Path<String>,
-    gateway: Data<Gateway>,
-    caller: Authenticated,
-) -> Result<HttpResponse, WebError> {
-    caller.occupy_slot(&gateway)?;
+pub(crate) async fn delete_ticket(request: KeyedRequest, id: Path<String>) -> Result<HttpResponse, WebError> {
+    request.occupy_slot()?;
     let id: TicketId = path_id(&id, ProblemCode::TicketNotFound)?;
     let path = format!("/internal/v1/tickets/{id}");
-    let method = reqwest::Method::DELETE;
-    let call = Forward { method, ..get(&gateway.ingest, &caller.claims, &path) };
-    let answer = forward(call).await?;
-    if answer.status() == StatusCode::NOT_FOUND {
-        return Err(ticket_not_found());
-    }
-    Ok(answer)
+    let get = request.get(&request.gateway.ingest, &path, &[]);
+    ticket_or_not_found(forward(Forward { method: Method::DELETE, ..get }).await?)
 }
 
 /// Get a ticket's evaluation
@@ -96,19 +84,16 @@ pub(crate) async fn delete_ticket(
     ),
 )]
 pub(crate) async fn get_evaluation(
+    request: KeyedRequest,
     id: Path<String>,
-    gateway: Data<Gateway>,
-    caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    caller.occupy_slot(&gateway)?;
+    request.occupy_slot()?;
     let id: TicketId = path_id(&id, ProblemCode::TicketNotFound)?;
     let path = format!("/internal/v1/tickets/{id}/evaluation");
     // The evaluation is made and removed asynchronously; ingest knows at once that a ticket was accepted or deleted.
-    let (evaluation, deletion) = try_join(
-        forward(get(&gateway.scoring, &caller.claims, &path)),
-        find_deletion(&gateway, &caller.claims, id),
-    )
-    .await?;
+    let (evaluation, deletion) =
+        try_join(forward(request.get(&request.gateway.scoring, &path, &[])), find_deletion(&request, id))
+            .await?;
     let is_evaluated = evaluation.status() != StatusCode::NOT_FOUND;
     if deletion.deleted_at.is_some() || !is_evaluated && !deletion.exists {
         return Err(ticket_not_found());
@@ -138,43 +123,20 @@ pub(crate) async fn get_evaluation(
     ),
 )]
 pub(crate) async fn get_transcript(
-    request: HttpRequest,
+    request: KeyedRequest,
     id: Path<String>,
-    gateway: Data<Gateway>,
-    caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    caller.occupy_slot(&gateway)?;
+    request.occupy_slot()?;
     let id: TicketId = path_id(&id, ProblemCode::TicketNotFound)?;
     let path = format!("/internal/v1/tickets/{id}/transcript");
-    let headers = copy_headers(&request, &["if-none-match"]);
-    forward(Forward { headers, ..get(&gateway.ingest, &caller.claims, &path) }).await
+    forward(request.get(&request.gateway.ingest, &path, &["if-none-match"])).await
 }
 
-async fn find_deletion(
-    gateway: &Gateway,
-    claims: &ServiceClaims,
-    id: TicketId,
-) -> Result<Deletion, WebError> {
-    Ok(gateway.ingest.get_json(claims, &format!("/internal/v1/tickets/{id}/deletion")).await?)
+async fn find_deletion(request: &KeyedRequest, id: TicketId) -> Result<Deletion, WebError> {
+    let path = format!("/internal/v1/tickets/{id}/deletion");
+    Ok(request.gateway.ingest.get_json(&request.caller.claims, &path).await?)
 }
 
-async fn read_ticket(
-    gateway: &Gateway,
-    claims: &ServiceClaims,
-    id: TicketId,
-) -> Result<HttpResponse, WebError> {
-    let ticket = forward(get(&gateway.ingest, claims, &format!("/internal/v1/tickets/{id}"))).await?;
-    if ticket.status() == StatusCode::NOT_FOUND {
-        // The gateway's own problem: the answer must be the same as without a valid key.
-        return Err(ticket_not_found());
-    }
-    Ok(ticket)
-}
-
-fn get<'a>(
-    service: &'a assay_clients::ServiceClient,
-    claims: &'a ServiceClaims,
-    path: &'a str,
-) -> Forward<'a> {
-    Forward { service, claims, method: reqwest::Method::GET, path, headers: HeaderMap::new(), body: None }
+fn ticket_or_not_found(answer: HttpResponse) -> Result<HttpResponse, WebError> {
+    if answer.status() == StatusCode::NOT_FOUND { Err(ticket_not_found()) } else { Ok(answer) }
 }

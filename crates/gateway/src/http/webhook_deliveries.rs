@@ -1,7 +1,7 @@
 //! `/v1/webhooks/{id}/deliveries…` and `/v1/webhooks/{id}/test`: the delivery log, replay, and test messages.
 
-use actix_web::web::{Data, Path};
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::HttpResponse;
+use actix_web::web::Path;
 use assay_contracts::ids::{WebhookDeliveryId, WebhookId};
 use assay_contracts::page::Page;
 use assay_contracts::problem::{Problem, ProblemCode};
@@ -9,8 +9,8 @@ use assay_contracts::webhook::{DeliveryStatus, WebhookDelivery, WebhookDeliveryD
 use assay_platform::web::WebError;
 use reqwest::Method;
 
-use super::authentication::Authenticated;
-use super::context::{Gateway, path_id, with_query};
+use super::context::{path_id, with_query};
+use super::keyed_request::KeyedRequest;
 use super::responses::{BadRequest, CommonProblems, WebhookNotFound};
 use super::webhooks::{send, to_webhook};
 
@@ -30,13 +30,8 @@ use super::webhooks::{send, to_webhook};
         CommonProblems,
     ),
 )]
-pub(crate) async fn test_webhook(
-    request: HttpRequest,
-    id: Path<String>,
-    gateway: Data<Gateway>,
-    caller: Authenticated,
-) -> Result<HttpResponse, WebError> {
-    to_webhook(&request, &gateway, &caller, &id, Method::POST, "/test").await
+pub(crate) async fn test_webhook(request: KeyedRequest, id: Path<String>) -> Result<HttpResponse, WebError> {
+    to_webhook(&request, &id, Method::POST, "/test").await
 }
 
 /// List the deliveries of a webhook
@@ -61,13 +56,11 @@ pub(crate) async fn test_webhook(
     ),
 )]
 pub(crate) async fn list_webhook_deliveries(
-    request: HttpRequest,
+    request: KeyedRequest,
     id: Path<String>,
-    gateway: Data<Gateway>,
-    caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let rest = with_query("/deliveries", &request);
-    to_webhook(&request, &gateway, &caller, &id, Method::GET, &rest).await
+    let rest = with_query("/deliveries", &request.http);
+    to_webhook(&request, &id, Method::GET, &rest).await
 }
 
 /// Get a delivery
@@ -89,12 +82,10 @@ pub(crate) async fn list_webhook_deliveries(
     ),
 )]
 pub(crate) async fn get_webhook_delivery(
-    request: HttpRequest,
+    request: KeyedRequest,
     ids: Path<(String, String)>,
-    gateway: Data<Gateway>,
-    caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    to_delivery(&request, &gateway, &caller, &ids, Method::GET, "").await
+    to_delivery(&request, &ids, Method::GET, "").await
 }
 
 /// Send a delivery again
@@ -117,26 +108,22 @@ pub(crate) async fn get_webhook_delivery(
     ),
 )]
 pub(crate) async fn replay_webhook_delivery(
-    request: HttpRequest,
+    request: KeyedRequest,
     ids: Path<(String, String)>,
-    gateway: Data<Gateway>,
-    caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    to_delivery(&request, &gateway, &caller, &ids, Method::POST, "/replay").await
+    to_delivery(&request, &ids, Method::POST, "/replay").await
 }
 
 /// [`to_webhook`] for a delivery; `rest` is the path behind its id.
 async fn to_delivery(
-    request: &HttpRequest,
-    gateway: &Gateway,
-    caller: &Authenticated,
+    request: &KeyedRequest,
     (id, delivery_id): &(String, String),
     method: Method,
     rest: &str,
 ) -> Result<HttpResponse, WebError> {
-    caller.occupy_slot(gateway)?;
+    request.occupy_slot()?;
     let id: WebhookId = path_id(id, ProblemCode::WebhookNotFound)?;
     let delivery_id: WebhookDeliveryId = path_id(delivery_id, ProblemCode::WebhookDeliveryNotFound)?;
     let path = format!("/internal/v1/webhooks/{id}/deliveries/{delivery_id}{rest}");
-    send(gateway, request, &caller.claims, method, &path, None).await
+    send(request, method, &path, None).await
 }

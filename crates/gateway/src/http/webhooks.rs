@@ -1,7 +1,7 @@
 //! `/v1/webhooks…`: the endpoints that events are delivered to.
 
-use actix_web::web::{Data, Path, Payload};
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::HttpResponse;
+use actix_web::web::{Path, Payload};
 use assay_clients::ServiceClient;
 use assay_contracts::ids::WebhookId;
 use assay_contracts::page::Page;
@@ -10,13 +10,12 @@ use assay_contracts::webhook::{
     CreatedWebhook, NewWebhook, NewWebhookRequest, Webhook, WebhookChange, WebhookChangeRequest,
     WebhookSecret,
 };
-use assay_platform::auth::ServiceClaims;
 use assay_platform::web::WebError;
 use bytes::Bytes;
 use reqwest::Method;
 
-use super::authentication::Authenticated;
-use super::context::{Gateway, copy_headers, path_id, with_query};
+use super::context::{Gateway, path_id, with_query};
+use super::keyed_request::KeyedRequest;
 use super::request_body::read_small;
 use super::responses::{
     BadRequest, BodyProblems, CommonProblems, IdempotencyConflict, IdempotencyHeader, WebhookAddressRefused,
@@ -48,13 +47,11 @@ use crate::app::{Forward, forward};
     ),
 )]
 pub(crate) async fn create_webhook(
-    request: HttpRequest,
+    request: KeyedRequest,
     payload: Payload,
-    gateway: Data<Gateway>,
-    caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let body = read_small(&gateway, &caller, &request, payload, NewWebhook::parse).await?;
-    send(&gateway, &request, &caller.claims, Method::POST, "/internal/v1/webhooks", Some(body.clone())).await
+    let body = read_small(&request, payload, NewWebhook::parse).await?;
+    send(&request, Method::POST, "/internal/v1/webhooks", Some(body.clone())).await
 }
 
 /// List webhooks
@@ -76,14 +73,9 @@ pub(crate) async fn create_webhook(
         CommonProblems,
     ),
 )]
-pub(crate) async fn list_webhooks(
-    request: HttpRequest,
-    gateway: Data<Gateway>,
-    caller: Authenticated,
-) -> Result<HttpResponse, WebError> {
-    caller.occupy_slot(&gateway)?;
-    let path = with_query("/internal/v1/webhooks", &request);
-    send(&gateway, &request, &caller.claims, Method::GET, &path, None).await
+pub(crate) async fn list_webhooks(request: KeyedRequest) -> Result<HttpResponse, WebError> {
+    request.occupy_slot()?;
+    send(&request, Method::GET, &with_query("/internal/v1/webhooks", &request.http), None).await
 }
 
 /// Get a webhook
@@ -99,13 +91,8 @@ pub(crate) async fn list_webhooks(
         CommonProblems,
     ),
 )]
-pub(crate) async fn get_webhook(
-    request: HttpRequest,
-    id: Path<String>,
-    gateway: Data<Gateway>,
-    caller: Authenticated,
-) -> Result<HttpResponse, WebError> {
-    to_webhook(&request, &gateway, &caller, &id, Method::GET, "").await
+pub(crate) async fn get_webhook(request: KeyedRequest, id: Path<String>) -> Result<HttpResponse, WebError> {
+    to_webhook(&request, &id, Method::GET, "").await
 }
 
 /// Change a webhook
@@ -127,16 +114,13 @@ pub(crate) async fn get_webhook(
     ),
 )]
 pub(crate) async fn change_webhook(
-    request: HttpRequest,
+    request: KeyedRequest,
     payload: Payload,
     id: Path<String>,
-    gateway: Data<Gateway>,
-    caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    let body = read_small(&gateway, &caller, &request, payload, WebhookChange::parse).await?;
+    let body = read_small(&request, payload, WebhookChange::parse).await?;
     let id: WebhookId = path_id(&id, ProblemCode::WebhookNotFound)?;
-    let path = format!("/internal/v1/webhooks/{id}");
-    send(&gateway, &request, &caller.claims, Method::PATCH, &path, Some(body.clone())).await
+    send(&request, Method::PATCH, &format!("/internal/v1/webhooks/{id}"), Some(body.clone())).await
 }
 
 /// Delete a webhook
@@ -155,12 +139,10 @@ pub(crate) async fn change_webhook(
     ),
 )]
 pub(crate) async fn delete_webhook(
-    request: HttpRequest,
+    request: KeyedRequest,
     id: Path<String>,
-    gateway: Data<Gateway>,
-    caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    to_webhook(&request, &gateway, &caller, &id, Method::DELETE, "").await
+    to_webhook(&request, &id, Method::DELETE, "").await
 }
 
 /// Get a webhook's secret
@@ -177,12 +159,10 @@ pub(crate) async fn delete_webhook(
     ),
 )]
 pub(crate) async fn get_webhook_secret(
-    request: HttpRequest,
+    request: KeyedRequest,
     id: Path<String>,
-    gateway: Data<Gateway>,
-    caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    to_webhook(&request, &gateway, &caller, &id, Method::GET, "/secret").await
+    to_webhook(&request, &id, Method::GET, "/secret").await
 }
 
 /// Rotate a webhook's secret
@@ -201,40 +181,33 @@ pub(crate) async fn get_webhook_secret(
     ),
 )]
 pub(crate) async fn rotate_webhook_secret(
-    request: HttpRequest,
+    request: KeyedRequest,
     id: Path<String>,
-    gateway: Data<Gateway>,
-    caller: Authenticated,
 ) -> Result<HttpResponse, WebError> {
-    to_webhook(&request, &gateway, &caller, &id, Method::POST, "/secret/rotate").await
+    to_webhook(&request, &id, Method::POST, "/secret/rotate").await
 }
 
 /// Occupies a slot and passes a request without a body on to the webhook with this id; `rest` is the path behind the id, with the
 /// query. A function, not an extractor: a handler's extractors run concurrently, and the slot comes first.
 pub(super) async fn to_webhook(
-    request: &HttpRequest,
-    gateway: &Gateway,
-    caller: &Authenticated,
+    request: &KeyedRequest,
     id: &str,
     method: Method,
     rest: &str,
 ) -> Result<HttpResponse, WebError> {
-    caller.occupy_slot(gateway)?;
+    request.occupy_slot()?;
     let id: WebhookId = path_id(id, ProblemCode::WebhookNotFound)?;
-    let path = format!("/internal/v1/webhooks/{id}{rest}");
-    send(gateway, request, &caller.claims, method, &path, None).await
+    send(request, method, &format!("/internal/v1/webhooks/{id}{rest}"), None).await
 }
 
 pub(super) async fn send(
-    gateway: &Gateway,
-    request: &HttpRequest,
-    claims: &ServiceClaims,
+    request: &KeyedRequest,
     method: Method,
     path: &str,
     body: Option<Bytes>,
 ) -> Result<HttpResponse, WebError> {
-    let headers = copy_headers(request, &["idempotency-key"]);
-    forward(Forward { service: service(gateway)?, claims, method, path, headers, body }).await
+    let get = request.get(service(&request.gateway)?, path, &["idempotency-key"]);
+    forward(Forward { method, body, ..get }).await
 }
 
 fn service(gateway: &Gateway) -> Result<&ServiceClient, WebError> {

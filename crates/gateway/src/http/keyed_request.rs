@@ -1,0 +1,65 @@
+//! A request with a key, as its handler gets it.
+
+use std::future::{Ready, ready};
+
+use actix_web::dev::Payload;
+use actix_web::web::Data;
+use actix_web::{FromRequest, HttpMessage as _, HttpRequest, HttpResponse};
+use assay_clients::ServiceClient;
+use assay_platform::web::WebError;
+use reqwest::Method;
+
+use super::authentication::{Authenticated, gateway};
+use super::context::{Gateway, copy_headers};
+use crate::app::{Forward, forward};
+
+/// The request, its caller, and the state of the gateway.
+pub(crate) struct KeyedRequest {
+    pub(super) http: HttpRequest,
+    pub(super) gateway: Data<Gateway>,
+    pub(super) caller: Authenticated,
+}
+
+impl KeyedRequest {
+    /// See [`Authenticated::occupy_slot`]. Not done by the extractor: a handler with a body occupies the slot later.
+    pub(super) fn occupy_slot(&self) -> Result<(), WebError> {
+        self.caller.occupy_slot(&self.gateway)
+    }
+
+    /// A GET request to a service, with these headers of the request.
+    pub(super) fn get<'a>(
+        &'a self,
+        service: &'a ServiceClient,
+        path: &'a str,
+        headers: &[&'static str],
+    ) -> Forward<'a> {
+        let headers = copy_headers(&self.http, headers);
+        Forward { service, claims: &self.caller.claims, method: Method::GET, path, headers, body: None }
+    }
+
+    /// Passes a body on to a service, which creates something of it.
+    pub(super) async fn post(
+        &self,
+        service: &ServiceClient,
+        path: &str,
+        body: bytes::Bytes,
+    ) -> Result<HttpResponse, WebError> {
+        let get = self.get(service, path, &["idempotency-key"]);
+        forward(Forward { method: Method::POST, body: Some(body), ..get }).await
+    }
+}
+
+impl FromRequest for KeyedRequest {
+    type Error = WebError;
+    type Future = Ready<Result<Self, WebError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let caller = request.extensions().get::<Authenticated>().cloned();
+        let caller = caller.ok_or_else(|| WebError::internal(&"route without authentication"));
+        let extracted = caller.and_then(|caller| {
+            let gateway = gateway(request)?;
+            Ok(Self { http: request.clone(), gateway, caller })
+        });
+        ready(extracted)
+    }
+}
