@@ -11,9 +11,9 @@ use uuid::Uuid;
 
 use crate::time::Timestamp;
 
-macro_rules! uuid_id {
-    ($(#[$doc:meta])* $name:ident) => {
-        $(#[$doc])*
+macro_rules! uuid_ids {
+    ($($(#[$doc:meta])+ $name:ident;)+) => {$(
+        $(#[$doc])+
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(transparent)]
         pub struct $name(Uuid);
@@ -56,7 +56,7 @@ macro_rules! uuid_id {
                 self.0.fmt(formatter)
             }
         }
-    };
+    )+};
 }
 
 impl TicketId {
@@ -82,50 +82,30 @@ impl EventId {
 #[error("not a canonical UUID")]
 pub struct InvalidId;
 
-uuid_id!(
+uuid_ids! {
     /// An organization, the tenant.
-    OrganizationId
-);
-uuid_id!(
+    OrganizationId;
     /// An API key's record (not the secret).
-    ApiKeyId
-);
-uuid_id!(
+    ApiKeyId;
     /// A session of the console.
-    SessionId
-);
-uuid_id!(
+    SessionId;
     /// An accepted import: the service ticket id of the receipt.
-    TicketId
-);
-uuid_id!(
+    TicketId;
     /// A refused import.
-    RefusalId
-);
-uuid_id!(
+    RefusalId;
     /// A registered AI agent.
-    AgentId
-);
-uuid_id!(
+    AgentId;
     /// One evaluation of one ticket.
-    EvaluationId
-);
-uuid_id!(
+    EvaluationId;
     /// An export job and its file.
-    ExportId
-);
-uuid_id!(
+    ExportId;
     /// A webhook: an endpoint that receives events.
-    WebhookId
-);
-uuid_id!(
+    WebhookId;
     /// One message to one webhook.
-    WebhookDeliveryId
-);
-uuid_id!(
+    WebhookDeliveryId;
     /// One event on the bus; the key of the consumers' inboxes.
-    EventId
-);
+    EventId;
+}
 
 #[cfg(test)]
 mod tests {
