@@ -1,7 +1,6 @@
 //! Filters in the body of a request: the fields have the names of the query's parameters, several values are an array.
 
-use super::filter_table::FILTER_NAMES;
-use super::filters::EvaluationFilters;
+use super::filters::{EvaluationFilters, FILTER_NAMES};
 use super::query::QueryReader;
 use crate::json::{ObjectReader, Tree, ValidationErrors};
 use crate::time::Timestamp;

@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 
 use super::or_none::{AiToolOrNone, OrNone};
 use super::query::QueryReader;
+use super::render::{Pairs, encode_query, push_moment, push_names, push_texts};
 use crate::conversation::AiTool;
 use crate::evaluation::{
     AiInvolvement, AxisBand, ChargeAssessment, ChargeReason, Confidence, Flag, HandoffState, ResolutionBasis,
@@ -47,147 +48,128 @@ impl ScoreFilter<'_> {
     }
 }
 
-/// Filters that select evaluations. Several values of one field mean "or", different fields "and"; an empty field does
-/// not filter. A field that is not a filter is refused everywhere: ignored, it would select more than was asked for.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct EvaluationFilters {
+/// Declares the filters in the order of documentation: the type of each, how it is read from a query, and how it is written.
+macro_rules! filters {
+    ($($(#[$meta:meta])+ $name:ident: $type:ty, $read:ident, $push:ident;)+) => {
+        /// The names of all filters.
+        pub const FILTER_NAMES: [&str; 34] = [$(stringify!($name),)+];
+
+        /// Filters that select evaluations. Several values of one field mean "or", different fields "and"; an empty field does
+        /// not filter. A field that is not a filter is refused everywhere: ignored, it would select more than was asked for.
+        #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct EvaluationFilters {
+            $(
+                $(#[$meta])+
+                #[serde(default, skip_serializing_if = "is_unset")]
+                #[schema(nullable = false)]
+                pub $name: $type,
+            )+
+        }
+
+        impl EvaluationFilters {
+            /// Takes the filters from a query reader, without the rules about filters that contradict each other.
+            fn take(query: &mut QueryReader) -> Self {
+                Self { $($name: query.$read(stringify!($name)),)+ }
+            }
+
+            /// The parameters that parse to these filters.
+            pub fn to_pairs(&self) -> Pairs {
+                let mut pairs = Pairs::new();
+                $($push(&mut pairs, stringify!($name), &self.$name);)+
+                pairs
+            }
+        }
+    };
+}
+
+fn is_unset<T: Default + PartialEq>(filter: &T) -> bool {
+    *filter == T::default()
+}
+
+filters! {
     /// Start of the range of conversation dates (timestamps of first messages), epoch milliseconds, inclusive.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<i64>, nullable = false, minimum = 0, maximum = 253_402_300_799_999_i64)]
-    pub from: Option<Timestamp>,
+    #[schema(value_type = Option<i64>, minimum = 0, maximum = 253_402_300_799_999_i64)]
+    from: Option<Timestamp>, moment, push_moment;
     /// End of the range of conversation dates, epoch milliseconds, exclusive.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<i64>, nullable = false, minimum = 0, maximum = 253_402_300_799_999_i64)]
-    pub to: Option<Timestamp>,
+    #[schema(value_type = Option<i64>, minimum = 0, maximum = 253_402_300_799_999_i64)]
+    to: Option<Timestamp>, moment, push_moment;
     /// The ticket's id in the source system, exactly.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(nullable = false)]
-    pub external_id: Vec<String>,
+    external_id: Vec<String>, texts, push_texts;
     /// Words of the subject, in any order; all of them must occur as words of the subject, ignoring case.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(nullable = false)]
-    pub subject: Vec<String>,
+    subject: Vec<String>, words, push_texts;
     /// Words of the subject as in `subject`, or the ticket's id in the source system.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub search: Option<String>,
+    search: Option<String>, one_text_with_words, push_texts;
     /// Source of the import, exactly.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(nullable = false)]
-    pub source: Vec<String>,
+    source: Vec<String>, texts, push_texts;
     /// Label of an AI tool that took part, or `none` for conversations without a label.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(value_type = Vec<AiToolOrNone>, inline, nullable = false)]
-    pub ai_tool: Vec<OrNone<AiTool>>,
+    #[schema(value_type = Vec<AiToolOrNone>, inline)]
+    ai_tool: Vec<OrNone<AiTool>>, parsed_list, push_texts;
     /// Service id of a registered AI agent that took part, or `none` for conversations without one.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(value_type = Vec<String>, nullable = false)]
-    pub agent: Vec<OrNone<AgentId>>,
+    #[schema(value_type = Vec<String>)]
+    agent: Vec<OrNone<AgentId>>, parsed_list, push_texts;
     /// Who answered the customer.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(nullable = false)]
-    pub involvement: Vec<AiInvolvement>,
+    involvement: Vec<AiInvolvement>, named, push_names;
     /// Whether the issue was solved.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(nullable = false)]
-    pub resolution: Vec<ResolutionStatus>,
+    resolution: Vec<ResolutionStatus>, named, push_names;
     /// Who solved it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(nullable = false)]
-    pub resolved_by: Vec<ResolvedBy>,
+    resolved_by: Vec<ResolvedBy>, named, push_names;
     /// Basis of the resolution verdict.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(nullable = false)]
-    pub basis: Vec<ResolutionBasis>,
+    basis: Vec<ResolutionBasis>, named, push_names;
     /// Whether a vendor's charge is supported.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(nullable = false)]
-    pub charge: Vec<ChargeAssessment>,
+    charge: Vec<ChargeAssessment>, named, push_names;
     /// A reason of the charge's assessment.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(nullable = false)]
-    pub charge_reason: Vec<ChargeReason>,
+    charge_reason: Vec<ChargeReason>, named, push_names;
     /// Outcome of the handoff.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(nullable = false)]
-    pub handoff: Vec<HandoffState>,
+    handoff: Vec<HandoffState>, named, push_names;
     /// The band of the conversation, as in `axis.band`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(nullable = false)]
-    pub band: Vec<AxisBand>,
+    band: Vec<AxisBand>, named, push_names;
     /// Band of the AXIS score alone; `band` is that of the conversation.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(nullable = false)]
-    pub axis_band: Vec<AxisBand>,
+    axis_band: Vec<AxisBand>, named, push_names;
     /// Lowest score for AXIS, 1.0–5.0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<f64>, nullable = false, minimum = 1.0, maximum = 5.0)]
-    pub axis_min: Option<Score>,
+    #[schema(value_type = Option<f64>, minimum = 1.0, maximum = 5.0)]
+    axis_min: Option<Score>, score, push_texts;
     /// Highest score for AXIS, 1.0–5.0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<f64>, nullable = false, minimum = 1.0, maximum = 5.0)]
-    pub axis_max: Option<Score>,
+    #[schema(value_type = Option<f64>, minimum = 1.0, maximum = 5.0)]
+    axis_max: Option<Score>, score, push_texts;
     /// Band of the score for resolution accuracy.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(nullable = false)]
-    pub resolution_accuracy_band: Vec<AxisBand>,
+    resolution_accuracy_band: Vec<AxisBand>, named, push_names;
     /// Lowest score for resolution accuracy, 1.0–5.0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<f64>, nullable = false, minimum = 1.0, maximum = 5.0)]
-    pub resolution_accuracy_min: Option<Score>,
+    #[schema(value_type = Option<f64>, minimum = 1.0, maximum = 5.0)]
+    resolution_accuracy_min: Option<Score>, score, push_texts;
     /// Highest score for resolution accuracy, 1.0–5.0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<f64>, nullable = false, minimum = 1.0, maximum = 5.0)]
-    pub resolution_accuracy_max: Option<Score>,
+    #[schema(value_type = Option<f64>, minimum = 1.0, maximum = 5.0)]
+    resolution_accuracy_max: Option<Score>, score, push_texts;
     /// Band of the score for interaction effort.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(nullable = false)]
-    pub interaction_effort_band: Vec<AxisBand>,
+    interaction_effort_band: Vec<AxisBand>, named, push_names;
     /// Lowest score for interaction effort, 1.0–5.0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<f64>, nullable = false, minimum = 1.0, maximum = 5.0)]
-    pub interaction_effort_min: Option<Score>,
+    #[schema(value_type = Option<f64>, minimum = 1.0, maximum = 5.0)]
+    interaction_effort_min: Option<Score>, score, push_texts;
     /// Highest score for interaction effort, 1.0–5.0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<f64>, nullable = false, minimum = 1.0, maximum = 5.0)]
-    pub interaction_effort_max: Option<Score>,
+    #[schema(value_type = Option<f64>, minimum = 1.0, maximum = 5.0)]
+    interaction_effort_max: Option<Score>, score, push_texts;
     /// Band of the score for handoff smoothness.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(nullable = false)]
-    pub handoff_smoothness_band: Vec<AxisBand>,
+    handoff_smoothness_band: Vec<AxisBand>, named, push_names;
     /// Lowest score for handoff smoothness, 1.0–5.0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<f64>, nullable = false, minimum = 1.0, maximum = 5.0)]
-    pub handoff_smoothness_min: Option<Score>,
+    #[schema(value_type = Option<f64>, minimum = 1.0, maximum = 5.0)]
+    handoff_smoothness_min: Option<Score>, score, push_texts;
     /// Highest score for handoff smoothness, 1.0–5.0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<f64>, nullable = false, minimum = 1.0, maximum = 5.0)]
-    pub handoff_smoothness_max: Option<Score>,
+    #[schema(value_type = Option<f64>, minimum = 1.0, maximum = 5.0)]
+    handoff_smoothness_max: Option<Score>, score, push_texts;
     /// Minimum, 0–1, of the lowest confidence of the three dimensions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<f64>, nullable = false, minimum = 0.0, maximum = 1.0)]
-    pub confidence_min: Option<Confidence>,
+    #[schema(value_type = Option<f64>, minimum = 0.0, maximum = 1.0)]
+    confidence_min: Option<Confidence>, confidence, push_texts;
     /// Maximum, 0–1, of the lowest confidence of the three dimensions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<f64>, nullable = false, minimum = 0.0, maximum = 1.0)]
-    pub confidence_max: Option<Confidence>,
+    #[schema(value_type = Option<f64>, minimum = 0.0, maximum = 1.0)]
+    confidence_max: Option<Confidence>, confidence, push_texts;
     /// Language of the customer's text, ISO 639-1 or `und`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(nullable = false)]
-    pub language: Vec<String>,
+    language: Vec<String>, languages, push_texts;
     /// A flag of the evaluation.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(nullable = false)]
-    pub flag: Vec<Flag>,
+    flag: Vec<Flag>, named, push_names;
     /// Kind of scorer.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(nullable = false)]
-    pub scorer: Vec<ScorerKind>,
+    scorer: Vec<ScorerKind>, named, push_names;
     /// Status of the evaluation.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(nullable = false)]
-    pub status: Vec<ResultStatus>,
+    status: Vec<ResultStatus>, named, push_names;
 }
 
 impl EvaluationFilters {
@@ -208,6 +190,11 @@ impl EvaluationFilters {
         let filters = Self::take(query);
         filters.check(query);
         filters
+    }
+
+    /// The canonical query, percent-encoded, without `?`; empty without filters.
+    pub fn to_query(&self) -> String {
+        encode_query(self.to_pairs())
     }
 
     /// The filters of the four scores, each with the prefix of its parameters' names.

@@ -6,7 +6,6 @@
 
 mod body;
 mod count;
-mod filter_table;
 mod filters;
 mod item;
 mod list;
@@ -19,8 +18,7 @@ mod transcript;
 
 pub use self::body::read_filters;
 pub use self::count::CountQuery;
-pub use self::filter_table::FILTER_NAMES;
-pub use self::filters::{EvaluationFilters, ResultStatus, ScoreFilter};
+pub use self::filters::{EvaluationFilters, FILTER_NAMES, ResultStatus, ScoreFilter};
 pub use self::item::{EvaluationItem, ItemEvaluation, ItemScores, ItemTicket};
 pub use self::list::{
     EvaluationPage, ListQuery, MAX_COUNTED, MAX_POSITION, Neighbours, NeighboursQuery, Sort, SortKey, Total,

@@ -2,19 +2,11 @@
 
 use std::fmt::{Display, Write};
 
-use super::filters::EvaluationFilters;
 use crate::named_enum::Named;
 use crate::time::Timestamp;
 
 /// Parameters in order.
 pub type Pairs = Vec<(&'static str, String)>;
-
-impl EvaluationFilters {
-    /// The canonical query, percent-encoded, without `?`; empty without filters.
-    pub fn to_query(&self) -> String {
-        encode_query(self.to_pairs())
-    }
-}
 
 /// `application/x-www-form-urlencoded`, with `%20` for a space.
 pub fn encode_query<N: AsRef<str>, V: AsRef<str>>(pairs: impl IntoIterator<Item = (N, V)>) -> String {
