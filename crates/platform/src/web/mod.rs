@@ -38,6 +38,6 @@ pub use self::routes::{
 };
 pub(crate) use self::server::serve_without_readiness_metrics;
 pub use self::server::{ServerSettings, serve};
-pub use self::service_auth::{Caller, ServiceAuth, service_auth_middleware};
+pub use self::service_auth::{Caller, ServiceAuth, ServiceCall, service_auth_middleware};
 pub use self::shares::{ShareInUse, Shares};
 pub use self::tagged::{json_with_etag, tagged};

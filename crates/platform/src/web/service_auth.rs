@@ -74,6 +74,42 @@ impl FromRequest for Caller {
     }
 }
 
+/// A call from another role, as its handler gets it behind [`service_auth_middleware`].
+pub struct ServiceCall<S: 'static> {
+    /// Who calls.
+    pub caller: Caller,
+    /// The state of the called role's handlers.
+    pub services: web::Data<S>,
+    /// The request without its body.
+    pub request: HttpRequest,
+}
+
+impl<S: 'static> ServiceCall<S> {
+    /// The organization of the call, which must have `scope`.
+    ///
+    /// # Errors
+    /// As [`Caller::tenant`].
+    pub fn organization_with(&self, scope: Scope) -> Result<OrganizationId, WebError> {
+        Ok(self.caller.tenant(scope)?.organization_id)
+    }
+
+    fn of(request: &HttpRequest) -> Result<Self, WebError> {
+        let caller = request.extensions().get::<Caller>().cloned().ok_or(InvalidToken)?;
+        let services = request.app_data::<web::Data<S>>().cloned();
+        let services = services.ok_or_else(|| WebError::internal(&"route without the state of its role"))?;
+        Ok(Self { caller, services, request: request.clone() })
+    }
+}
+
+impl<S: 'static> FromRequest for ServiceCall<S> {
+    type Error = WebError;
+    type Future = Ready<Result<Self, WebError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        ready(Self::of(request))
+    }
+}
+
 /// Refuses a call whose bearer token was not made for this service. Needs [`ServiceAuth`] as app data.
 pub async fn service_auth_middleware(
     request: ServiceRequest,
