@@ -1,68 +1,67 @@
 //! `/internal/v1/webhooks/{id}/deliveries`: the delivery log, replays and test messages.
 
-use actix_web::web::{Data, Json, Path};
-use actix_web::{HttpRequest, HttpResponse};
+use std::collections::BTreeMap;
+
+use actix_web::HttpResponse;
+use actix_web::web::{Json, Path};
+use assay_contracts::evaluation::Named as _;
 use assay_contracts::page::Page;
 use assay_contracts::tenant::Scope;
-use assay_contracts::webhook::{WebhookDelivery, WebhookDeliveryDetails};
-use assay_platform::web::{Caller, WebError, page_parameters, query_pairs};
+use assay_contracts::webhook::{DeliveryStatus, WebhookDelivery, WebhookDeliveryDetails};
+use assay_platform::web::{WebError, invalid_parameter, page_parameters, query_pairs};
 
+use super::Call;
 use super::errors::delivery_not_found;
 use super::webhooks::webhook_id;
-use super::{Services, parameters};
 use crate::app::{ListDeliveries, list_deliveries, read_delivery, replay_delivery, send_test};
 
-pub(super) async fn list(
-    caller: Caller,
-    services: Data<Services>,
-    request: HttpRequest,
-    id: Path<String>,
-) -> Result<Json<Page<WebhookDelivery>>, WebError> {
-    let organization_id = caller.tenant(Scope::Webhooks)?.organization_id;
+pub(super) async fn list(call: Call, id: Path<String>) -> Result<Json<Page<WebhookDelivery>>, WebError> {
+    let organization_id = call.organization_with(Scope::Webhooks)?;
     let endpoint_id = webhook_id(&id)?;
-    let mut query = query_pairs(&request, &["cursor", "limit", "status"])?;
-    let status = parameters::status(&query)?;
+    let mut query = query_pairs(&call.request, &["cursor", "limit", "status"])?;
+    let status = status_of(&query)?;
     let (cursor, limit) = page_parameters(&mut query)?;
     let list_request = ListDeliveries { organization_id, endpoint_id, status, cursor, limit };
-    Ok(Json(list_deliveries(&services.store, &services.keys, list_request).await?))
+    Ok(Json(list_deliveries(&call.services.store, &call.services.keys, list_request).await?))
 }
 
 /// One message with its attempts.
 pub(super) async fn read(
-    caller: Caller,
-    services: Data<Services>,
+    call: Call,
     ids: Path<(String, String)>,
 ) -> Result<Json<WebhookDeliveryDetails>, WebError> {
-    let organization_id = caller.tenant(Scope::Webhooks)?.organization_id;
+    let organization_id = call.organization_with(Scope::Webhooks)?;
     let endpoint_id = webhook_id(&ids.0)?;
     let id = ids.1.parse().map_err(|_| delivery_not_found())?;
-    Ok(Json(read_delivery(&services.store, organization_id, endpoint_id, id).await?))
+    Ok(Json(read_delivery(&call.services.store, organization_id, endpoint_id, id).await?))
 }
 
 /// Queues a message again: 202 with the message.
-pub(super) async fn replay(
-    caller: Caller,
-    services: Data<Services>,
-    ids: Path<(String, String)>,
-) -> Result<HttpResponse, WebError> {
-    let organization_id = caller.tenant(Scope::Webhooks)?.organization_id;
+pub(super) async fn replay(call: Call, ids: Path<(String, String)>) -> Result<HttpResponse, WebError> {
+    let organization_id = call.organization_with(Scope::Webhooks)?;
     let endpoint_id = webhook_id(&ids.0)?;
     let id = ids.1.parse().map_err(|_| delivery_not_found())?;
-    services.request_limit.check(organization_id)?;
-    let queued = replay_delivery(&services.store, organization_id, endpoint_id, id).await?;
-    services.wakeup.notify_one();
+    call.services.request_limit.check(organization_id)?;
+    let queued = replay_delivery(&call.services.store, organization_id, endpoint_id, id).await?;
+    call.services.wakeup.notify_one();
     Ok(HttpResponse::Accepted().json(queued))
 }
 
 /// Queues a test message: 202 with the message.
-pub(super) async fn test(
-    caller: Caller,
-    services: Data<Services>,
-    id: Path<String>,
-) -> Result<HttpResponse, WebError> {
-    let organization_id = caller.tenant(Scope::Webhooks)?.organization_id;
-    services.request_limit.check(organization_id)?;
-    let queued = send_test(&services.store, organization_id, webhook_id(&id)?).await?;
-    services.wakeup.notify_one();
+pub(super) async fn test(call: Call, id: Path<String>) -> Result<HttpResponse, WebError> {
+    let organization_id = call.organization_with(Scope::Webhooks)?;
+    call.services.request_limit.check(organization_id)?;
+    let queued = send_test(&call.services.store, organization_id, webhook_id(&id)?).await?;
+    call.services.wakeup.notify_one();
     Ok(HttpResponse::Accepted().json(queued))
+}
+
+/// The parameter `status`, one of [`DeliveryStatus::ALL`].
+fn status_of(query: &BTreeMap<String, String>) -> Result<Option<DeliveryStatus>, WebError> {
+    let status = query.get("status").map(|name| {
+        DeliveryStatus::from_name(name).ok_or_else(|| {
+            invalid_parameter("status", &format!("must be one of: {}", DeliveryStatus::names()))
+        })
+    });
+    status.transpose()
 }

@@ -3,7 +3,6 @@
 
 mod deliveries;
 mod errors;
-mod parameters;
 mod subscribers;
 mod webhooks;
 
@@ -12,7 +11,7 @@ use std::sync::Arc;
 use actix_web::middleware::from_fn;
 use actix_web::web::{Data, ServiceConfig, delete, get, patch, post, scope};
 use assay_platform::auth::SigningKeys;
-use assay_platform::web::{ServiceAuth, resource, service_auth_middleware};
+use assay_platform::web::{ServiceAuth, ServiceCall, resource, service_auth_middleware};
 use tokio::sync::Notify;
 
 use crate::app::RequestLimit;
@@ -30,6 +29,8 @@ pub(crate) struct Services {
     /// How long the previous secret keeps signing after a rotation.
     pub(crate) previous_secret_millis: i64,
 }
+
+type Call = ServiceCall<Services>;
 
 pub(crate) fn configure(app: &mut ServiceConfig, services: Data<Services>, auth: ServiceAuth) {
     app.app_data(services).app_data(Data::new(auth)).service(
