@@ -3,7 +3,6 @@
 pub mod accept_conversation;
 pub mod delete_ticket;
 pub mod import_queue;
-pub mod read_ticket;
 pub mod read_transcript;
 pub mod read_transcripts;
 pub mod resolve_agents;

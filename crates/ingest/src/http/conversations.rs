@@ -1,16 +1,16 @@
 //! `POST /internal/v1/conversations`: forwarded by the gateway from `POST /v1/assess`.
 
+use actix_web::HttpResponse;
 use actix_web::http::header::RETRY_AFTER;
-use actix_web::web::{Data, Payload};
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::web::Payload;
 use assay_contracts::conversation::Conversation;
 use assay_contracts::ids::TicketId;
 use assay_contracts::problem::{Problem, ProblemCode};
 use assay_contracts::tenant::Scope;
 use assay_platform::db::idempotency::{self, Fingerprint};
-use assay_platform::web::{Caller, WebError, idempotency_key, parse_body, respond_with};
+use assay_platform::web::{WebError, idempotency_key, parse_body, respond_with};
 
-use super::Services;
+use super::{Call, read_body};
 use crate::app::accept_conversation::{AcceptConversation, AcceptError};
 use crate::domain::UnresolvedAuthors;
 
@@ -18,22 +18,17 @@ use crate::domain::UnresolvedAuthors;
 const OUTBOX_RETRY_AFTER_SECONDS: &str = "10";
 
 /// 202 with the receipt, once the conversation is committed.
-pub async fn accept(
-    caller: Caller,
-    services: Data<Services>,
-    request: HttpRequest,
-    payload: Payload,
-) -> Result<HttpResponse, WebError> {
-    let organization_id = caller.tenant(Scope::Assess)?.organization_id;
-    let key = idempotency_key(&request)?;
-    let budget = services.body_budget.of_organization(organization_id);
-    let mut body = services.read_body(&request, payload, services.max_body_bytes, &budget).await?;
+pub async fn accept(call: Call, payload: Payload) -> Result<HttpResponse, WebError> {
+    let organization_id = call.organization_with(Scope::Assess)?;
+    let key = idempotency_key(&call.request)?;
+    let budget = call.services.body_budget.of_organization(organization_id);
+    let mut body = read_body(&call, payload, call.services.max_body_bytes, &budget).await?;
     let conversation = parse_body(&body, Conversation::parse).await?;
     let idempotency = key.map(|key| (key, Fingerprint::of(&body)));
     // The conversation waits for its turn without them, within the budget of its body.
     body.free_bytes();
     let accept = AcceptConversation { organization_id, conversation, idempotency };
-    respond_with(services.acceptance.accept(accept).await?)
+    respond_with(call.services.acceptance.accept(accept).await?)
 }
 
 impl From<AcceptError> for WebError {
@@ -59,18 +54,16 @@ impl From<AcceptError> for WebError {
 }
 
 fn author_problem(unresolved: UnresolvedAuthors) -> Problem {
-    match unresolved {
+    let (code, detail, errors) = match unresolved {
         UnresolvedAuthors::Unknown(errors) => {
-            let pointers: Vec<&str> = errors.iter().map(|error| error.pointer.as_str()).collect();
-            let detail = format!("no such agent in your organization: {}", pointers.join(", "));
-            Problem::new(ProblemCode::UnknownAgent, detail).with_errors(errors)
+            (ProblemCode::UnknownAgent, "no such agent in your organization", errors)
         }
         UnresolvedAuthors::Mismatch(errors) => {
-            let pointers: Vec<&str> = errors.iter().map(|error| error.pointer.as_str()).collect();
-            let detail = format!("id and external_id name different agents: {}", pointers.join(", "));
-            Problem::new(ProblemCode::AgentMismatch, detail).with_errors(errors)
+            (ProblemCode::AgentMismatch, "id and external_id name different agents", errors)
         }
-    }
+    };
+    let pointers: Vec<&str> = errors.iter().map(|error| error.pointer.as_str()).collect();
+    Problem::new(code, format!("{detail}: {}", pointers.join(", "))).with_errors(errors)
 }
 
 fn duplicate_import(ticket_id: TicketId) -> Problem {

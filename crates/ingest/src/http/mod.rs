@@ -7,13 +7,12 @@ mod transcripts;
 
 use std::time::Duration;
 
-use actix_web::HttpRequest;
 use actix_web::middleware::from_fn;
 use actix_web::web::{Data, Payload, ServiceConfig, delete, get, post, scope};
 use assay_messaging::outbox::Outbox;
 use assay_platform::web::{
-    BodyBudget, BodyLimits, BufferedBody, ResponseBudget, ServiceAuth, WebError, read_buffered_body,
-    resource, service_auth_middleware,
+    BodyBudget, BodyLimits, BufferedBody, ResponseBudget, ServiceAuth, ServiceCall, WebError,
+    read_buffered_body, resource, service_auth_middleware,
 };
 
 use crate::app::accept_conversation::Acceptance;
@@ -34,6 +33,8 @@ pub struct Services {
     /// Tickets with a long subject, and transcripts, for clients.
     pub response_budget: ResponseBudget,
 }
+
+type Call = ServiceCall<Services>;
 
 pub fn configure(services: Services, auth: ServiceAuth) -> impl Fn(&mut ServiceConfig) + Clone + Send {
     let (services, auth) = (Data::new(services), Data::new(auth));
@@ -58,16 +59,13 @@ pub fn configure(services: Services, auth: ServiceAuth) -> impl Fn(&mut ServiceC
     }
 }
 
-impl Services {
-    /// Reads a body of at most `max_bytes` within `budget`: that of all bodies, or the share of an organization.
-    async fn read_body(
-        &self,
-        request: &HttpRequest,
-        payload: Payload,
-        max_bytes: usize,
-        budget: &BodyBudget,
-    ) -> Result<BufferedBody, WebError> {
-        let limits = BodyLimits { max_bytes, deadline: BODY_DEADLINE };
-        read_buffered_body(request, payload, limits, budget).await
-    }
+/// Reads a body of at most `max_bytes` within `budget`: that of all bodies, or the share of an organization.
+async fn read_body(
+    call: &Call,
+    payload: Payload,
+    max_bytes: usize,
+    budget: &BodyBudget,
+) -> Result<BufferedBody, WebError> {
+    let limits = BodyLimits { max_bytes, deadline: BODY_DEADLINE };
+    read_buffered_body(&call.request, payload, limits, budget).await
 }
