@@ -1,4 +1,4 @@
-//! Sessions of the console: begin, find, list, end.
+//! Sessions of the console: begin, find, list.
 
 use assay_contracts::console::{Session, SessionEntry, SignInOutcome};
 use assay_contracts::ids::{OrganizationId, SessionId};
@@ -117,15 +117,6 @@ pub async fn list(
 ) -> Result<Vec<SessionEntry>, DatabaseError> {
     let now = now();
     store.list_sessions(organization_id, before, idle_since(limits, now), now).await
-}
-
-/// Ends a session of the organization; one that has ended already is no error.
-///
-/// # Errors
-/// When the database fails.
-pub async fn end(store: &Store, organization_id: OrganizationId, id: SessionId) -> Result<(), DatabaseError> {
-    store.end_session(organization_id, id).await?;
-    Ok(())
 }
 
 /// A session that was last used at this time or before has ended.

@@ -1,7 +1,7 @@
 //! `/internal/v1/agents`: creation for the gateway, look-up for ingest, the list for the console.
 
-use actix_web::web::{Data, Json, Payload};
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::HttpResponse;
+use actix_web::web::{Json, Payload};
 use assay_contracts::agent::NewAgent;
 use assay_contracts::console::AgentList;
 use assay_contracts::internal::{FindAgents, FoundAgents};
@@ -9,51 +9,37 @@ use assay_contracts::problem::{Problem, ProblemCode};
 use assay_contracts::tenant::Scope;
 use assay_contracts::validation::FieldError;
 use assay_platform::db::idempotency::{self, Fingerprint};
-use assay_platform::web::{Caller, WebError, body_error, idempotency_key, read_body, respond_with};
+use assay_platform::web::{WebError, body_error, idempotency_key, read_body, respond_with};
 
-use super::{BODY_LIMITS, Services, read_as, read_before};
+use super::{BODY_LIMITS, Call, read_as, read_before};
 use crate::app::create_agent::{CreateAgent, CreateAgentError, create_agent};
 use crate::app::find_agents::{FindAgentsError, find_agents};
 use crate::app::list_agents::list_agents;
 
 /// Registers an agent: 201 with the agent.
-pub async fn create(
-    caller: Caller,
-    services: Data<Services>,
-    request: HttpRequest,
-    payload: Payload,
-) -> Result<HttpResponse, WebError> {
-    let organization_id = caller.tenant(Scope::Agents)?.organization_id;
-    let key = idempotency_key(&request)?;
-    let body = read_body(&request, payload, BODY_LIMITS).await?;
+pub async fn create(call: Call, payload: Payload) -> Result<HttpResponse, WebError> {
+    let organization_id = call.organization_with(Scope::Agents)?;
+    let key = idempotency_key(&call.request)?;
+    let body = read_body(&call.request, payload, BODY_LIMITS).await?;
     let agent = NewAgent::parse(&body).map_err(body_error)?;
     let idempotency = key.map(|key| (key, Fingerprint::of(&body)));
     let request = CreateAgent { organization_id, agent, idempotency };
-    let answer = create_agent(&services.store, &services.outbox, request).await?;
+    let answer = create_agent(&call.services.store, &call.services.outbox, request).await?;
     respond_with(answer)
 }
 
 /// The agents of the organization, newest first; with `?before=ID` those that were registered before this one.
-pub async fn list(
-    caller: Caller,
-    services: Data<Services>,
-    request: HttpRequest,
-) -> Result<Json<AgentList>, WebError> {
-    let organization_id = caller.tenant(Scope::Agents)?.organization_id;
-    let before = read_before(&request)?;
-    Ok(Json(list_agents(&services.store, organization_id, before).await?))
+pub async fn list(call: Call) -> Result<Json<AgentList>, WebError> {
+    let organization_id = call.organization_with(Scope::Agents)?;
+    let before = read_before(&call.request)?;
+    Ok(Json(list_agents(&call.services.store, organization_id, before).await?))
 }
 
 /// The agents with these ids or external ids.
-pub async fn find(
-    caller: Caller,
-    services: Data<Services>,
-    request: HttpRequest,
-    payload: Payload,
-) -> Result<Json<FoundAgents>, WebError> {
-    let organization_id = caller.organization()?;
-    let wanted: FindAgents = read_as(&services, &request, payload).await?;
-    let agents = find_agents(&services.store, organization_id, wanted).await?;
+pub async fn find(call: Call, payload: Payload) -> Result<Json<FoundAgents>, WebError> {
+    let organization_id = call.caller.organization()?;
+    let wanted: FindAgents = read_as(&call, payload).await?;
+    let agents = find_agents(&call.services.store, organization_id, wanted).await?;
     Ok(Json(FoundAgents { agents }))
 }
 

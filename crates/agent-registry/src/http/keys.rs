@@ -1,7 +1,7 @@
 //! `/internal/v1/keys`: resolution of API keys for the gateway; list, creation and revocation for the console.
 
-use actix_web::web::{Data, Json, Path, Payload};
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::HttpResponse;
+use actix_web::web::{Json, Path, Payload};
 use assay_contracts::console::{KeyEntry, KeyList, NewKey, NewKeyRequest};
 use assay_contracts::ids::ApiKeyId;
 use assay_contracts::internal::{ResolveKey, ResolvedKey};
@@ -9,52 +9,37 @@ use assay_contracts::problem::{Problem, ProblemCode};
 use assay_contracts::tenant::Scope;
 use assay_contracts::validation::FieldError;
 use assay_platform::auth::ApiKeyHash;
-use assay_platform::web::{Caller, WebError};
+use assay_platform::runtime::now;
+use assay_platform::web::WebError;
 
-use super::{Services, read_as, read_before};
+use super::{Call, read_as, read_before};
 use crate::app::create_key::{CreateKeyError, create_for_owner};
-use crate::app::list_keys::list_in_organization;
 use crate::app::resolve_key::resolve_key;
-use crate::app::revoke_key::revoke_in_organization;
 use crate::domain::{KeyName, KeyRecord};
 use crate::store::KeyOwner;
 
-pub async fn resolve(
-    caller: Caller,
-    services: Data<Services>,
-    request: HttpRequest,
-    payload: Payload,
-) -> Result<Json<ResolvedKey>, WebError> {
-    caller.require_service()?;
-    let body: ResolveKey = read_as(&services, &request, payload).await?;
+pub async fn resolve(call: Call, payload: Payload) -> Result<Json<ResolvedKey>, WebError> {
+    call.caller.require_service()?;
+    let body: ResolveKey = read_as(&call, payload).await?;
     let hash = ApiKeyHash::from_hex(&body.key_sha256).ok_or_else(|| {
         WebError::new(ProblemCode::InvalidRequest, "key_sha256 must have 64 hexadecimal digits")
     })?;
-    let grant = resolve_key(&services.store, &services.key_uses, hash).await?;
+    let grant = resolve_key(&call.services.store, &call.services.key_uses, hash).await?;
     Ok(Json(ResolvedKey { grant }))
 }
 
 /// The keys of the organization, newest first; with `?before=ID` those created before this one.
-pub async fn list(
-    caller: Caller,
-    services: Data<Services>,
-    request: HttpRequest,
-) -> Result<Json<KeyList>, WebError> {
-    let organization_id = caller.tenant(Scope::Console)?.organization_id;
-    let before = read_before(&request)?;
-    let keys = list_in_organization(&services.store, organization_id, before).await?;
+pub async fn list(call: Call) -> Result<Json<KeyList>, WebError> {
+    let organization_id = call.organization_with(Scope::Console)?;
+    let before = read_before(&call.request)?;
+    let keys = call.services.store.list_organization_keys(organization_id, before).await?;
     Ok(Json(KeyList { keys: keys.into_iter().map(entry).collect() }))
 }
 
 /// Creates a key for the organization: 201 with the key, which is not shown again. A key can do nothing that its creator cannot.
-pub async fn create(
-    caller: Caller,
-    services: Data<Services>,
-    request: HttpRequest,
-    payload: Payload,
-) -> Result<HttpResponse, WebError> {
-    let creator = caller.tenant(Scope::Console)?;
-    let body: NewKeyRequest = read_as(&services, &request, payload).await?;
+pub async fn create(call: Call, payload: Payload) -> Result<HttpResponse, WebError> {
+    let creator = call.caller.tenant(Scope::Console)?;
+    let body: NewKeyRequest = read_as(&call, payload).await?;
     let name = KeyName::parse(&body.name).map_err(|error| refused("/name", error.to_string()))?;
     if body.scopes.is_empty() {
         return Err(refused("/scopes", "must name at least one scope".to_owned()));
@@ -65,21 +50,17 @@ pub async fn create(
         return Err(WebError::new(ProblemCode::Forbidden, detail));
     }
     let owner = KeyOwner::Existing(creator.organization_id);
-    let created = create_for_owner(&services.store, owner, name, body.scopes, body.expires_at).await?;
+    let created = create_for_owner(&call.services.store, owner, name, body.scopes, body.expires_at).await?;
     let answer = NewKey { id: created.id, key: created.key.reveal().to_owned() };
     Ok(HttpResponse::Created().json(answer))
 }
 
 /// Revokes a key of the organization: 204, also when it was revoked before or there is none with this id.
-pub async fn revoke(
-    caller: Caller,
-    services: Data<Services>,
-    id: Path<String>,
-) -> Result<HttpResponse, WebError> {
-    let organization_id = caller.tenant(Scope::Console)?.organization_id;
+pub async fn revoke(call: Call, id: Path<String>) -> Result<HttpResponse, WebError> {
+    let organization_id = call.organization_with(Scope::Console)?;
     let id: ApiKeyId =
         id.parse().map_err(|_| WebError::new(ProblemCode::InvalidRequest, "the id is not a key id"))?;
-    revoke_in_organization(&services.store, organization_id, id).await?;
+    call.services.store.revoke_key(id, Some(organization_id), now()).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 

@@ -15,8 +15,8 @@ use assay_contracts::json::JsonFault;
 use assay_contracts::validation::BodyError;
 use assay_messaging::outbox::Outbox;
 use assay_platform::web::{
-    BodyBudget, BodyLimits, SMALL_BODY, ServiceAuth, WebError, invalid_parameter, parse_body, query_pairs,
-    read_buffered_body, resource, service_auth_middleware,
+    BodyBudget, BodyLimits, SMALL_BODY, ServiceAuth, ServiceCall, WebError, invalid_parameter, parse_body,
+    query_pairs, read_buffered_body, resource, service_auth_middleware,
 };
 use serde::de::DeserializeOwned;
 
@@ -41,6 +41,8 @@ pub struct Services {
     /// Memory of the bodies that services wrote.
     pub body_budget: BodyBudget,
 }
+
+type Call = ServiceCall<Services>;
 
 pub fn configure(app: &mut ServiceConfig, services: Data<Services>, auth: ServiceAuth) {
     app.app_data(services).app_data(Data::new(auth)).service(
@@ -75,11 +77,11 @@ fn read_before<T: FromStr>(request: &HttpRequest) -> Result<Option<T>, WebError>
 }
 
 /// Reads and parses a body that a service wrote.
-async fn read_as<T>(services: &Services, request: &HttpRequest, payload: Payload) -> Result<T, WebError>
+async fn read_as<T>(call: &Call, payload: Payload) -> Result<T, WebError>
 where
     T: DeserializeOwned + Send + 'static,
 {
-    let body = read_buffered_body(request, payload, CALL_LIMITS, &services.body_budget).await?;
+    let body = read_buffered_body(&call.request, payload, CALL_LIMITS, &call.services.body_budget).await?;
     parse_body(&body, |bytes| {
         serde_json::from_slice(bytes).map_err(|error| BodyError::Malformed(JsonFault::of(&error).to_string()))
     })

@@ -212,12 +212,12 @@ impl Store {
         on_database!(self, read, sessions::list(organization_id, before, idle_since, now))
     }
 
-    /// Ends a session; false when the organization has none with this id.
+    /// Ends a session of the organization; one that has ended already is no error.
     pub async fn end_session(
         &self,
         organization_id: OrganizationId,
         id: SessionId,
-    ) -> Result<bool, DatabaseError> {
+    ) -> Result<(), DatabaseError> {
         on_database!(self, write, sessions::end(organization_id, id))
     }
 

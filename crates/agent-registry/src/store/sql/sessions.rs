@@ -156,11 +156,11 @@ pub fn end(
     connection: &mut Connection,
     organization_id: OrganizationId,
     id: SessionId,
-) -> Result<bool, DatabaseError> {
-    let ended = diesel::delete(console_sessions::table.find(StoredId::of(id)))
+) -> Result<(), DatabaseError> {
+    diesel::delete(console_sessions::table.find(StoredId::of(id)))
         .filter(console_sessions::organization_id.eq(StoredId::of(organization_id)))
         .execute(connection)?;
-    Ok(ended > 0)
+    Ok(())
 }
 
 pub fn prune(
