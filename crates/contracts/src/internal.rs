@@ -163,22 +163,7 @@ pub struct Transcript<C = Conversation> {
 }
 
 /// A [`Transcript`] whose messages are passed on without being deserialized.
-pub type StoredTranscript = Transcript<StoredConversation>;
-
-/// A [`Conversation`] whose messages are not deserialized.
-#[derive(Debug, Clone, Serialize)]
-pub struct StoredConversation {
-    /// Stable ticket or conversation id from the source system.
-    pub ticket_id: String,
-    /// Namespace of the messages' external ids.
-    pub source: String,
-    /// Stable account id within the source system.
-    pub source_account_id: Option<String>,
-    /// Ticket subject.
-    pub subject: Option<String>,
-    /// The messages as JSON.
-    pub messages: Box<RawValue>,
-}
+pub type StoredTranscript = Transcript<Conversation<Box<RawValue>>>;
 
 /// Scoring → export: number of evaluations of the token's organization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -27,9 +27,9 @@ pub const MAX_MESSAGES: usize = 50;
 /// The source when the request names none.
 pub const DEFAULT_SOURCE: &str = "custom";
 
-/// One support conversation.
+/// One support conversation. `M` is raw JSON where the messages are passed on without parsing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Conversation {
+pub struct Conversation<M = Vec<Message>> {
     /// Stable ticket or conversation id from the source system.
     pub ticket_id: String,
     /// Namespace of the messages' external ids; `custom` when the request names none.
@@ -39,7 +39,7 @@ pub struct Conversation {
     /// Ticket subject.
     pub subject: Option<String>,
     /// 1 to [`MAX_MESSAGES`] items, timestamps non-decreasing.
-    pub messages: Vec<Message>,
+    pub messages: M,
 }
 
 /// One item of a transcript.

@@ -1,11 +1,9 @@
 //! Reads transcripts for the scoring worker.
 
-use assay_contracts::internal::{
-    MAX_TRANSCRIPTS, ReadTranscripts, StoredTranscript, Transcripts, UnreadableTranscript,
-};
+use assay_contracts::internal::{MAX_TRANSCRIPTS, ReadTranscripts, StoredTranscript, Transcripts};
 use assay_platform::db::DatabaseError;
 
-use crate::store::{Store, StoredTranscripts, transcript_bytes};
+use crate::store::{Store, transcript_bytes};
 
 /// No further transcript is added once the response holds this many bytes.
 pub(super) const TARGET_BYTES: usize = 8 * 1024 * 1024;
@@ -30,24 +28,20 @@ pub async fn read_transcripts(
         return Err(ReadTranscriptsError::TooMany);
     }
     if facts_only {
-        return Ok(without_transcripts(store.read_ticket_facts(tickets).await?));
+        // Every ticket is listed without its transcript, in the wire field `unreadable`.
+        let unreadable = store.read_ticket_facts(tickets).await?;
+        return Ok(Transcripts { unreadable, ..Transcripts::default() });
     }
     let mut response = Transcripts::default();
     let mut bytes = 0;
     while !tickets.is_empty() && bytes < TARGET_BYTES {
-        let StoredTranscripts { transcripts, deleted, unreadable, unread } =
-            store.read_transcripts(tickets, TARGET_BYTES - bytes).await?;
-        bytes += transcripts.iter().map(transcript_bytes).sum::<usize>();
-        response.transcripts.extend(transcripts);
-        response.deleted.extend(deleted);
-        response.unreadable.extend(unreadable);
-        tickets = unread;
+        let found = store.read_transcripts(tickets, TARGET_BYTES - bytes).await?;
+        bytes += found.transcripts.iter().map(transcript_bytes).sum::<usize>();
+        response.transcripts.extend(found.transcripts);
+        response.deleted.extend(found.deleted);
+        response.unreadable.extend(found.unreadable);
+        tickets = found.unread;
     }
     response.unread = tickets;
     Ok(response)
-}
-
-/// Facts only: every ticket is listed without its transcript, in the wire field `unreadable`.
-fn without_transcripts(tickets: Vec<UnreadableTranscript>) -> Transcripts<StoredTranscript> {
-    Transcripts { unreadable: tickets, ..Transcripts::default() }
 }

@@ -9,14 +9,16 @@ mod transcripts;
 use std::sync::Arc;
 
 use assay_contracts::ids::{OrganizationId, TicketId};
-use assay_contracts::internal::{TicketCount, TicketReference, UnreadableTranscript};
+use assay_contracts::internal::{
+    StoredTranscript, TicketCount, TicketReference, Transcripts, UnreadableTranscript,
+};
 use assay_contracts::refusal::ImportRefusal;
 use assay_contracts::ticket::Ticket;
 use assay_contracts::time::Timestamp;
 use assay_messaging::outbox::FastPathClaim;
 use assay_platform::db::{Database, DatabaseError, on_database};
 
-pub use self::transcripts::{StoredTranscripts, transcript_bytes};
+pub use self::transcripts::transcript_bytes;
 use crate::domain::{Import, ImportOutcome, RetentionCutoff, TicketDeletion};
 
 /// Cheap to clone; clones share the connections.
@@ -73,7 +75,7 @@ impl Store {
         &self,
         tickets: Vec<TicketReference>,
         max_bytes: usize,
-    ) -> Result<StoredTranscripts, DatabaseError> {
+    ) -> Result<Transcripts<StoredTranscript>, DatabaseError> {
         on_database!(self, read, transcripts::read(tickets, max_bytes))
     }
 

@@ -3,9 +3,7 @@
 use assay_contracts::agent::AgentFacts;
 use assay_contracts::conversation::{Conversation, Message};
 use assay_contracts::event::TicketFacts;
-use assay_contracts::internal::{
-    StoredConversation, StoredTranscript, TicketReference, UnreadableTranscript,
-};
+use assay_contracts::internal::{StoredTranscript, TicketReference, UnreadableTranscript};
 use assay_contracts::ticket::MAX_SUBJECT_CHARS;
 use assay_contracts::time::Timestamp;
 use assay_contracts::validation::shortened;
@@ -69,7 +67,7 @@ impl ConversationRow {
                 return Err(Box::new(UnreadableTranscript { organization_id, ticket }));
             }
         };
-        let conversation = StoredConversation {
+        let conversation = Conversation {
             ticket_id: self.external_id.clone(),
             source: self.source.clone(),
             source_account_id: self.source_account_id.clone(),

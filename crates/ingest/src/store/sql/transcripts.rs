@@ -1,8 +1,8 @@
 //! Transcripts of tickets, bounded in bytes before they are read.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use assay_contracts::internal::{TicketReference, UnreadableTranscript};
+use assay_contracts::internal::{StoredTranscript, TicketReference, Transcripts, UnreadableTranscript};
 use assay_contracts::ticket::MAX_SUBJECT_CHARS;
 use assay_platform::db::{DatabaseError, StoredId};
 use diesel::prelude::*;
@@ -11,8 +11,8 @@ use uuid::Uuid;
 
 use super::schema::conversations;
 use super::{Connection, find_deletions, row_limit};
-use crate::store::StoredTranscripts;
 use crate::store::rows::ConversationRow;
+use crate::store::transcripts::{from_rows, missing};
 
 #[declare_sql_function]
 extern "SQL" {
@@ -29,15 +29,17 @@ pub fn read(
     connection: &mut Connection,
     mut tickets: Vec<TicketReference>,
     max_bytes: usize,
-) -> Result<StoredTranscripts, DatabaseError> {
+) -> Result<Transcripts<StoredTranscript>, DatabaseError> {
     let sizes = stored_sizes(connection, &tickets)?;
     let unread = tickets.split_off(count_within(&tickets, &sizes, max_bytes));
     let rows = load_rows(connection, &tickets, i32::MAX)?;
-    let mut found = StoredTranscripts::from_rows(&tickets, rows, max_bytes);
+    let mut found = from_rows(&tickets, rows, max_bytes);
     // Read after the transcripts, so that a ticket deleted in between is reported as deleted.
-    let deletions = find_deletions(connection, &found.missing(&tickets))?;
+    let deletions = find_deletions(connection, &missing(&found, &tickets))?;
+    let deleted: HashSet<TicketReference> = deletions.into_iter().map(|(ticket, _)| ticket).collect();
+    found.deleted.extend(tickets.into_iter().filter(|ticket| deleted.contains(ticket)));
     found.unread.extend(unread);
-    Ok(found.with_deletions(&tickets, &deletions))
+    Ok(found)
 }
 
 pub fn read_facts(
