@@ -9,51 +9,43 @@ const MAX_CHARS: usize = 200;
 #[error("a name has 1 to 200 characters, no control characters, and no spaces at its ends")]
 pub struct InvalidName;
 
-/// The name of an organization, unique in an installation.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct OrganizationName(String);
+macro_rules! names {
+    ($($(#[$doc:meta])+ $name:ident;)+) => {$(
+        $(#[$doc])+
+        #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+        pub struct $name(String);
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct KeyName(String);
+        impl $name {
+            /// # Errors
+            /// When it is empty, too long, or has control characters or spaces at its ends.
+            pub fn parse(text: &str) -> Result<Self, InvalidName> {
+                check(text).map(|text| Self(text.to_owned()))
+            }
 
-impl OrganizationName {
-    /// # Errors
-    /// When it is empty, too long, or has control characters or spaces at its ends.
-    pub fn parse(text: &str) -> Result<Self, InvalidName> {
-        check(text).map(|text| Self(text.to_owned()))
-    }
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
 
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
+        impl fmt::Display for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str(&self.0)
+            }
+        }
+    )+};
+}
+
+names! {
+    /// The name of an organization, unique in an installation.
+    OrganizationName;
+    /// The purpose of a key, given by its creator.
+    KeyName;
 }
 
 impl KeyName {
-    /// # Errors
-    /// When it is empty, too long, or has control characters or spaces at its ends.
-    pub fn parse(text: &str) -> Result<Self, InvalidName> {
-        check(text).map(|text| Self(text.to_owned()))
-    }
-
     /// The name of the bootstrap key.
     pub fn bootstrap() -> Self {
         Self("bootstrap".to_owned())
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for OrganizationName {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
-impl fmt::Display for KeyName {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
     }
 }
 
