@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
 
-use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Number;
 
 /// A JSON value of a body.
@@ -185,32 +186,10 @@ impl<'b> Visitor<'b> for Skipped {
     }
 }
 
-/// A borrowed field name: serde's own `Cow<str>` always copies.
-struct Name<'b>(Cow<'b, str>);
-
-impl<'b> Deserialize<'b> for Name<'b> {
-    fn deserialize<D: Deserializer<'b>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(NameVisitor)
-    }
-}
-
-struct NameVisitor;
-
-impl<'b> Visitor<'b> for NameVisitor {
-    type Value = Name<'b>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("the name of a field")
-    }
-
-    fn visit_borrowed_str<E>(self, value: &'b str) -> Result<Self::Value, E> {
-        Ok(Name(Cow::Borrowed(value)))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Self::Value, E> {
-        Ok(Name(Cow::Owned(value.to_owned())))
-    }
-}
+/// A borrowed field name: without `borrow` serde's `Cow<str>` always copies.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Name<'b>(#[serde(borrow)] Cow<'b, str>);
 
 #[cfg(test)]
 mod tests {
