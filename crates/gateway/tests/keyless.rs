@@ -27,7 +27,7 @@ async fn response_without_progress_ends_and_frees_its_slot() -> Result<()> {
     ensure!(refused.headers().contains_key("retry-after"), "{refused:?}");
     ensure!(refused.json::<Problem>().await?.code.as_str() == "unavailable");
     // The slot is free when `stalled` has ended, and not before.
-    gateway.wait_for_openapi_status(StatusCode::OK).await?;
+    gateway.wait_for_status("/openapi.json", StatusCode::OK).await?;
     ensure!(stalled.read_to_end(&mut Vec::new()).is_err(), "the response was complete");
     Ok(())
 }
@@ -37,7 +37,7 @@ async fn slow_reader_that_makes_progress_is_served() -> Result<()> {
     let gateway = Gateway::start(|config| config.response_stall_seconds = 3)?;
     let began = Instant::now();
     let size = gateway.get(LARGE_FILE).await?.bytes().await?.len();
-    let mut connection = gateway.request_file_unread()?;
+    let mut connection = gateway.request_unread(LARGE_FILE)?;
     let (mut received, mut buffer) = (0, [0; 16 * 1024]);
     while received < size {
         sleep(Duration::from_millis(50)).await;
@@ -71,7 +71,7 @@ async fn known_document_is_not_sent_again() -> Result<()> {
     ensure!(first.headers()["content-type"] == "application/json");
     let document: serde_json::Value = first.json().await?;
     ensure!(document == serde_json::to_value(assay_gateway::openapi_document())?);
-    let address = format!("http://{}/openapi.json", gateway.address);
+    let address = gateway.url("/openapi.json");
     for (known, status) in [(etag.as_str(), 304), ("*", 304), ("\"another\"", 200), ("not a tag", 200)] {
         let response = client_builder().build()?.get(&address).header("if-none-match", known).send().await?;
         ensure!(response.status() == status, "{known}: {response:?}");

@@ -30,6 +30,6 @@ async fn clients_that_read_nothing_take_at_most_64_kib_each() -> Result<()> {
     let grown = resident_kib()?.saturating_sub(before);
     ensure!(grown <= 64 * CLIENTS, "{CLIENTS} clients took {grown} KiB");
     drop(connections);
-    gateway.wait_for_openapi_status(StatusCode::OK).await?;
+    gateway.wait_for_status("/openapi.json", StatusCode::OK).await?;
     Ok(())
 }

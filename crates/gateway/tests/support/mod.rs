@@ -90,16 +90,11 @@ impl Gateway {
     }
 
     pub async fn get(&self, path: &str) -> Result<reqwest::Response> {
-        Ok(client_builder().build()?.get(format!("http://{}{path}", self.address)).send().await?)
+        Ok(client_builder().build()?.get(self.url(path)).send().await?)
     }
 
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
-    }
-
-    /// A connection that asks for the largest file of the reference several times, and reads nothing.
-    pub fn request_file_unread(&self) -> Result<TcpStream> {
-        self.request_unread(LARGE_FILE)
     }
 
     /// A connection that asks for a path several times, and reads nothing.
@@ -152,11 +147,6 @@ impl Gateway {
             connections.push(self.request_unread(unread)?);
             sleep(Duration::from_millis(20)).await;
         }
-    }
-
-    /// Waits until `/openapi.json` is answered with `status`.
-    pub async fn wait_for_openapi_status(&self, status: StatusCode) -> Result<reqwest::Response> {
-        self.wait_for_status("/openapi.json", status).await
     }
 
     /// Waits until a path is answered with `status`.
