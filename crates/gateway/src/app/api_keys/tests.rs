@@ -206,21 +206,6 @@ async fn unknown_keys_do_not_delay_known_ones() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn made_up_keys_do_not_displace_a_key_in_use() {
-    let keys = keys();
-    for _ in 0..3 {
-        // Renewed at each round.
-        advance(LIFETIME).await;
-        looked_up(&keys, hash(0), Ok(Some(grant()))).await;
-        assert!(!looked_up(&keys, hash(0), Ok(Some(grant()))).await);
-        for number in 1..=2 * GRANTED_CAPACITY {
-            looked_up(&keys, hash(number), Ok(None)).await;
-        }
-        assert!(!looked_up(&keys, hash(0), Ok(Some(grant()))).await);
-    }
-}
-
-#[tokio::test(start_paused = true)]
 async fn made_up_keys_do_not_displace_known_grants() {
     const KNOWN: usize = 2_000;
     let keys = keys();
