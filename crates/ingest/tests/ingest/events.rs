@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use assay_contracts::event::{ConversationAccepted, Event, Topic};
 use assay_messaging::{Delivery, Handler, Outcome, Subscription};
-use assay_platform::runtime::Phase;
+use assay_platform::runtime::{LockExt as _, Phase};
 use async_trait::async_trait;
 
 use assay_testkit::{eventually, on_both_databases};
@@ -16,32 +16,43 @@ on_both_databases! { TestApp {
     accepted_import_publishes_one_event_with_its_request_id,
 } }
 
-const TOPICS: &[Topic] = &[ConversationAccepted::TOPIC];
-const QUEUE: Subscription =
-    Subscription { queue: "test.conversation-accepted", topics: TOPICS, max_batch: 10, max_in_flight: 10 };
-
-type ReceivedEvents = Arc<Mutex<Vec<(ConversationAccepted, Option<String>)>>>;
-
-struct Listener(ReceivedEvents);
+/// The events of one type that were published, each with the id of its request.
+pub struct Received<E>(Mutex<Vec<(E, Option<String>)>>);
 
 #[async_trait]
-impl Handler for Listener {
+impl<E: Event + Send> Handler for Received<E> {
     async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
-        for delivery in deliveries {
-            if let (Ok(event), Ok(mut received)) = (delivery.decode(), self.0.lock()) {
-                received.push((event, delivery.context().map(|context| context.request_id)));
-            }
-        }
+        let decoded = |delivery: &Delivery| {
+            Some((delivery.decode::<E>().ok()?, delivery.context().map(|context| context.request_id)))
+        };
+        self.0.locked().extend(deliveries.iter().filter_map(decoded));
         deliveries.iter().map(|_| Outcome::Done).collect()
     }
 }
 
+impl<E: Event + Clone + Send + 'static> Received<E> {
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self(Mutex::default()))
+    }
+
+    /// Receives events of these topics while the app runs.
+    pub fn listen(app: &mut TestApp, topics: &'static [Topic]) -> Arc<Self> {
+        let subscription = Subscription { queue: "test.events", topics, max_batch: 10, max_in_flight: 10 };
+        let received = Self::new();
+        let (bus, handler) = (app.bus.clone(), received.clone());
+        app.tasks.spawn(Phase::Consume, "listener", move |stop| async move {
+            bus.consume(subscription, handler, stop).await
+        });
+        received
+    }
+
+    pub fn all(&self) -> Vec<(E, Option<String>)> {
+        self.0.locked().clone()
+    }
+}
+
 async fn accepted_import_publishes_one_event_with_its_request_id(mut app: TestApp) -> Result<()> {
-    let received = ReceivedEvents::default();
-    let (bus, handler) = (app.bus.clone(), Arc::new(Listener(received.clone())));
-    app.tasks.spawn(Phase::Consume, "listener", move |stop| async move {
-        bus.consume(QUEUE, handler, stop).await
-    });
+    let received = Received::<ConversationAccepted>::listen(&mut app, &[ConversationAccepted::TOPIC]);
     let mut expected = Vec::new();
     for number in 0..10 {
         let response = app.submit(&conversation(&format!("T-{number}"))).await?.error_for_status()?;
@@ -54,11 +65,11 @@ async fn accepted_import_publishes_one_event_with_its_request_id(mut app: TestAp
     let last = app.accepted(&conversation("last")).await?;
     let is_last = |event: &ConversationAccepted| event.ticket_id.to_string() == last;
     let has_all = || async {
-        let received = received.lock().map_err(|_| anyhow!("the listener panicked"))?;
+        let received = received.all();
         Ok(received.len() > expected.len() && received.iter().any(|(event, _)| is_last(event)))
     };
     eventually("all events", has_all).await?;
-    let received = received.lock().map_err(|_| anyhow!("the listener panicked"))?;
+    let received = received.all();
     assert!(received.iter().all(|(event, _)| event.organization_id == app.organization));
     let mut published: Vec<(String, Option<String>)> = received
         .iter()

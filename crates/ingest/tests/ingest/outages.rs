@@ -7,20 +7,20 @@ use anyhow::{Context as _, Result};
 use assay_contracts::event::{ConversationAccepted, Event as _};
 use assay_contracts::ids::OrganizationId;
 use assay_ingest::{Config, SCHEMA, migrate};
-use assay_messaging::{Delivery, Handler, Outcome, Subscription};
+use assay_messaging::Subscription;
 use assay_platform::runtime::new_id;
 use assay_testkit::process::Signal;
 use assay_testkit::proxy::Proxy;
 use assay_testkit::{
     Location, PostgresOptions, PrivatePostgres, ServiceDatabase, eventually, on_both_databases,
 };
-use async_trait::async_trait;
 use futures_util::future::{join_all, try_join, try_join_all};
 use reqwest::Response;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
+use crate::events::Received;
 use crate::test_app::{TestApp, config, conversation};
 
 /// Maximum time of a response during an outage; long, because the machine may be busy. The measured times are printed.
@@ -179,16 +179,6 @@ on_both_databases! { TestApp {
     old_outbox_event_refuses_imports_until_published,
 } }
 
-/// Acknowledges every event.
-struct AckAll;
-
-#[async_trait]
-impl Handler for AckAll {
-    async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
-        deliveries.iter().map(|_| Outcome::Done).collect()
-    }
-}
-
 async fn full_outbox_refuses_imports_on_every_replica_until_drained(app: TestApp) -> Result<()> {
     const LIMIT: usize = 20;
     let mut app = app.restarted(|config| config.outbox_refusal_events = LIMIT as u64)?;
@@ -303,5 +293,5 @@ async fn consume(app: &TestApp, stop: CancellationToken) {
         max_batch: 16,
         max_in_flight: 64,
     };
-    app.bus.consume(subscription, std::sync::Arc::new(AckAll), stop).await;
+    app.bus.consume(subscription, Received::<ConversationAccepted>::new(), stop).await;
 }

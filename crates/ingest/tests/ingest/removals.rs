@@ -1,19 +1,15 @@
 //! Deletion of tickets, and expiry of transcripts.
 
-use std::sync::{Arc, Mutex};
-
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result};
 use assay_clients::{IngestClient, ServiceClient, http_client};
 use assay_contracts::event::{ConversationDeleted, ConversationsExpired, Event, Topic};
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::internal::{Deletion, OrganizationRetention, TicketReference};
 use assay_contracts::retention::RetentionPeriod;
 use assay_contracts::tenant::Scope;
-use assay_messaging::{Delivery, Handler, Outcome, Subscription};
 use assay_platform::auth::Audience;
 use assay_platform::db::Database;
-use assay_platform::runtime::{Phase, new_id, now};
-use async_trait::async_trait;
+use assay_platform::runtime::{new_id, now};
 use futures_util::future::try_join_all;
 use serde_json::{Value, json};
 use url::Url;
@@ -21,6 +17,7 @@ use uuid::Uuid;
 
 use assay_testkit::{eventually, execute_on, on_both_databases, texts_on};
 
+use crate::events::Received;
 use crate::test_app::{DEADLINE, TestApp, claims_for, conversation, conversation_of, message};
 
 on_both_databases! { TestApp {
@@ -40,42 +37,6 @@ on_both_databases! { TestApp {
 const DAY: i64 = 24 * 60 * 60 * 1_000;
 
 const TOPICS: &[Topic] = &[ConversationDeleted::TOPIC, ConversationsExpired::TOPIC];
-const QUEUE: Subscription =
-    Subscription { queue: "test.removals", topics: TOPICS, max_batch: 10, max_in_flight: 10 };
-
-/// Events of deleted and expired tickets.
-#[derive(Clone, Default)]
-struct ReceivedEvents(Arc<Mutex<(Vec<ConversationDeleted>, Vec<ConversationsExpired>)>>);
-
-#[async_trait]
-impl Handler for ReceivedEvents {
-    async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
-        if let Ok(mut received) = self.0.lock() {
-            received.0.extend(deliveries.iter().filter_map(|delivery| delivery.decode().ok()));
-            received.1.extend(deliveries.iter().filter_map(|delivery| delivery.decode().ok()));
-        }
-        deliveries.iter().map(|_| Outcome::Done).collect()
-    }
-}
-
-impl ReceivedEvents {
-    fn listen(app: &mut TestApp) -> Self {
-        let received = Self::default();
-        let (bus, handler) = (app.bus.clone(), Arc::new(received.clone()));
-        app.tasks.spawn(Phase::Consume, "listener", move |stop| async move {
-            bus.consume(QUEUE, handler, stop).await
-        });
-        received
-    }
-
-    fn deleted(&self) -> Result<Vec<ConversationDeleted>> {
-        Ok(self.0.lock().map_err(|_| anyhow!("the listener panicked"))?.0.clone())
-    }
-
-    fn expired(&self) -> Result<Vec<ConversationsExpired>> {
-        Ok(self.0.lock().map_err(|_| anyhow!("the listener panicked"))?.1.clone())
-    }
-}
 
 pub async fn delete(app: &TestApp, organization: OrganizationId, id: &str) -> Result<u16> {
     let token = app.tokens.issue(Audience::Ingest, &claims_for(organization, Scope::Tickets), now())?;
@@ -92,7 +53,7 @@ async fn deletion(app: &TestApp, organization: OrganizationId, id: &str) -> Resu
 }
 
 async fn deleted_ticket_is_not_found_and_publishes_one_event(mut app: TestApp) -> Result<()> {
-    let received = ReceivedEvents::listen(&mut app);
+    let received = Received::<ConversationDeleted>::listen(&mut app, TOPICS);
     let (gone, kept) = (app.accepted(&conversation("T-1")).await?, app.accepted(&conversation("T-2")).await?);
     assert_eq!(deletion(&app, app.organization, &gone).await?, (false, true));
     assert_eq!(delete(&app, app.organization, &gone).await?, 204);
@@ -105,25 +66,25 @@ async fn deleted_ticket_is_not_found_and_publishes_one_event(mut app: TestApp) -
     assert_eq!(delete(&app, app.organization, &gone).await?, 404);
     // Published after any event of the second deletion.
     assert_eq!(delete(&app, app.organization, &kept).await?, 204);
-    eventually("the event", || async { Ok(received.deleted()?.len() >= 2) }).await?;
+    eventually("the event", || async { Ok(received.all().len() >= 2) }).await?;
     let published: Vec<(OrganizationId, String)> = received
-        .deleted()?
+        .all()
         .iter()
-        .map(|event| (event.organization_id, event.ticket_id.to_string()))
+        .map(|(event, _)| (event.organization_id, event.ticket_id.to_string()))
         .collect();
     assert_eq!(published, [(app.organization, gone), (app.organization, kept)]);
     Ok(())
 }
 
 async fn concurrent_deletions_of_a_ticket_succeed_once(mut app: TestApp) -> Result<()> {
-    let received = ReceivedEvents::listen(&mut app);
+    let received = Received::<ConversationDeleted>::listen(&mut app, TOPICS);
     for number in 0..5 {
         let id = app.accepted(&conversation(&format!("T-{number}"))).await?;
         let statuses = try_join_all((0..6).map(|_| delete(&app, app.organization, &id))).await?;
         assert_eq!(statuses.iter().filter(|status| **status == 204).count(), 1, "{statuses:?}");
         assert!(statuses.iter().all(|status| [204, 404].contains(status)), "{statuses:?}");
     }
-    eventually("the event", || async { Ok(received.deleted()?.len() == 5) }).await
+    eventually("the event", || async { Ok(received.all().len() == 5) }).await
 }
 
 async fn identity_stays_used_after_deletion(app: TestApp) -> Result<()> {
@@ -225,7 +186,7 @@ fn retention(
 }
 
 async fn expired_transcripts_are_removed_and_publish_events(mut app: TestApp) -> Result<()> {
-    let received = ReceivedEvents::listen(&mut app);
+    let received = Received::<ConversationsExpired>::listen(&mut app, TOPICS);
     let organization = app.organization;
     let young = imported_days_ago(&app, 29).await?;
     let old = imported_days_ago(&app, 31).await?;
@@ -259,9 +220,9 @@ async fn expired_transcripts_are_removed_and_publish_events(mut app: TestApp) ->
         assert_eq!(answer.json::<Value>().await?["code"], code, "{id}");
     }
     assert_eq!(app.ticket(&young).await?.status(), 200);
-    eventually("the event", || async { Ok(!received.expired()?.is_empty()) }).await?;
+    eventually("the event", || async { Ok(!received.all().is_empty()) }).await?;
     app.registry.wait_for_maintenance().await?;
-    let published: Vec<_> = received.expired()?.into_iter().flat_map(|event| event.tickets).collect();
+    let published: Vec<_> = received.all().into_iter().flat_map(|(event, _)| event.tickets).collect();
     let ids: Vec<String> = published.iter().map(|ticket| ticket.id.to_string()).collect();
     assert_eq!(ids, std::slice::from_ref(&old), "evaluations are kept for 60 days");
     assert_eq!((published[0].external_id.as_str(), published[0].subject.as_deref()), ("31 days", None));
@@ -274,7 +235,7 @@ async fn expired_transcripts_are_removed_and_publish_events(mut app: TestApp) ->
 }
 
 async fn ticket_with_expired_transcript_and_kept_evaluation_is_deletable(mut app: TestApp) -> Result<()> {
-    let received = ReceivedEvents::listen(&mut app);
+    let received = Received::<ConversationDeleted>::listen(&mut app, TOPICS);
     let organization = app.organization;
     let old = imported_days_ago(&app, 31).await?;
     let without_evaluation = imported_days_ago(&app, 61).await?;
@@ -295,7 +256,7 @@ async fn ticket_with_expired_transcript_and_kept_evaluation_is_deletable(mut app
         "its evaluation has expired, too"
     );
     assert_eq!(deletion(&app, organization, &old).await?, (true, false));
-    eventually("the event", || async { Ok(received.deleted()?.len() == 1) }).await
+    eventually("the event", || async { Ok(received.all().len() == 1) }).await
 }
 
 async fn expired_tickets_are_removed_with_their_evaluations(app: TestApp) -> Result<()> {
