@@ -90,8 +90,13 @@ impl Fixture {
 
     /// An endpoint for `evaluation.completed`.
     pub async fn create(&self) -> Result<Endpoint> {
+        self.create_at("https://hooks.example.com/").await
+    }
+
+    pub async fn create_at(&self, url: &str) -> Result<Endpoint> {
         let endpoint = self.endpoint(&[WebhookEvent::EvaluationCompleted])?;
-        let creation = Creation { endpoint: endpoint.clone(), record: None, limit: ENDPOINT_LIMIT };
+        let endpoint = Endpoint { url: url.to_owned(), ..endpoint };
+        let creation = Creation { endpoint: endpoint.clone(), record: None, limit: u32::MAX };
         assert_eq!(self.store.create(creation).await?, CreateOutcome::Created);
         Ok(endpoint)
     }

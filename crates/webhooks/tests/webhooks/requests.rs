@@ -1,10 +1,8 @@
 //! Limits of requests.
 
 use anyhow::Result;
-use assay_contracts::webhook::WebhookEvent;
 use assay_platform::runtime::new_id;
 use assay_testkit::on_both_databases;
-use assay_webhooks::store::{CreateOutcome, Creation};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
@@ -16,12 +14,8 @@ on_both_databases! { RunningRole {
 } }
 
 async fn tests_and_replays_are_limited_by_organization(mut role: RunningRole) -> Result<()> {
-    let mut endpoint = role.fixture.endpoint(&[WebhookEvent::ExportFailed])?;
     // Nothing listens on this port.
-    endpoint.url = "http://127.0.0.1:9999/".to_owned();
-    let endpoint_id = endpoint.id;
-    let creation = Creation { endpoint, record: None, limit: 1 };
-    assert_eq!(role.fixture.store.create(creation).await?, CreateOutcome::Created);
+    let endpoint_id = role.fixture.create_at("http://127.0.0.1:9999/").await?.id;
     let mut id = String::new();
     for _ in 0..REQUESTED_MESSAGES_PER_MINUTE {
         let queued = role.post(&format!("/{endpoint_id}/test"), String::new()).await?;

@@ -5,10 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use assay_contracts::webhook::WebhookEvent;
 use assay_platform::runtime::{new_id, now, timeout};
 use assay_testkit::{eventually, on_both_databases};
-use assay_webhooks::store::{CreateOutcome, Creation};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
@@ -33,14 +31,14 @@ async fn silent_endpoints_do_not_delay_other_organizations(mut role: RunningRole
     };
     let test = async {
         for _ in 0..10 {
-            create(&role.fixture, &silent_url).await?;
+            role.fixture.create_at(&silent_url).await?;
         }
         enqueue(&role.fixture, 40).await?;
         let in_flight = || attempts.load(Ordering::SeqCst);
         let is_at_limit = || async { Ok(in_flight() >= CONCURRENCY_PER_ORGANIZATION) };
         eventually("the attempts of the first organization", is_at_limit).await?;
         role.fixture.organization_id = new_id();
-        create(&role.fixture, &answering_url).await?;
+        role.fixture.create_at(&answering_url).await?;
         let started = Instant::now();
         enqueue(&role.fixture, 3).await?;
         let received = async {
@@ -66,14 +64,6 @@ async fn silent_endpoints_do_not_delay_other_organizations(mut role: RunningRole
 
 fn url_of(listener: &TcpListener) -> Result<String> {
     Ok(format!("http://{}/", listener.local_addr()?))
-}
-
-async fn create(fixture: &Fixture, url: &str) -> Result<()> {
-    let mut endpoint = fixture.endpoint(&[WebhookEvent::EvaluationCompleted])?;
-    endpoint.url = url.to_owned();
-    let creation = Creation { endpoint, record: None, limit: 20 };
-    assert_eq!(fixture.store.create(creation).await?, CreateOutcome::Created);
-    Ok(())
 }
 
 /// Enqueues `count` messages to each endpoint of the organization, due at once.
