@@ -12,19 +12,13 @@ use crate::domain::address::AddressRules;
 use crate::domain::endpoint::Endpoint;
 use crate::store::WebhookStore;
 
-pub(crate) struct ListWebhooks {
-    pub(crate) organization_id: OrganizationId,
-    pub(crate) cursor: Option<String>,
-    pub(crate) limit: u32,
-}
-
 /// A page of endpoints, newest first.
 pub(crate) async fn list_webhooks(
     store: &WebhookStore,
     keys: &SigningKeys,
-    request: ListWebhooks,
+    organization_id: OrganizationId,
+    (cursor, limit): (Option<String>, u32),
 ) -> Result<Page<Webhook>, RequestError> {
-    let ListWebhooks { organization_id, cursor, limit } = request;
     let cursors = Cursors::new(keys, &format!("webhooks of {organization_id}"));
     let after = cursor.map(|cursor| cursors.open(&cursor)).transpose()?;
     let found = store.page(organization_id, after, limit.saturating_add(1)).await?;

@@ -20,9 +20,7 @@ pub(crate) use self::enqueue_messages::{EnqueueMessages, decode};
 pub(crate) use self::error::RequestError;
 pub(crate) use self::inspect_deliveries::{ListDeliveries, list_deliveries, read_delivery};
 pub(crate) use self::list_subscribers::list_evaluation_subscribers;
-pub(crate) use self::manage_webhooks::{
-    ListWebhooks, change_webhook, delete_webhook, list_webhooks, read_webhook,
-};
+pub(crate) use self::manage_webhooks::{change_webhook, delete_webhook, list_webhooks, read_webhook};
 pub(crate) use self::request_limit::RequestLimit;
 pub(crate) use self::request_message::{replay_delivery, send_test};
 pub(crate) use self::run_maintenance::run_maintenance;

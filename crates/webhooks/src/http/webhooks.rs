@@ -17,7 +17,7 @@ use assay_platform::web::{
 use super::Call;
 use super::errors::not_found;
 use crate::app::{
-    CreateWebhook, ListWebhooks, change_webhook, create_webhook, delete_webhook, list_webhooks, read_webhook,
+    CreateWebhook, change_webhook, create_webhook, delete_webhook, list_webhooks, read_webhook,
     rotate_secret, show_secret,
 };
 
@@ -39,9 +39,8 @@ pub(super) async fn create(call: Call, payload: Payload) -> Result<HttpResponse,
 
 pub(super) async fn list(call: Call) -> Result<Json<Page<Webhook>>, WebError> {
     let organization_id = call.organization_with(Scope::Webhooks)?;
-    let (cursor, limit) = page_parameters(&mut query_pairs(&call.request, &["cursor", "limit"])?)?;
-    let list_request = ListWebhooks { organization_id, cursor, limit };
-    Ok(Json(list_webhooks(&call.services.store, &call.services.keys, list_request).await?))
+    let page = page_parameters(&mut query_pairs(&call.request, &["cursor", "limit"])?)?;
+    Ok(Json(list_webhooks(&call.services.store, &call.services.keys, organization_id, page).await?))
 }
 
 pub(super) async fn read(call: Call, id: Path<String>) -> Result<Json<Webhook>, WebError> {
