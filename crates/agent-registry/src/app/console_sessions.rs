@@ -9,9 +9,7 @@ use assay_platform::db::{Database, DatabaseError};
 use assay_platform::runtime::{RandomnessUnavailable, new_id, now};
 
 use super::record_key_use::KeyUses;
-use crate::domain::{
-    ActiveSession, OrganizationName, SIGN_IN_LINK_MILLIS, SessionLimits, SignIn, clean_user_agent,
-};
+use crate::domain::{OrganizationName, SIGN_IN_LINK_MILLIS, SessionLimits, SignIn, clean_user_agent};
 use crate::store::{self, SessionToStore, Store};
 
 /// The credential of a person who signs in.
@@ -82,7 +80,7 @@ pub async fn begin(
         expires_at: created_at.plus_millis(limits.total_millis),
     };
     let begun = store.begin_session(new).await?;
-    Ok(begun.map_or(SignInOutcome::Refused, |session| SignInOutcome::Begun(into_session(session))))
+    Ok(begun.map_or(SignInOutcome::Refused, SignInOutcome::Begun))
 }
 
 /// The session of a token, if it is in force. The look-up counts as a use of the session.
@@ -95,13 +93,13 @@ pub async fn find(
     token: TokenHash,
 ) -> Result<Option<Session>, DatabaseError> {
     let now = now();
-    let Some(session) = store.find_session(token, idle_since(limits, now), now).await? else {
+    let Some(found) = store.find_session(token, idle_since(limits, now), now).await? else {
         return Ok(None);
     };
-    if session.should_record_use(now) {
-        store.record_session_use(session.id, now).await?;
+    if found.should_record_use(now) {
+        store.record_session_use(found.session.id, now).await?;
     }
-    Ok(Some(into_session(session)))
+    Ok(Some(found.session))
 }
 
 /// The sessions of an organization that are in force, newest first, at most [`crate::store::MAX_LISTED_SESSIONS`]; with `before`
@@ -122,13 +120,4 @@ pub async fn list(
 /// A session that was last used at this time or before has ended.
 pub fn idle_since(limits: SessionLimits, now: Timestamp) -> Timestamp {
     now.plus_millis(-limits.idle_millis)
-}
-
-fn into_session(session: ActiveSession) -> Session {
-    Session {
-        id: session.id,
-        organization_id: session.organization_id,
-        organization: session.organization,
-        expires_at: session.expires_at,
-    }
 }

@@ -1,6 +1,7 @@
 //! Sessions of the console and the sign-in links that begin them. Only hashes of their tokens are stored.
 
-use assay_contracts::ids::{ApiKeyId, OrganizationId, SessionId};
+use assay_contracts::console::Session;
+use assay_contracts::ids::{ApiKeyId, OrganizationId};
 use assay_contracts::time::Timestamp;
 use assay_platform::auth::TokenHash;
 
@@ -33,11 +34,8 @@ pub enum SignIn {
 /// A session in force, and when its use was last recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActiveSession {
-    pub id: SessionId,
-    pub organization_id: OrganizationId,
-    pub organization: String,
+    pub session: Session,
     pub last_used_at: Timestamp,
-    pub expires_at: Timestamp,
 }
 
 impl ActiveSession {

@@ -8,7 +8,7 @@ mod tests;
 
 use assay_contracts::agent::Agent;
 use assay_contracts::agent::AgentFacts;
-use assay_contracts::console::SessionEntry;
+use assay_contracts::console::{Session, SessionEntry};
 use assay_contracts::ids::{AgentId, ApiKeyId, OrganizationId, SessionId};
 use assay_contracts::tenant::Scopes;
 use assay_contracts::time::Timestamp;
@@ -182,7 +182,7 @@ impl Store {
 
     /// Stores a session, and uses up the sign-in link in the same transaction. `None` when the sign-in link is unknown or
     /// expired.
-    pub async fn begin_session(&self, new: SessionToStore) -> Result<Option<ActiveSession>, DatabaseError> {
+    pub async fn begin_session(&self, new: SessionToStore) -> Result<Option<Session>, DatabaseError> {
         on_database!(self, write, sessions::begin(&new))
     }
 

@@ -100,7 +100,7 @@ async fn session_ends_when_it_is_not_used(test: Sessions) -> Result<()> {
     assert!(test.is_in_force(token, last_moment).await?);
     assert!(!test.is_in_force(token, last_moment.plus_millis(1)).await?);
     let session = test.store().find_session(token, idle_since(LIMITS, last_moment), last_moment).await?;
-    test.store().record_session_use(session.context("none")?.id, last_moment).await?;
+    test.store().record_session_use(session.context("none")?.session.id, last_moment).await?;
     assert!(test.is_in_force(token, last_moment.plus_millis(LIMITS.idle_millis - 1)).await?, "a use counts");
     let end = last_moment.plus_millis(LIMITS.idle_millis);
     assert!(!test.is_in_force(token, end).await?);
@@ -114,7 +114,7 @@ async fn session_in_use_ends_after_its_total_time(test: Sessions) -> Result<()> 
     let token = test.begin(key, test.began).await?.context("refused")?;
     let last_moment = test.began.plus_millis(LIMITS.total_millis - 1);
     let session = test.store().find_session(token, test.began.plus_millis(-1), test.began).await?;
-    test.store().record_session_use(session.context("none")?.id, last_moment).await?;
+    test.store().record_session_use(session.context("none")?.session.id, last_moment).await?;
     assert!(test.is_in_force(token, last_moment).await?);
     let end = last_moment.plus_millis(1);
     assert!(!test.is_in_force(token, end).await?);

@@ -1,6 +1,6 @@
 //! Sign-in links and sessions of the console.
 
-use assay_contracts::console::SessionEntry;
+use assay_contracts::console::{Session, SessionEntry};
 use assay_contracts::ids::{ApiKeyId, OrganizationId, SessionId};
 use assay_contracts::time::Timestamp;
 use assay_platform::auth::TokenHash;
@@ -55,10 +55,7 @@ pub fn create_sign_in_link(
 }
 
 /// Call inside a write transaction: of two requests with the same sign-in link only one gets a session.
-pub fn begin(
-    connection: &mut Connection,
-    new: &SessionToStore,
-) -> Result<Option<ActiveSession>, DatabaseError> {
+pub fn begin(connection: &mut Connection, new: &SessionToStore) -> Result<Option<Session>, DatabaseError> {
     let owner: Option<(StoredId, Option<ApiKeyId>)> = match &new.sign_in {
         SignIn::Link(token) => take_sign_in_link(connection, token, new.created_at)?.map(|id| (id, None)),
         SignIn::Key { id, organization_id } => Some((StoredId::of(*organization_id), Some(*id))),
@@ -81,7 +78,7 @@ pub fn begin(
         .filter(console_sessions::id.eq(StoredId::of(new.id)))
         .select(SessionRow::as_select())
         .first(connection)?;
-    Ok(Some(row.into_session()))
+    Ok(Some(row.into_active().session))
 }
 
 /// Uses up a sign-in link and returns its organization; `None` when it is unknown or expired.
@@ -118,7 +115,7 @@ pub fn find(
         .select(SessionRow::as_select())
         .first(connection)
         .optional()?;
-    Ok(row.map(SessionRow::into_session))
+    Ok(row.map(SessionRow::into_active))
 }
 
 pub fn record_use(connection: &mut Connection, id: SessionId, now: Timestamp) -> Result<(), DatabaseError> {
@@ -178,14 +175,14 @@ pub fn prune(
 }
 
 impl SessionRow {
-    fn into_session(self) -> ActiveSession {
-        ActiveSession {
+    fn into_active(self) -> ActiveSession {
+        let session = Session {
             id: self.id.0.into(),
             organization_id: self.organization_id.0.into(),
             organization: self.organization,
-            last_used_at: Timestamp::saturating_from_millis(self.last_used_at),
             expires_at: Timestamp::saturating_from_millis(self.expires_at),
-        }
+        };
+        ActiveSession { session, last_used_at: Timestamp::saturating_from_millis(self.last_used_at) }
     }
 }
 
