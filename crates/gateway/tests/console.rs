@@ -107,20 +107,16 @@ async fn page_is_passed_on_with_its_cookies_and_our_token() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn form_is_passed_on_as_a_form() -> Result<()> {
     let app = app()?;
-    let form = |content_type: &'static str, body: String| {
-        let request = app.http.post(format!("http://{}/console/sign-in", app.address));
-        request.header("origin", "https://assay.example").header("content-type", content_type).body(body)
-    };
-    let response = form("application/x-www-form-urlencoded", "key=a%20b".to_owned()).send().await?;
-    let text = response.text().await?;
+    let request = app.http.post(format!("http://{}/console/sign-in", app.address));
+    let request = request.header("origin", "https://assay.example");
+    let request = request.header("content-type", "application/x-www-form-urlencoded").body("key=a%20b");
+    let text = request.send().await?.text().await?;
     assert!(
         text.starts_with("POST /console/sign-in true")
             && text.ends_with("content-type=application/x-www-form-urlencoded key=a%20b"),
         "{text}"
     );
     assert!(text.contains("origin=https://assay.example"));
-    assert_eq!(form("application/json", "{}".to_owned()).send().await?.status(), 415);
-    assert_eq!(form("application/x-www-form-urlencoded", "x".repeat(70_000)).send().await?.status(), 413);
     Ok(())
 }
 

@@ -16,7 +16,7 @@ use assay_contracts::tenant::{Scope, Tenant};
 use assay_platform::auth::ServiceClaims;
 use assay_platform::web::{WebError, hold_large_until_sent};
 
-use super::context::{Gateway, ticket_not_found};
+use super::context::{Gateway, share_exhausted, ticket_not_found, too_many_in_flight};
 use crate::app::{RateLimit, Slot};
 use crate::domain::bearer_key;
 use crate::metrics::{AuthenticationFailure, count_authentication_failure};
@@ -35,7 +35,10 @@ impl Authenticated {
     /// # Errors
     /// 503 when all slots are occupied, 429 when the organization has its share of them.
     pub(crate) fn occupy_slot(&self, gateway: &Gateway) -> Result<(), WebError> {
-        let slot = gateway.acquire_slot(&self.claims)?;
+        let mut slot = gateway.in_flight.acquire().ok_or_else(too_many_in_flight)?;
+        if let ServiceClaims::Tenant(tenant) = &self.claims {
+            slot = slot.assign_to(tenant.organization_id).map_err(share_exhausted)?;
+        }
         self.slot.set(slot).map_err(|_| WebError::internal(&"request with two slots"))
     }
 }

@@ -6,12 +6,11 @@ use actix_web::HttpRequest;
 use actix_web::http::header::{HOST, RETRY_AFTER};
 use assay_clients::ServiceClient;
 use assay_contracts::problem::ProblemCode;
-use assay_platform::auth::ServiceClaims;
 use assay_platform::web::{BodyBudget, WebError};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use tokio::sync::Semaphore;
 
-use crate::app::{ApiKeyCache, RateLimit, Refusals, ShareExhausted, Slot, Slots};
+use crate::app::{ApiKeyCache, RateLimit, Refusals, ShareExhausted, Slots};
 use crate::config::Config;
 
 /// Suggested pause of a client whose organization uses its whole share of the slots for requests, in seconds.
@@ -44,20 +43,6 @@ pub(crate) struct Gateway {
 }
 
 impl Gateway {
-    /// Acquires one of the slots for requests in flight, to be held until the response is sent.
-    pub(crate) fn acquire_slot(&self, claims: &ServiceClaims) -> Result<Slot, WebError> {
-        let slot = self.in_flight.acquire().ok_or_else(too_many_in_flight)?;
-        match claims {
-            ServiceClaims::Tenant(tenant) => slot.assign_to(tenant.organization_id).map_err(share_exhausted),
-            _ => Ok(slot),
-        }
-    }
-
-    /// Acquires one of the slots for downloads, to be held until the body is sent.
-    pub(crate) fn acquire_download_slot(&self) -> Result<Slot, WebError> {
-        self.downloads.acquire().ok_or_else(|| WebError::unavailable(&"too many downloads in flight"))
-    }
-
     /// The public base URL: scheme and authority, without a trailing slash.
     pub(crate) fn public_base_url(&self, request: &HttpRequest) -> String {
         if !self.config.public_url.is_empty() {

@@ -48,7 +48,8 @@ pub(crate) async fn download_file(
     id: Path<String>,
     gateway: Data<Gateway>,
 ) -> Result<HttpResponse, WebError> {
-    let slot = gateway.acquire_download_slot()?;
+    let busy = || WebError::unavailable(&"too many downloads in flight");
+    let slot = gateway.downloads.acquire().ok_or_else(busy)?;
     let id: ExportId = id.parse().map_err(|_| {
         WebError::new(
             ProblemCode::InvalidSignature,

@@ -7,13 +7,12 @@ use assay_contracts::evaluations::{
     Comparison, Dimension, EvaluationPage, Neighbours, Sort, Step, Summary, SummaryQuery,
 };
 use assay_contracts::ids::TicketId;
-use assay_contracts::json::JsonFault;
 use assay_contracts::problem::ProblemCode;
 use assay_platform::web::{WebError, all_query_pairs, tagged};
 
 use super::context::{path_id, with_query};
 use super::filter_parameters::FilterParameters;
-use super::keyed_request::KeyedRequest;
+use super::keyed_request::{KeyedRequest, read_answer};
 use super::responses::{BadRequest, CommonProblems, IfNoneMatchHeader, NotFound};
 use crate::app::{Forward, forward};
 
@@ -89,11 +88,7 @@ pub(crate) async fn summarize_evaluations(request: KeyedRequest) -> Result<HttpR
     if !response.status().is_success() {
         return Ok(response);
     }
-    let body = actix_web::body::to_bytes(response.into_body())
-        .await
-        .map_err(|error| WebError::unavailable(&error))?;
-    let mut summary: Summary =
-        serde_json::from_slice(&body).map_err(|error| WebError::internal(&JsonFault::of(&error)))?;
+    let mut summary: Summary = read_answer(response).await?;
     summary.coverage = match pending {
         Ok(pending) => summary.coverage.map(|coverage| coverage.with_pending(pending.count)),
         Err(error) => {

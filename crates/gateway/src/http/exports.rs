@@ -6,7 +6,6 @@ use actix_web::web::{Path, Payload};
 use assay_contracts::export::{DownloadAddress, Export, NewExport, NewExportRequest};
 use assay_contracts::ids::ExportId;
 use assay_contracts::internal::PUBLIC_BASE_URL_HEADER;
-use assay_contracts::json::JsonFault;
 use assay_contracts::page::Page;
 use assay_contracts::problem::{Problem, ProblemCode};
 use assay_platform::web::WebError;
@@ -15,7 +14,7 @@ use reqwest::Method;
 use reqwest::header::HeaderValue;
 
 use super::context::{path_id, with_query};
-use super::keyed_request::KeyedRequest;
+use super::keyed_request::{KeyedRequest, read_answer};
 use super::request_body::read_small;
 use super::responses::{
     BadRequest, BodyProblems, CommonProblems, IdempotencyConflict, IdempotencyHeader, NotFound,
@@ -119,11 +118,7 @@ pub(crate) async fn download_export(
     if !response.status().is_success() {
         return Ok(response);
     }
-    let body = actix_web::body::to_bytes(response.into_body())
-        .await
-        .map_err(|error| WebError::unavailable(&error))?;
-    let address: DownloadAddress =
-        serde_json::from_slice(&body).map_err(|error| WebError::internal(&JsonFault::of(&error)))?;
+    let address: DownloadAddress = read_answer(response).await?;
     let accept: Vec<&str> =
         request.http.headers().get_all(ACCEPT).filter_map(|value| value.to_str().ok()).collect();
     let is_json = prefers_json(&accept.join(","));

@@ -2,12 +2,15 @@
 
 use std::future::{Ready, ready};
 
+use actix_web::body::to_bytes;
 use actix_web::dev::Payload;
 use actix_web::web::Data;
 use actix_web::{FromRequest, HttpMessage as _, HttpRequest, HttpResponse};
 use assay_clients::ServiceClient;
+use assay_contracts::json::JsonFault;
 use assay_platform::web::WebError;
 use reqwest::Method;
+use serde::de::DeserializeOwned;
 
 use super::authentication::{Authenticated, gateway};
 use super::context::{Gateway, copy_headers};
@@ -47,6 +50,12 @@ impl KeyedRequest {
         let get = self.get(service, path, &["idempotency-key"]);
         forward(Forward { method: Method::POST, body: Some(body), ..get }).await
     }
+}
+
+/// Reads a JSON answer of a service that is not only passed on.
+pub(super) async fn read_answer<T: DeserializeOwned>(answer: HttpResponse) -> Result<T, WebError> {
+    let body = to_bytes(answer.into_body()).await.map_err(|error| WebError::unavailable(&error))?;
+    serde_json::from_slice(&body).map_err(|error| WebError::internal(&JsonFault::of(&error)))
 }
 
 impl FromRequest for KeyedRequest {
