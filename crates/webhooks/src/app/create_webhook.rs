@@ -8,7 +8,7 @@ use assay_platform::runtime::{new_id, now, random_bytes};
 
 use super::RequestError;
 use crate::domain::address::AddressRules;
-use crate::domain::endpoint::Endpoint;
+use crate::domain::endpoint::{Endpoint, EndpointReference};
 use crate::domain::secret::{SealedSecrets, Secret};
 use crate::store::{CreateOutcome, Creation, WebhookStore};
 
@@ -71,7 +71,7 @@ async fn replay_response(
     first: RecordedResponse,
 ) -> Result<RecordedResponse, RequestError> {
     let webhook: Webhook = serde_json::from_str(&first.body)?;
-    match store.find(organization_id, webhook.id).await? {
+    match store.find(EndpointReference { organization_id, id: webhook.id }).await? {
         Some(endpoint) => with_secret(first, &endpoint.secrets.current.open(keys, endpoint.id)?),
         None => Ok(first),
     }

@@ -1,6 +1,6 @@
 //! Lists, reads, changes and deletes endpoints.
 
-use assay_contracts::ids::{OrganizationId, WebhookId};
+use assay_contracts::ids::OrganizationId;
 use assay_contracts::page::Page;
 use assay_contracts::webhook::{Webhook, WebhookChange};
 use assay_platform::auth::SigningKeys;
@@ -9,7 +9,7 @@ use assay_platform::web::cursor::{Cursors, Position};
 
 use super::RequestError;
 use crate::domain::address::AddressRules;
-use crate::domain::endpoint::Endpoint;
+use crate::domain::endpoint::{Endpoint, EndpointReference};
 use crate::store::WebhookStore;
 
 /// A page of endpoints, newest first.
@@ -29,36 +29,30 @@ pub(crate) async fn list_webhooks(
 
 pub(crate) async fn read_webhook(
     store: &WebhookStore,
-    organization_id: OrganizationId,
-    id: WebhookId,
+    endpoint: EndpointReference,
 ) -> Result<Endpoint, RequestError> {
-    store.find(organization_id, id).await?.ok_or(RequestError::NotFound)
+    store.find(endpoint).await?.ok_or(RequestError::NotFound)
 }
 
 pub(crate) async fn change_webhook(
     store: &WebhookStore,
     rules: &AddressRules,
-    organization_id: OrganizationId,
-    id: WebhookId,
+    endpoint: EndpointReference,
     change: WebhookChange,
 ) -> Result<Webhook, RequestError> {
     // Existence first: an unknown endpoint, or another organization's, is reported as such whatever the address.
-    read_webhook(store, organization_id, id).await?;
+    read_webhook(store, endpoint).await?;
     if let Some(url) = &change.url {
         rules.check_url(url)?;
     }
-    let changed = store.change(organization_id, id, change, now()).await?;
+    let changed = store.change(endpoint, change, now()).await?;
     changed.map(Webhook::from).ok_or(RequestError::NotFound)
 }
 
 /// Deletes an endpoint; maintenance removes its messages.
 pub(crate) async fn delete_webhook(
     store: &WebhookStore,
-    organization_id: OrganizationId,
-    id: WebhookId,
+    endpoint: EndpointReference,
 ) -> Result<(), RequestError> {
-    match store.delete(organization_id, id, now()).await? {
-        true => Ok(()),
-        false => Err(RequestError::NotFound),
-    }
+    if store.delete(endpoint, now()).await? { Ok(()) } else { Err(RequestError::NotFound) }
 }

@@ -1,29 +1,25 @@
 //! Messages queued on request: a replay of an earlier one, or a test message.
 
-use assay_contracts::ids::{OrganizationId, WebhookDeliveryId, WebhookId};
+use assay_contracts::ids::WebhookDeliveryId;
 use assay_contracts::webhook::WebhookDelivery;
 use assay_platform::runtime::{new_id, now};
 
 use super::{RequestError, read_webhook};
-use crate::domain::endpoint::Endpoint;
+use crate::domain::endpoint::{Endpoint, EndpointReference};
 use crate::domain::message::test_message;
 use crate::store::{ReplayOutcome, WebhookStore};
 
 /// Queues a message again, with the same id.
 pub(crate) async fn replay_delivery(
     store: &WebhookStore,
-    organization_id: OrganizationId,
-    endpoint_id: WebhookId,
+    reference: EndpointReference,
     id: WebhookDeliveryId,
 ) -> Result<WebhookDelivery, RequestError> {
-    let endpoint = read_webhook(store, organization_id, endpoint_id).await?;
-    let found = store.find_delivery(organization_id, endpoint_id, id).await?;
-    if found.is_none() {
-        return Err(RequestError::DeliveryNotFound);
-    }
+    let endpoint = read_webhook(store, reference).await?;
+    read_message(store, reference, id).await?;
     require_enabled(&endpoint)?;
-    match store.replay(organization_id, endpoint_id, id, now()).await? {
-        ReplayOutcome::Queued => read_queued(store, &endpoint, id).await,
+    match store.replay(reference, id, now()).await? {
+        ReplayOutcome::Queued => read_message(store, reference, id).await,
         ReplayOutcome::NotFound => Err(RequestError::DeliveryNotFound),
         ReplayOutcome::Erased => Err(RequestError::Erased),
     }
@@ -32,25 +28,24 @@ pub(crate) async fn replay_delivery(
 /// Queues a test message.
 pub(crate) async fn send_test(
     store: &WebhookStore,
-    organization_id: OrganizationId,
-    endpoint_id: WebhookId,
+    reference: EndpointReference,
 ) -> Result<WebhookDelivery, RequestError> {
-    let endpoint = read_webhook(store, organization_id, endpoint_id).await?;
+    let endpoint = read_webhook(store, reference).await?;
     require_enabled(&endpoint)?;
     let (id, now) = (new_id(), now());
-    store.add(&endpoint, id, test_message(endpoint_id, now)?, now).await?;
-    read_queued(store, &endpoint, id).await
+    store.add(&endpoint, id, test_message(endpoint.id, now)?, now).await?;
+    read_message(store, reference, id).await
 }
 
 fn require_enabled(endpoint: &Endpoint) -> Result<(), RequestError> {
     if endpoint.enabled { Ok(()) } else { Err(RequestError::Disabled) }
 }
 
-async fn read_queued(
+async fn read_message(
     store: &WebhookStore,
-    endpoint: &Endpoint,
+    endpoint: EndpointReference,
     id: WebhookDeliveryId,
 ) -> Result<WebhookDelivery, RequestError> {
-    let found = store.find_delivery(endpoint.organization_id, endpoint.id, id).await?;
+    let found = store.find_delivery(endpoint, id).await?;
     found.map(|found| found.delivery).ok_or(RequestError::DeliveryNotFound)
 }

@@ -1,22 +1,21 @@
 //! Shows the secret of an endpoint, and replaces it.
 
-use assay_contracts::ids::{OrganizationId, WebhookId};
 use assay_contracts::webhook::WebhookSecret;
 use assay_platform::auth::SigningKeys;
 use assay_platform::runtime::{now, random_bytes};
 
 use super::{RequestError, read_webhook};
+use crate::domain::endpoint::EndpointReference;
 use crate::domain::secret::Secret;
 use crate::store::WebhookStore;
 
 pub(crate) async fn show_secret(
     store: &WebhookStore,
     keys: &SigningKeys,
-    organization_id: OrganizationId,
-    id: WebhookId,
+    endpoint: EndpointReference,
 ) -> Result<WebhookSecret, RequestError> {
-    let endpoint = read_webhook(store, organization_id, id).await?;
-    let secret = endpoint.secrets.current.open(keys, id)?;
+    let endpoint = read_webhook(store, endpoint).await?;
+    let secret = endpoint.secrets.current.open(keys, endpoint.id)?;
     let previous_until = endpoint.secrets.previous.map(|(_, until)| until).filter(|until| *until > now());
     Ok(WebhookSecret { secret: secret.reveal(), previous_secret_expires_at: previous_until })
 }
@@ -26,15 +25,14 @@ pub(crate) async fn show_secret(
 pub(crate) async fn rotate_secret(
     store: &WebhookStore,
     keys: &SigningKeys,
-    organization_id: OrganizationId,
-    id: WebhookId,
+    endpoint: EndpointReference,
     previous_millis: i64,
 ) -> Result<WebhookSecret, RequestError> {
     let secret = Secret::from(random_bytes()?);
     let until = now().plus_millis(previous_millis);
-    if !store.rotate(organization_id, id, secret.seal(keys, id)?, until).await? {
+    if !store.rotate(endpoint, secret.seal(keys, endpoint.id)?, until).await? {
         return Err(RequestError::NotFound);
     }
-    tracing::info!(webhook = %id, "secret of a webhook rotated");
+    tracing::info!(webhook = %endpoint.id, "secret of a webhook rotated");
     Ok(WebhookSecret { secret: secret.reveal(), previous_secret_expires_at: Some(until) })
 }

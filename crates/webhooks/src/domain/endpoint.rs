@@ -9,6 +9,13 @@ use assay_contracts::webhook::{DisabledReason, Webhook, WebhookChange, WebhookEv
 
 use super::secret::SealedSecrets;
 
+/// An endpoint, and the organization that it must belong to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EndpointReference {
+    pub organization_id: OrganizationId,
+    pub id: WebhookId,
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct Endpoint {
     pub id: WebhookId,
@@ -30,6 +37,10 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
+    pub fn reference(&self) -> EndpointReference {
+        EndpointReference { organization_id: self.organization_id, id: self.id }
+    }
+
     /// Whether the endpoint is subscribed to an event about evaluations.
     pub fn wants_evaluations(&self) -> bool {
         self.events.iter().any(|event| event.is_evaluation_event())

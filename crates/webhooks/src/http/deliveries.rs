@@ -12,16 +12,15 @@ use assay_platform::web::{WebError, invalid_parameter, page_parameters, query_pa
 
 use super::Call;
 use super::errors::delivery_not_found;
-use super::webhooks::webhook_id;
+use super::webhooks::reference;
 use crate::app::{ListDeliveries, list_deliveries, read_delivery, replay_delivery, send_test};
 
 pub(super) async fn list(call: Call, id: Path<String>) -> Result<Json<Page<WebhookDelivery>>, WebError> {
-    let organization_id = call.organization_with(Scope::Webhooks)?;
-    let endpoint_id = webhook_id(&id)?;
+    let endpoint = reference(&call, &id)?;
     let mut query = query_pairs(&call.request, &["cursor", "limit", "status"])?;
     let status = status_of(&query)?;
     let (cursor, limit) = page_parameters(&mut query)?;
-    let list_request = ListDeliveries { organization_id, endpoint_id, status, cursor, limit };
+    let list_request = ListDeliveries { endpoint, status, cursor, limit };
     Ok(Json(list_deliveries(&call.services.store, &call.services.keys, list_request).await?))
 }
 
@@ -30,19 +29,17 @@ pub(super) async fn read(
     call: Call,
     ids: Path<(String, String)>,
 ) -> Result<Json<WebhookDeliveryDetails>, WebError> {
-    let organization_id = call.organization_with(Scope::Webhooks)?;
-    let endpoint_id = webhook_id(&ids.0)?;
+    let endpoint = reference(&call, &ids.0)?;
     let id = ids.1.parse().map_err(|_| delivery_not_found())?;
-    Ok(Json(read_delivery(&call.services.store, organization_id, endpoint_id, id).await?))
+    Ok(Json(read_delivery(&call.services.store, endpoint, id).await?))
 }
 
 /// Queues a message again: 202 with the message.
 pub(super) async fn replay(call: Call, ids: Path<(String, String)>) -> Result<HttpResponse, WebError> {
-    let organization_id = call.organization_with(Scope::Webhooks)?;
-    let endpoint_id = webhook_id(&ids.0)?;
+    let endpoint = reference(&call, &ids.0)?;
     let id = ids.1.parse().map_err(|_| delivery_not_found())?;
-    call.services.request_limit.check(organization_id)?;
-    let queued = replay_delivery(&call.services.store, organization_id, endpoint_id, id).await?;
+    call.services.request_limit.check(endpoint.organization_id)?;
+    let queued = replay_delivery(&call.services.store, endpoint, id).await?;
     call.services.wakeup.notify_one();
     Ok(HttpResponse::Accepted().json(queued))
 }
@@ -51,7 +48,7 @@ pub(super) async fn replay(call: Call, ids: Path<(String, String)>) -> Result<Ht
 pub(super) async fn test(call: Call, id: Path<String>) -> Result<HttpResponse, WebError> {
     let organization_id = call.organization_with(Scope::Webhooks)?;
     call.services.request_limit.check(organization_id)?;
-    let queued = send_test(&call.services.store, organization_id, webhook_id(&id)?).await?;
+    let queued = send_test(&call.services.store, reference(&call, &id)?).await?;
     call.services.wakeup.notify_one();
     Ok(HttpResponse::Accepted().json(queued))
 }

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use actix_web::HttpResponse;
 use actix_web::web::{Json, Path, Payload};
-use assay_contracts::ids::WebhookId;
 use assay_contracts::page::Page;
 use assay_contracts::tenant::Scope;
 use assay_contracts::webhook::{NewWebhook, Webhook, WebhookChange, WebhookSecret};
@@ -20,6 +19,7 @@ use crate::app::{
     CreateWebhook, change_webhook, create_webhook, delete_webhook, list_webhooks, read_webhook,
     rotate_secret, show_secret,
 };
+use crate::domain::endpoint::EndpointReference;
 
 const BODY_LIMITS: BodyLimits = BodyLimits { max_bytes: SMALL_BODY, deadline: Duration::from_secs(10) };
 
@@ -44,8 +44,7 @@ pub(super) async fn list(call: Call) -> Result<Json<Page<Webhook>>, WebError> {
 }
 
 pub(super) async fn read(call: Call, id: Path<String>) -> Result<Json<Webhook>, WebError> {
-    let organization_id = call.organization_with(Scope::Webhooks)?;
-    Ok(Json(read_webhook(&call.services.store, organization_id, webhook_id(&id)?).await?.into()))
+    Ok(Json(read_webhook(&call.services.store, reference(&call, &id)?).await?.into()))
 }
 
 pub(super) async fn change(
@@ -53,37 +52,32 @@ pub(super) async fn change(
     payload: Payload,
     id: Path<String>,
 ) -> Result<Json<Webhook>, WebError> {
-    let organization_id = call.organization_with(Scope::Webhooks)?;
-    let id = webhook_id(&id)?;
+    let endpoint = reference(&call, &id)?;
     let body = read_body(&call.request, payload, BODY_LIMITS).await?;
     let change = WebhookChange::parse(&body).map_err(body_error)?;
-    let changed = change_webhook(&call.services.store, &call.services.rules, organization_id, id, change);
-    let changed = changed.await?;
+    let changed = change_webhook(&call.services.store, &call.services.rules, endpoint, change).await?;
     // A re-enabled endpoint may have pending messages.
     call.services.wakeup.notify_one();
     Ok(Json(changed))
 }
 
 pub(super) async fn remove(call: Call, id: Path<String>) -> Result<HttpResponse, WebError> {
-    let organization_id = call.organization_with(Scope::Webhooks)?;
-    delete_webhook(&call.services.store, organization_id, webhook_id(&id)?).await?;
+    delete_webhook(&call.services.store, reference(&call, &id)?).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
 pub(super) async fn secret(call: Call, id: Path<String>) -> Result<Json<WebhookSecret>, WebError> {
-    let organization_id = call.organization_with(Scope::Webhooks)?;
-    let id = webhook_id(&id)?;
-    Ok(Json(show_secret(&call.services.store, &call.services.keys, organization_id, id).await?))
+    let endpoint = reference(&call, &id)?;
+    Ok(Json(show_secret(&call.services.store, &call.services.keys, endpoint).await?))
 }
 
 pub(super) async fn rotate(call: Call, id: Path<String>) -> Result<Json<WebhookSecret>, WebError> {
-    let organization_id = call.organization_with(Scope::Webhooks)?;
-    let (id, previous) = (webhook_id(&id)?, call.services.previous_secret_millis);
-    let rotated = rotate_secret(&call.services.store, &call.services.keys, organization_id, id, previous);
-    Ok(Json(rotated.await?))
+    let (endpoint, previous) = (reference(&call, &id)?, call.services.previous_secret_millis);
+    Ok(Json(rotate_secret(&call.services.store, &call.services.keys, endpoint, previous).await?))
 }
 
-/// Malformed ids are answered like unknown ones.
-pub(super) fn webhook_id(text: &str) -> Result<WebhookId, WebError> {
-    text.parse().map_err(|_| not_found())
+/// The endpoint of the calling organization with this id. Malformed ids are answered like unknown ones.
+pub(super) fn reference(call: &Call, id: &str) -> Result<EndpointReference, WebError> {
+    let organization_id = call.organization_with(Scope::Webhooks)?;
+    Ok(EndpointReference { organization_id, id: id.parse().map_err(|_| not_found())? })
 }

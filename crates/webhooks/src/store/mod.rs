@@ -14,7 +14,7 @@ use assay_platform::db::{Database, DatabaseError, on_database};
 use assay_platform::web::cursor::Position;
 
 use crate::domain::attempt::{Attempt, Claim, Lease};
-use crate::domain::endpoint::Endpoint;
+use crate::domain::endpoint::{Endpoint, EndpointReference};
 use crate::domain::message::{Message, Notification};
 use crate::domain::schedule::RetryDecision;
 use crate::domain::secret::{SealedSecret, SealedSecrets};
@@ -96,8 +96,7 @@ pub struct AttemptResult {
 /// A page of the delivery log.
 #[derive(Debug, Clone)]
 pub struct LogPage {
-    pub organization_id: OrganizationId,
-    pub endpoint_id: WebhookId,
+    pub endpoint: EndpointReference,
     pub status: Option<DeliveryStatus>,
     pub after: Option<Position>,
     pub limit: u32,
@@ -148,44 +147,33 @@ impl WebhookStore {
         on_database!(self, read, endpoints::page(organization_id, after, limit))
     }
 
-    pub async fn find(
-        &self,
-        organization_id: OrganizationId,
-        id: WebhookId,
-    ) -> Result<Option<Endpoint>, DatabaseError> {
-        on_database!(self, read, endpoints::find(organization_id, id))
+    pub async fn find(&self, endpoint: EndpointReference) -> Result<Option<Endpoint>, DatabaseError> {
+        on_database!(self, read, endpoints::find(endpoint))
     }
 
     /// Changes an endpoint and returns it; `None` when it does not exist.
     pub async fn change(
         &self,
-        organization_id: OrganizationId,
-        id: WebhookId,
+        endpoint: EndpointReference,
         change: WebhookChange,
         now: Timestamp,
     ) -> Result<Option<Endpoint>, DatabaseError> {
-        on_database!(self, write, endpoints::change(organization_id, id, change, now))
+        on_database!(self, write, endpoints::change(endpoint, change, now))
     }
 
     /// Deletes an endpoint with its address and secrets; [`Self::prune`] removes its messages. `false` when it does not exist.
-    pub async fn delete(
-        &self,
-        organization_id: OrganizationId,
-        id: WebhookId,
-        now: Timestamp,
-    ) -> Result<bool, DatabaseError> {
-        on_database!(self, write, endpoints::delete(organization_id, id, now))
+    pub async fn delete(&self, endpoint: EndpointReference, now: Timestamp) -> Result<bool, DatabaseError> {
+        on_database!(self, write, endpoints::delete(endpoint, now))
     }
 
     /// Replaces the secret; the current one keeps signing until `previous_until`. `false` when the endpoint does not exist.
     pub async fn rotate(
         &self,
-        organization_id: OrganizationId,
-        id: WebhookId,
+        endpoint: EndpointReference,
         secret: SealedSecret,
         previous_until: Timestamp,
     ) -> Result<bool, DatabaseError> {
-        on_database!(self, write, endpoints::rotate(organization_id, id, &secret, previous_until))
+        on_database!(self, write, endpoints::rotate(endpoint, &secret, previous_until))
     }
 
     /// Organizations with an enabled endpoint for evaluations, by id, after `after`.
@@ -242,22 +230,20 @@ impl WebhookStore {
 
     pub async fn find_delivery(
         &self,
-        organization_id: OrganizationId,
-        endpoint_id: WebhookId,
+        endpoint: EndpointReference,
         id: WebhookDeliveryId,
     ) -> Result<Option<LoggedDelivery>, DatabaseError> {
-        on_database!(self, read, messages::find(organization_id, endpoint_id, id))
+        on_database!(self, read, messages::find(endpoint, id))
     }
 
     /// Queues a message again, with a new retry cycle.
     pub async fn replay(
         &self,
-        organization_id: OrganizationId,
-        endpoint_id: WebhookId,
+        endpoint: EndpointReference,
         id: WebhookDeliveryId,
         now: Timestamp,
     ) -> Result<ReplayOutcome, DatabaseError> {
-        on_database!(self, write, messages::replay(organization_id, endpoint_id, id, now))
+        on_database!(self, write, messages::replay(endpoint, id, now))
     }
 
     /// The secrets of endpoints, by endpoint id, after `after`.

@@ -6,10 +6,10 @@ use assay_platform::db::{DatabaseError, StoredId};
 use diesel::prelude::*;
 use diesel::sql_types::Text;
 
-use self::sql::endpoints::of_organization;
+use self::sql::endpoints::stored;
 use self::sql::record::EndpointRecord;
 use self::sql::sending::due_messages;
-use crate::domain::endpoint::Endpoint;
+use crate::domain::endpoint::{Endpoint, EndpointReference};
 
 pub(super) use self::sql::*;
 
@@ -32,10 +32,9 @@ fn lock_creation(connection: &mut Connection, organization_id: OrganizationId) -
 /// The endpoint, locked until the end of the transaction.
 fn find_for_update(
     connection: &mut Connection,
-    organization_id: OrganizationId,
-    id: WebhookId,
+    endpoint: EndpointReference,
 ) -> Result<Option<Endpoint>, DatabaseError> {
-    let found = of_organization(StoredId::of(organization_id), StoredId::of(id))
+    let found = stored(endpoint)
         .select(EndpointRecord::as_select())
         .for_update()
         .get_result(connection)

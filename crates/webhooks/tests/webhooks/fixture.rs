@@ -17,7 +17,7 @@ use assay_platform::db::Database;
 use assay_platform::runtime::new_id;
 use assay_testkit::{ServiceDatabase, execute_on};
 use assay_webhooks::domain::attempt::{Attempt, Claim};
-use assay_webhooks::domain::endpoint::Endpoint;
+use assay_webhooks::domain::endpoint::{Endpoint, EndpointReference};
 use assay_webhooks::domain::message::Notification;
 use assay_webhooks::domain::schedule::RetryDecision;
 use assay_webhooks::domain::secret::{SECRET_BYTES, SealedSecrets, Secret};
@@ -168,17 +168,21 @@ impl Fixture {
         endpoint_id: WebhookId,
         status: Option<DeliveryStatus>,
     ) -> Result<Vec<WebhookDelivery>> {
-        let organization_id = self.organization_id;
-        let page = LogPage { organization_id, endpoint_id, status, after: None, limit: 100 };
+        let page = LogPage { endpoint: self.reference(endpoint_id), status, after: None, limit: 100 };
         Ok(self.store.log(page).await?)
     }
 
     pub async fn delivery(&self, endpoint_id: WebhookId, id: WebhookDeliveryId) -> Result<WebhookDelivery> {
-        let found = self.store.find_delivery(self.organization_id, endpoint_id, id).await?;
+        let found = self.store.find_delivery(self.reference(endpoint_id), id).await?;
         Ok(found.context("no such delivery")?.delivery)
     }
 
+    /// The endpoint as one of the organization.
+    pub fn reference(&self, id: WebhookId) -> EndpointReference {
+        EndpointReference { organization_id: self.organization_id, id }
+    }
+
     pub async fn find(&self, id: WebhookId) -> Result<Endpoint> {
-        self.store.find(self.organization_id, id).await?.context("no such endpoint")
+        self.store.find(self.reference(id)).await?.context("no such endpoint")
     }
 }

@@ -7,6 +7,7 @@ use assay_contracts::webhook::{DeliveryStatus, DisabledReason, WebhookChange};
 use assay_platform::runtime::new_id;
 use assay_testkit::on_both_databases;
 use assay_webhooks::domain::attempt::Claim;
+use assay_webhooks::domain::endpoint::EndpointReference;
 use assay_webhooks::domain::schedule::RetryDecision;
 use assay_webhooks::store::{ClaimTerms, ReplayOutcome};
 
@@ -120,13 +121,15 @@ async fn attempt_is_recorded_once_by_lease_owner(fixture: Fixture) -> Result<()>
     let claim = fixture.claim_one(NOW).await?;
     assert!(fixture.record_attempt(claim.clone(), 204, RetryDecision::Delivered, later(1)).await?);
     assert!(!fixture.record_attempt(claim.clone(), 500, RetryDecision::GivenUp, later(2)).await?);
-    let found = fixture.store.find_delivery(fixture.organization_id, endpoint.id, claim.id).await?.unwrap();
+    let found = fixture.store.find_delivery(endpoint.reference(), claim.id).await?.unwrap();
     assert_eq!((found.delivery.status, found.delivery.attempts), (DeliveryStatus::Delivered, 1));
     assert_eq!(found.attempts.len(), 1);
     let attempt = &found.attempts[0];
     assert_eq!((attempt.number, attempt.status_code, attempt.duration_ms), (1, Some(204), 12));
-    assert!(fixture.store.find_delivery(new_id(), endpoint.id, claim.id).await?.is_none());
-    assert!(fixture.store.find_delivery(fixture.organization_id, new_id(), claim.id).await?.is_none());
+    let foreign = EndpointReference { organization_id: new_id(), id: endpoint.id };
+    for reference in [foreign, fixture.reference(new_id())] {
+        assert!(fixture.store.find_delivery(reference, claim.id).await?.is_none());
+    }
     Ok(())
 }
 
@@ -157,10 +160,10 @@ async fn disabled_endpoint_gets_pending_messages_once_enabled(fixture: Fixture) 
     let endpoint = fixture.create().await?;
     fixture.announce(2).await?;
     let set = |enabled| WebhookChange { enabled: Some(enabled), ..WebhookChange::default() };
-    fixture.store.change(fixture.organization_id, endpoint.id, set(false), NOW).await?;
+    fixture.store.change(endpoint.reference(), set(false), NOW).await?;
     fixture.announce(1).await?;
     assert!(fixture.store.claim(fixture.terms(NOW, 9, 9)).await?.is_empty());
-    fixture.store.change(fixture.organization_id, endpoint.id, set(true), NOW).await?;
+    fixture.store.change(endpoint.reference(), set(true), NOW).await?;
     assert_eq!(
         fixture.store.claim(fixture.terms(NOW, 9, 9)).await?.len(),
         2,
@@ -204,7 +207,7 @@ async fn replay_restarts_schedule_with_same_id(fixture: Fixture) -> Result<()> {
     fixture.announce(1).await?;
     let claim = fixture.claim_one(NOW).await?;
     fixture.record_attempt(claim.clone(), 500, RetryDecision::GivenUp, NOW).await?;
-    let replay = |id| fixture.store.replay(fixture.organization_id, endpoint.id, id, later(60));
+    let replay = |id| fixture.store.replay(endpoint.reference(), id, later(60));
     assert_eq!(replay(new_id()).await?, ReplayOutcome::NotFound);
     assert_eq!(replay(claim.id).await?, ReplayOutcome::Queued);
     let again = fixture.claim_one(later(60)).await?;
@@ -230,7 +233,7 @@ async fn late_response_of_previous_url_does_not_disable(fixture: Fixture) -> Res
     let [gone, failing, delivered] = [(); 3].map(|()| fixture.claim_one(NOW));
     let (gone, failing, delivered) = (gone.await?, failing.await?, delivered.await?);
     let new_url = WebhookChange { url: Some("https://new.example.com/".into()), ..WebhookChange::default() };
-    fixture.store.change(fixture.organization_id, endpoint.id, new_url, NOW).await?;
+    fixture.store.change(endpoint.reference(), new_url, NOW).await?;
     assert!(fixture.record_attempt(gone, 410, RetryDecision::Gone, later(1)).await?);
     assert!(fixture.record_attempt(failing, 500, RetryDecision::RetryAt(later(9)), later(1)).await?);
     let found = fixture.find(endpoint.id).await?;
@@ -252,7 +255,7 @@ async fn given_up_messages_of_previous_url_do_not_count(fixture: Fixture) -> Res
     let late = fixture.store.claim(fixture.terms(later(6 * day), 9, 9)).await?;
     assert_eq!(late.len(), 5);
     let new_url = WebhookChange { url: Some("https://new.example.com/".into()), ..WebhookChange::default() };
-    fixture.store.change(fixture.organization_id, endpoint.id, new_url, later(6 * day)).await?;
+    fixture.store.change(endpoint.reference(), new_url, later(6 * day)).await?;
     for claim in late {
         assert!(fixture.record_attempt(claim, 500, RetryDecision::GivenUp, later(6 * day)).await?);
     }
@@ -269,7 +272,7 @@ async fn failures_of_previous_url_are_forgotten(fixture: Fixture) -> Result<()> 
         fixture.record_attempt(claim, 500, RetryDecision::GivenUp, time).await?;
     }
     let new_url = WebhookChange { url: Some("https://new.example.com/".into()), ..WebhookChange::default() };
-    fixture.store.change(fixture.organization_id, endpoint.id, new_url, later(5 * day)).await?;
+    fixture.store.change(endpoint.reference(), new_url, later(5 * day)).await?;
     assert_eq!(fixture.find(endpoint.id).await?.failing_since, None);
     for _ in 0..2 {
         let claim = fixture.claim_one(later(6 * day)).await?;
@@ -292,7 +295,7 @@ async fn unknown_event_names_do_not_block_messages(fixture: Fixture) -> Result<(
     assert_eq!(endpoints, HashSet::from([endpoint.id, other.id]));
     // A change of another field keeps the unknown names.
     let change = WebhookChange { description: Some("Support".into()), ..WebhookChange::default() };
-    fixture.store.change(fixture.organization_id, endpoint.id, change, NOW).await?;
+    fixture.store.change(endpoint.reference(), change, NOW).await?;
     let kept = "UPDATE endpoints SET updated_at = 0 WHERE events LIKE '%ticket.reopened'";
     assert_eq!(fixture.execute(kept).await?, 1);
     Ok(())

@@ -7,6 +7,7 @@ use assay_platform::auth::SigningKeys;
 use assay_platform::runtime::new_id;
 use assay_platform::web::cursor::Position;
 use assay_testkit::on_both_databases;
+use assay_webhooks::domain::endpoint::EndpointReference;
 use assay_webhooks::domain::message::{Message, test_message};
 use assay_webhooks::domain::schedule::RetryDecision;
 use assay_webhooks::domain::secret::{SECRET_BYTES, SealedSecrets, Secret};
@@ -43,12 +44,13 @@ on_both_databases! { Fixture {
 async fn endpoint_is_visible_to_its_organization_only(fixture: Fixture) -> Result<()> {
     let endpoint = fixture.create().await?;
     assert_eq!(fixture.find(endpoint.id).await?, endpoint);
-    assert_eq!(fixture.store.find(new_id(), endpoint.id).await?, None);
-    assert!(!fixture.store.delete(new_id(), endpoint.id, NOW).await?);
+    let foreign = EndpointReference { organization_id: new_id(), id: endpoint.id };
+    assert_eq!(fixture.store.find(foreign).await?, None);
+    assert!(!fixture.store.delete(foreign, NOW).await?);
     let change = WebhookChange { enabled: Some(false), ..WebhookChange::default() };
-    assert_eq!(fixture.store.change(new_id(), endpoint.id, change, NOW).await?, None);
+    assert_eq!(fixture.store.change(foreign, change, NOW).await?, None);
     let sealed = endpoint.secrets.current.clone();
-    assert!(!fixture.store.rotate(new_id(), endpoint.id, sealed, later(1)).await?);
+    assert!(!fixture.store.rotate(foreign, sealed, later(1)).await?);
     assert_eq!(fixture.find(endpoint.id).await?, endpoint);
     Ok(())
 }
@@ -90,15 +92,13 @@ async fn endpoint_change_is_stored(fixture: Fixture) -> Result<()> {
         events: Some([WebhookEvent::ExportCompleted].into()),
         ..WebhookChange::default()
     };
-    let changed =
-        fixture.store.change(fixture.organization_id, endpoint.id, change, later(1)).await?.unwrap();
+    let changed = fixture.store.change(endpoint.reference(), change, later(1)).await?.unwrap();
     assert_eq!(changed.url, "https://other.example.com/");
     assert_eq!((&changed.description, changed.updated_at), (&endpoint.description, later(1)));
     assert_eq!(fixture.find(endpoint.id).await?, changed);
     assert!(fixture.store.evaluation_subscribers(None, 10).await?.is_empty());
     let change = WebhookChange { description: Some(String::new()), ..WebhookChange::default() };
-    let changed =
-        fixture.store.change(fixture.organization_id, endpoint.id, change, later(2)).await?.unwrap();
+    let changed = fixture.store.change(endpoint.reference(), change, later(2)).await?.unwrap();
     assert_eq!(changed.description, None, "an empty description removes it");
     assert_eq!(fixture.find(endpoint.id).await?, changed);
     Ok(())
@@ -106,7 +106,7 @@ async fn endpoint_change_is_stored(fixture: Fixture) -> Result<()> {
 
 async fn concurrent_changes_are_both_kept(fixture: Fixture) -> Result<()> {
     let endpoint = fixture.create().await?;
-    let change = |change| fixture.store.change(fixture.organization_id, endpoint.id, change, NOW);
+    let change = |change| fixture.store.change(endpoint.reference(), change, NOW);
     for round in 0..ROUNDS {
         let (url, description) = (format!("https://{round}.example.com/"), format!("Round {round}"));
         let (one, other) = futures_util::future::join(
@@ -126,8 +126,8 @@ async fn concurrent_change_does_not_undo_deletion(fixture: Fixture) -> Result<()
         let endpoint = fixture.create().await?;
         let change = WebhookChange { enabled: Some(true), ..WebhookChange::default() };
         let (deleted, changed) = futures_util::future::join(
-            fixture.store.delete(fixture.organization_id, endpoint.id, NOW),
-            fixture.store.change(fixture.organization_id, endpoint.id, change, NOW),
+            fixture.store.delete(endpoint.reference(), NOW),
+            fixture.store.change(endpoint.reference(), change, NOW),
         )
         .await;
         assert!(deleted? && changed.is_ok());
@@ -182,9 +182,9 @@ async fn retraction_erases_and_blocks_messages_of_ticket(fixture: Fixture) -> Re
     fixture.store.enqueue(retracted, NOW, NOW).await?;
     // An event that arrives after the deletion makes no message.
     fixture.store.enqueue(vec![fixture.announced(delivered)], NOW, NOW).await?;
-    let found = fixture.store.find_delivery(fixture.organization_id, endpoint.id, claim.id).await?.unwrap();
+    let found = fixture.store.find_delivery(endpoint.reference(), claim.id).await?.unwrap();
     assert_eq!((found.payload, found.delivery.status), (None, DeliveryStatus::Delivered));
-    let replay = fixture.store.replay(fixture.organization_id, endpoint.id, claim.id, NOW);
+    let replay = fixture.store.replay(endpoint.reference(), claim.id, NOW);
     assert_eq!(replay.await?, ReplayOutcome::Erased);
     let claims = fixture.store.claim(fixture.terms(NOW, 9, 9)).await?;
     assert!(claims.len() == 1 && claims[0].payload.contains(&other.to_string()), "{claims:?}");
@@ -200,7 +200,7 @@ async fn replay_concurrent_with_retraction_sends_nothing(fixture: Fixture) -> Re
         let claim = fixture.claim_one(NOW).await?;
         fixture.record_attempt(claim.clone(), 204, RetryDecision::Delivered, NOW).await?;
         let (replayed, retracted) = futures_util::future::join(
-            fixture.store.replay(fixture.organization_id, endpoint.id, claim.id, NOW),
+            fixture.store.replay(endpoint.reference(), claim.id, NOW),
             fixture.store.enqueue(vec![fixture.retracted(ticket)], NOW, NOW),
         )
         .await;
@@ -225,7 +225,7 @@ async fn maintenance_erases_messages_missed_by_retraction(fixture: Fixture) -> R
     assert!(fixture.record_attempt(claim, 204, RetryDecision::Delivered, NOW).await?);
     assert_eq!(fixture.store.prune(later(-DAY), later(1)).await?, 2);
     for (id, status) in [(delivered, DeliveryStatus::Delivered), (pending, DeliveryStatus::Failed)] {
-        let found = fixture.store.find_delivery(fixture.organization_id, endpoint.id, id).await?.unwrap();
+        let found = fixture.store.find_delivery(endpoint.reference(), id).await?.unwrap();
         assert_eq!((found.payload, found.delivery.status), (None, status));
     }
     Ok(())
@@ -239,13 +239,7 @@ async fn newest_test_messages_of_an_endpoint_are_kept(fixture: Fixture) -> Resul
         fixture.store.add(&endpoint, new_id(), test_message(endpoint.id, at)?, at).await?;
     }
     fixture.store.add(&other, new_id(), test_message(other.id, NOW)?, NOW).await?;
-    let page = LogPage {
-        organization_id: fixture.organization_id,
-        endpoint_id: endpoint.id,
-        status: None,
-        after: None,
-        limit: 1_000,
-    };
+    let page = LogPage { endpoint: endpoint.reference(), status: None, after: None, limit: 1_000 };
     let kept = fixture.store.log(page).await?;
     let (tests, others): (Vec<_>, Vec<_>) =
         kept.iter().partition(|delivery| delivery.event == WebhookEvent::Test);
@@ -258,9 +252,9 @@ async fn newest_test_messages_of_an_endpoint_are_kept(fixture: Fixture) -> Resul
 async fn deleted_endpoint_is_hidden_then_pruned(fixture: Fixture) -> Result<()> {
     let endpoint = fixture.create().await?;
     fixture.announce(3).await?;
-    assert!(fixture.store.delete(fixture.organization_id, endpoint.id, NOW).await?);
-    assert!(!fixture.store.delete(fixture.organization_id, endpoint.id, NOW).await?);
-    assert_eq!(fixture.store.find(fixture.organization_id, endpoint.id).await?, None);
+    assert!(fixture.store.delete(endpoint.reference(), NOW).await?);
+    assert!(!fixture.store.delete(endpoint.reference(), NOW).await?);
+    assert_eq!(fixture.store.find(endpoint.reference()).await?, None);
     assert!(fixture.store.claim(fixture.terms(NOW, 9, 9)).await?.is_empty());
     assert!(fixture.store.page(fixture.organization_id, None, 9).await?.is_empty());
     assert!(fixture.store.prune(later(-DAY), NOW).await? >= 4);
@@ -283,7 +277,7 @@ async fn expired_messages_are_pruned(fixture: Fixture) -> Result<()> {
 async fn rotation_keeps_previous_secret_until_expiry(fixture: Fixture) -> Result<()> {
     let endpoint = fixture.create().await?;
     let new = Secret::from([8; SECRET_BYTES]).seal(&fixture.keys, endpoint.id)?;
-    assert!(fixture.store.rotate(fixture.organization_id, endpoint.id, new.clone(), later(60)).await?);
+    assert!(fixture.store.rotate(endpoint.reference(), new.clone(), later(60)).await?);
     let secrets = fixture.find(endpoint.id).await?.secrets;
     let previous = Some((endpoint.secrets.current.clone(), later(60)));
     assert_eq!(secrets, SealedSecrets { current: new.clone(), previous });
@@ -302,7 +296,7 @@ async fn resealing_skips_secrets_changed_meanwhile(fixture: Fixture) -> Result<(
     all.extend(fixture.store.secrets(Some(all[0].0), 9).await?);
     assert_eq!(all.len(), 2);
     let rotated = Secret::from([8; SECRET_BYTES]).seal(&keys, other.id)?;
-    fixture.store.rotate(fixture.organization_id, other.id, rotated.clone(), later(60)).await?;
+    fixture.store.rotate(other.reference(), rotated.clone(), later(60)).await?;
     for (id, before) in all {
         let current = before.current.open(&keys, id)?.seal(&keys, id)?;
         fixture.store.reseal(id, before, SealedSecrets { current, previous: None }).await?;

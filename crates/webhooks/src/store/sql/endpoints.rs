@@ -12,7 +12,7 @@ use diesel::prelude::*;
 use super::record::{EndpointRecord, event_names, previous_columns, secrets, tenths};
 use super::schema::endpoints;
 use super::{Connection, find_for_update, lock_creation};
-use crate::domain::endpoint::Endpoint;
+use crate::domain::endpoint::{Endpoint, EndpointReference};
 use crate::domain::secret::{SealedSecret, SealedSecrets};
 use crate::store::{CreateOutcome, Creation};
 
@@ -84,9 +84,11 @@ pub fn page(
     Ok(query.load::<EndpointRecord>(connection)?.into_iter().map(Endpoint::from).collect())
 }
 
-/// The endpoint with this id, unless it is deleted or another organization's.
+/// The endpoint, unless it is deleted or another organization's.
 #[auto_type]
-pub(in crate::store) fn of_organization(organization_id: StoredId, id: StoredId) -> _ {
+pub(in crate::store) fn stored(endpoint: EndpointReference) -> _ {
+    let organization_id: StoredId = StoredId::of(endpoint.organization_id);
+    let id: StoredId = StoredId::of(endpoint.id);
     endpoints::table
         .find(id)
         .filter(endpoints::organization_id.eq(organization_id))
@@ -95,24 +97,20 @@ pub(in crate::store) fn of_organization(organization_id: StoredId, id: StoredId)
 
 pub fn find(
     connection: &mut Connection,
-    organization_id: OrganizationId,
-    id: WebhookId,
+    endpoint: EndpointReference,
 ) -> Result<Option<Endpoint>, DatabaseError> {
-    let found: Option<EndpointRecord> = of_organization(StoredId::of(organization_id), StoredId::of(id))
-        .select(EndpointRecord::as_select())
-        .first(connection)
-        .optional()?;
+    let found: Option<EndpointRecord> =
+        stored(endpoint).select(EndpointRecord::as_select()).first(connection).optional()?;
     Ok(found.map(Endpoint::from))
 }
 
 pub fn change(
     connection: &mut Connection,
-    organization_id: OrganizationId,
-    id: WebhookId,
+    endpoint: EndpointReference,
     change: WebhookChange,
     now: Timestamp,
 ) -> Result<Option<Endpoint>, DatabaseError> {
-    let Some(found) = find_for_update(connection, organization_id, id)? else { return Ok(None) };
+    let Some(found) = find_for_update(connection, endpoint)? else { return Ok(None) };
     let (sets_enabled, sets_events) = (change.enabled.is_some(), change.events.is_some());
     let previous_url = found.url.clone();
     let endpoint = found.changed(change, now);
@@ -131,7 +129,7 @@ pub fn change(
     });
     let no_failures = (sets_enabled || endpoint.url != previous_url)
         .then(|| (endpoints::failing_since.eq(None::<i64>), endpoints::given_up.eq(0)));
-    diesel::update(endpoints::table.find(StoredId::of(id)))
+    diesel::update(endpoints::table.find(StoredId::of(endpoint.id)))
         .set((
             endpoints::url.eq(&endpoint.url),
             endpoints::description.eq(&endpoint.description),
@@ -148,11 +146,10 @@ pub fn change(
 /// Clears the row. Maintenance removes the messages and then the row.
 pub fn delete(
     connection: &mut Connection,
-    organization_id: OrganizationId,
-    id: WebhookId,
+    endpoint: EndpointReference,
     now: Timestamp,
 ) -> Result<bool, DatabaseError> {
-    let deleted = diesel::update(of_organization(StoredId::of(organization_id), StoredId::of(id)))
+    let deleted = diesel::update(stored(endpoint))
         .set((
             endpoints::deleted_at.eq(now.as_millis()),
             endpoints::enabled.eq(false),
@@ -168,12 +165,11 @@ pub fn delete(
 
 pub fn rotate(
     connection: &mut Connection,
-    organization_id: OrganizationId,
-    id: WebhookId,
+    endpoint: EndpointReference,
     secret: &SealedSecret,
     previous_until: Timestamp,
 ) -> Result<bool, DatabaseError> {
-    let rotated = diesel::update(of_organization(StoredId::of(organization_id), StoredId::of(id)))
+    let rotated = diesel::update(stored(endpoint))
         .set((
             endpoints::previous_secret.eq(endpoints::secret.nullable()),
             endpoints::previous_secret_until.eq(previous_until.as_millis()),

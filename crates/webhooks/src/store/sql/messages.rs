@@ -17,7 +17,7 @@ use diesel::sql_types::{Bool, Text};
 use super::Connection;
 use super::record::{AttemptRecord, DeliveryRecord, EndpointRecord};
 use super::schema::{attempts, deliveries, endpoints, retractions};
-use crate::domain::endpoint::Endpoint;
+use crate::domain::endpoint::{Endpoint, EndpointReference};
 use crate::domain::message::{Message, Notification};
 use crate::store::{
     CONSUMER, LogPage, LoggedDelivery, MAX_LISTED_ATTEMPTS, MAX_STORED_TESTS, ReceivedEvent, ReplayOutcome,
@@ -197,8 +197,8 @@ fn retracted_tickets(
 pub fn log(connection: &mut Connection, page: &LogPage) -> Result<Vec<WebhookDelivery>, DatabaseError> {
     let mut query = deliveries::table
         .select(DeliveryRecord::as_select())
-        .filter(deliveries::endpoint_id.eq(StoredId::of(page.endpoint_id)))
-        .filter(deliveries::organization_id.eq(StoredId::of(page.organization_id)))
+        .filter(deliveries::endpoint_id.eq(StoredId::of(page.endpoint.id)))
+        .filter(deliveries::organization_id.eq(StoredId::of(page.endpoint.organization_id)))
         .order((deliveries::created_at.desc(), deliveries::id.desc()))
         .limit(i64::from(page.limit))
         .into_boxed();
@@ -216,15 +216,14 @@ pub fn log(connection: &mut Connection, page: &LogPage) -> Result<Vec<WebhookDel
 
 pub fn find(
     connection: &mut Connection,
-    organization_id: OrganizationId,
-    endpoint_id: WebhookId,
+    endpoint: EndpointReference,
     id: WebhookDeliveryId,
 ) -> Result<Option<LoggedDelivery>, DatabaseError> {
     let found: Option<(DeliveryRecord, Option<String>)> = deliveries::table
         .find(StoredId::of(id))
         .select((DeliveryRecord::as_select(), deliveries::payload))
-        .filter(deliveries::endpoint_id.eq(StoredId::of(endpoint_id)))
-        .filter(deliveries::organization_id.eq(StoredId::of(organization_id)))
+        .filter(deliveries::endpoint_id.eq(StoredId::of(endpoint.id)))
+        .filter(deliveries::organization_id.eq(StoredId::of(endpoint.organization_id)))
         .first(connection)
         .optional()?;
     let Some((delivery, payload)) = found else { return Ok(None) };
@@ -241,16 +240,15 @@ pub fn find(
 
 pub fn replay(
     connection: &mut Connection,
-    organization_id: OrganizationId,
-    endpoint_id: WebhookId,
+    endpoint: EndpointReference,
     id: WebhookDeliveryId,
     now: Timestamp,
 ) -> Result<ReplayOutcome, DatabaseError> {
     // A message in flight stays as it is: its current attempt serves the request.
     let is_free = deliveries::lease.is_null().or(deliveries::due_at.le(now.as_millis()));
     diesel::update(deliveries::table.find(StoredId::of(id)))
-        .filter(deliveries::endpoint_id.eq(StoredId::of(endpoint_id)))
-        .filter(deliveries::organization_id.eq(StoredId::of(organization_id)))
+        .filter(deliveries::endpoint_id.eq(StoredId::of(endpoint.id)))
+        .filter(deliveries::organization_id.eq(StoredId::of(endpoint.organization_id)))
         .filter(deliveries::payload.is_not_null())
         .filter(is_free)
         .set((
@@ -261,7 +259,7 @@ pub fn replay(
         ))
         .execute(connection)?;
     // Read after the update: a concurrent erasure waits for this transaction, and then finds the message pending and fails it.
-    match find(connection, organization_id, endpoint_id, id)? {
+    match find(connection, endpoint, id)? {
         None => Ok(ReplayOutcome::NotFound),
         Some(found) if found.payload.is_none() => Ok(ReplayOutcome::Erased),
         Some(_) => Ok(ReplayOutcome::Queued),
