@@ -53,8 +53,8 @@ problem_responses! {
     IdempotencyConflict: (422, "The idempotency key was used with another body");
     /// An id in the path that the organization does not have.
     NotFound: (404, "Resource not found");
-    /// [`NotFound`] of the operations on one webhook.
-    WebhookNotFound: (404, "Resource not found, or webhooks are turned off");
+    /// [`CommonProblems`] of the operations on one webhook.
+    WebhookProblems with CommonProblems: (404, "Resource not found, or webhooks are turned off");
     /// The 404 of the operations on all webhooks.
     WebhooksOff: (404, "Webhooks are turned off in this installation");
 }

@@ -11,7 +11,7 @@ use reqwest::Method;
 
 use super::context::{path_id, with_query};
 use super::keyed_request::KeyedRequest;
-use super::responses::{BadRequest, CommonProblems, WebhookNotFound};
+use super::responses::{BadRequest, WebhookProblems};
 use super::webhooks::{send, to_webhook};
 
 /// Send a trial message
@@ -25,9 +25,8 @@ use super::webhooks::{send, to_webhook};
     params(("id" = String, Path, description = "Webhook id")),
     responses(
         (status = 202, description = "Queued", body = WebhookDelivery),
-        WebhookNotFound,
+        WebhookProblems,
         (status = 409, description = "Conflict: the webhook is disabled", body = Problem, content_type = "application/problem+json"),
-        CommonProblems,
     ),
 )]
 pub(crate) async fn test_webhook(request: KeyedRequest, id: Path<String>) -> Result<HttpResponse, WebError> {
@@ -51,8 +50,7 @@ pub(crate) async fn test_webhook(request: KeyedRequest, id: Path<String>) -> Res
     responses(
         (status = 200, description = "A page of deliveries", body = Page<WebhookDelivery>),
         BadRequest,
-        WebhookNotFound,
-        CommonProblems,
+        WebhookProblems,
     ),
 )]
 pub(crate) async fn list_webhook_deliveries(
@@ -77,8 +75,7 @@ pub(crate) async fn list_webhook_deliveries(
     ),
     responses(
         (status = 200, description = "The delivery", body = WebhookDeliveryDetails),
-        WebhookNotFound,
-        CommonProblems,
+        WebhookProblems,
     ),
 )]
 pub(crate) async fn get_webhook_delivery(
@@ -102,9 +99,8 @@ pub(crate) async fn get_webhook_delivery(
     ),
     responses(
         (status = 202, description = "Queued", body = WebhookDelivery),
-        WebhookNotFound,
+        WebhookProblems,
         (status = 409, description = "Conflict: the webhook is disabled, or the message was erased", body = Problem, content_type = "application/problem+json"),
-        CommonProblems,
     ),
 )]
 pub(crate) async fn replay_webhook_delivery(

@@ -19,7 +19,7 @@ use super::keyed_request::KeyedRequest;
 use super::request_body::read_small;
 use super::responses::{
     BadRequest, BodyProblems, CommonProblems, IdempotencyConflict, IdempotencyHeader, WebhookAddressRefused,
-    WebhookNotFound, WebhooksOff,
+    WebhookProblems, WebhooksOff,
 };
 use crate::app::{Forward, forward};
 
@@ -87,8 +87,7 @@ pub(crate) async fn list_webhooks(request: KeyedRequest) -> Result<HttpResponse,
     params(("id" = String, Path, description = "Webhook id")),
     responses(
         (status = 200, description = "The webhook", body = Webhook),
-        WebhookNotFound,
-        CommonProblems,
+        WebhookProblems,
     ),
 )]
 pub(crate) async fn get_webhook(request: KeyedRequest, id: Path<String>) -> Result<HttpResponse, WebError> {
@@ -109,8 +108,7 @@ pub(crate) async fn get_webhook(request: KeyedRequest, id: Path<String>) -> Resu
         (status = 200, description = "Changed", body = Webhook),
         WebhookAddressRefused,
         BodyProblems,
-        WebhookNotFound,
-        CommonProblems,
+        WebhookProblems,
     ),
 )]
 pub(crate) async fn change_webhook(
@@ -134,8 +132,7 @@ pub(crate) async fn change_webhook(
     params(("id" = String, Path, description = "Webhook id")),
     responses(
         (status = 204, description = "Deleted"),
-        WebhookNotFound,
-        CommonProblems,
+        WebhookProblems,
     ),
 )]
 pub(crate) async fn delete_webhook(
@@ -154,8 +151,7 @@ pub(crate) async fn delete_webhook(
     params(("id" = String, Path, description = "Webhook id")),
     responses(
         (status = 200, description = "The secret", body = WebhookSecret),
-        WebhookNotFound,
-        CommonProblems,
+        WebhookProblems,
     ),
 )]
 pub(crate) async fn get_webhook_secret(
@@ -176,8 +172,7 @@ pub(crate) async fn get_webhook_secret(
     params(("id" = String, Path, description = "Webhook id")),
     responses(
         (status = 200, description = "The new secret", body = WebhookSecret),
-        WebhookNotFound,
-        CommonProblems,
+        WebhookProblems,
     ),
 )]
 pub(crate) async fn rotate_webhook_secret(
