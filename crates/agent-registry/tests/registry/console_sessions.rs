@@ -52,16 +52,6 @@ async fn find(app: &TestApp, token: &RandomToken) -> Result<Option<Session>> {
     Ok(response.error_for_status()?.json::<FoundSession>().await?.session)
 }
 
-async fn send(
-    app: &TestApp,
-    method: reqwest::Method,
-    path: &str,
-    credentials: &Credentials,
-) -> Result<reqwest::Response> {
-    let token = app.token(&claims_of(credentials, Scope::Console))?;
-    Ok(app.http.request(method, format!("{}{path}", app.address)).bearer_auth(token).send().await?)
-}
-
 async fn sign_in_link_begins_one_session(app: TestApp) -> Result<()> {
     let credentials = app.credentials_of("acme").await?;
     let link = create_sign_in_link(&app.database, OrganizationName::parse("acme")?).await?;
@@ -123,13 +113,13 @@ async fn sessions_are_listed_and_ended_within_the_organization(app: TestApp) -> 
         anyhow::bail!("refused")
     };
     let list: SessionList =
-        send(&app, reqwest::Method::GET, "/internal/v1/console/sessions", &acme).await?.json().await?;
+        app.get("/internal/v1/console/sessions", &claims_of(&acme, Scope::Console)).await?.json().await?;
     assert_eq!(list.sessions.len(), 1);
     assert_eq!((list.sessions[0].id, list.sessions[0].browser.as_str()), (session.id, "Firefox"));
     let path = format!("/internal/v1/console/sessions/{}", session.id);
-    assert_eq!(send(&app, reqwest::Method::DELETE, &path, &other).await?.status(), 204);
+    assert_eq!(app.delete(&path, &claims_of(&other, Scope::Console)).await?.status(), 204);
     assert!(find(&app, &token).await?.is_some(), "another organization cannot end it");
-    assert_eq!(send(&app, reqwest::Method::DELETE, &path, &acme).await?.status(), 204);
+    assert_eq!(app.delete(&path, &claims_of(&acme, Scope::Console)).await?.status(), 204);
     assert_eq!(find(&app, &token).await?, None);
     Ok(())
 }
@@ -142,12 +132,13 @@ async fn keys_are_managed_within_the_organization(app: TestApp) -> Result<()> {
     let created: assay_contracts::console::NewKey = created.json().await?;
     let grant = app.resolve(&ApiKey::parse(&created.key)?).await?.grant.context("the key works")?;
     assert_eq!(grant.organization_id, acme.organization_id);
-    let list: KeyList = send(&app, reqwest::Method::GET, "/internal/v1/keys", &other).await?.json().await?;
+    let list: KeyList =
+        app.get("/internal/v1/keys", &claims_of(&other, Scope::Console)).await?.json().await?;
     assert_eq!(list.keys.iter().map(|key| key.id).collect::<Vec<_>>(), [other.key_id]);
     let path = format!("/internal/v1/keys/{}", created.id);
-    send(&app, reqwest::Method::DELETE, &path, &other).await?;
+    app.delete(&path, &claims_of(&other, Scope::Console)).await?;
     assert!(app.resolve(&ApiKey::parse(&created.key)?).await?.grant.is_some());
-    send(&app, reqwest::Method::DELETE, &path, &acme).await?;
+    app.delete(&path, &claims_of(&acme, Scope::Console)).await?;
     assert!(app.resolve(&ApiKey::parse(&created.key)?).await?.grant.is_none());
     for body in [
         r#"{"name":"","scopes":["assess"]}"#,
@@ -195,9 +186,8 @@ async fn agents_are_listed_within_the_organization(app: TestApp) -> Result<()> {
     let (acme, other) = (app.credentials_of("acme").await?, app.credentials_of("other").await?);
     app.create_agent(&acme, r#"{"external_id":"a","name":"A"}"#).await?.error_for_status()?;
     for (credentials, expected) in [(&acme, 1), (&other, 0)] {
-        let token = app.token(&claims_of(credentials, Scope::Agents))?;
-        let request = app.http.get(format!("{}/internal/v1/agents", app.address)).bearer_auth(token);
-        let list: AgentList = request.send().await?.json().await?;
+        let claims = claims_of(credentials, Scope::Agents);
+        let list: AgentList = app.get("/internal/v1/agents", &claims).await?.json().await?;
         assert_eq!(list.agents.len(), expected);
     }
     Ok(())
@@ -212,11 +202,8 @@ async fn lists_go_on_before_an_id(app: TestApp) -> Result<()> {
         let body = format!(r#"{{"name":"{name}","scopes":["assess"],"expires_at":null}}"#);
         app.post("/internal/v1/keys", &session_of(&acme), body).await?.error_for_status()?;
     }
-    let get = async |path: String| {
-        let request = app.http.get(format!("{}{path}", app.address));
-        let response = request.bearer_auth(app.token(&session_of(&acme))?).send().await?;
-        anyhow::Ok(response.error_for_status()?)
-    };
+    let claims = session_of(&acme);
+    let get = async |path: String| anyhow::Ok(app.get(&path, &claims).await?.error_for_status()?);
     let all: AgentList = get("/internal/v1/agents".to_owned()).await?.json().await?;
     let rest: AgentList =
         get(format!("/internal/v1/agents?before={}", all.agents[0].id)).await?.json().await?;
@@ -233,7 +220,7 @@ async fn lists_go_on_before_an_id(app: TestApp) -> Result<()> {
     let rest: SessionList = get(format!("{sessions}?before={}", all.sessions[0].id)).await?.json().await?;
     assert_eq!((all.sessions.len(), &rest.sessions[..]), (3, &all.sessions[1..]));
     for path in ["/internal/v1/keys", sessions] {
-        let refused = send(&app, reqwest::Method::GET, &format!("{path}?before=x"), &acme).await?;
+        let refused = app.get(&format!("{path}?before=x"), &claims_of(&acme, Scope::Console)).await?;
         assert_eq!(refused.status(), 400, "{path}");
     }
     Ok(())
@@ -248,11 +235,10 @@ async fn console_routes_need_the_scope() -> Result<()> {
         scopes: Scopes::default_for_keys(),
     });
     for path in ["/internal/v1/keys", "/internal/v1/console/sessions"] {
-        let request = app.http.get(format!("{}{path}", app.address)).bearer_auth(app.token(&claims)?);
-        assert_eq!(request.send().await?.status(), 403, "{path}");
+        assert_eq!(app.get(path, &claims).await?.status(), 403, "{path}");
     }
     let id: assay_contracts::ids::SessionId = new_id();
-    let path = format!("{}/internal/v1/console/sessions/{id}", app.address);
-    assert_eq!(app.http.delete(path).bearer_auth(app.token(&claims)?).send().await?.status(), 403);
+    let path = format!("/internal/v1/console/sessions/{id}");
+    assert_eq!(app.delete(&path, &claims).await?.status(), 403);
     Ok(())
 }

@@ -79,8 +79,6 @@ async fn retention_pages_list_every_organization(app: TestApp) -> Result<()> {
 async fn retention_needs_a_service_token() -> Result<()> {
     let app = TestApp::on_sqlite().await?;
     let credentials = app.new_credentials().await?;
-    let token = app.token(&claims_of(&credentials, Scope::Admin))?;
-    let response = app.http.get(format!("{}{PATH}", app.address)).bearer_auth(token).send().await?;
-    assert_eq!(response.status(), 401);
+    assert_eq!(app.get(PATH, &claims_of(&credentials, Scope::Admin)).await?.status(), 401);
     Ok(())
 }

@@ -15,7 +15,7 @@ use assay_platform::db::{Database, DatabaseSettings};
 use assay_platform::http_client::client_builder;
 use assay_platform::runtime::{Readiness, Tasks, now};
 use assay_testkit::{ServiceDatabase, random_name};
-use reqwest::{Client, Response};
+use reqwest::{Client, Method, RequestBuilder, Response};
 
 pub const DEADLINE: Duration = Duration::from_secs(15);
 
@@ -81,13 +81,25 @@ impl TestApp {
         Ok(response.error_for_status()?.json().await?)
     }
 
-    pub fn token(&self, claims: &ServiceClaims) -> Result<String> {
+    fn token(&self, claims: &ServiceClaims) -> Result<String> {
         Ok(self.tokens.issue(Audience::AgentRegistry, claims, now())?)
     }
 
+    fn request(&self, method: Method, path: &str, claims: &ServiceClaims) -> Result<RequestBuilder> {
+        Ok(self.http.request(method, format!("{}{path}", self.address)).bearer_auth(self.token(claims)?))
+    }
+
+    pub async fn get(&self, path: &str, claims: &ServiceClaims) -> Result<Response> {
+        Ok(self.request(Method::GET, path, claims)?.send().await?)
+    }
+
+    pub async fn delete(&self, path: &str, claims: &ServiceClaims) -> Result<Response> {
+        Ok(self.request(Method::DELETE, path, claims)?.send().await?)
+    }
+
     pub async fn post(&self, path: &str, claims: &ServiceClaims, body: String) -> Result<Response> {
-        let request = self.http.post(format!("{}{path}", self.address)).bearer_auth(self.token(claims)?);
-        Ok(request.header("content-type", "application/json").body(body).send().await?)
+        let request = self.request(Method::POST, path, claims)?.header("content-type", "application/json");
+        Ok(request.body(body).send().await?)
     }
 
     pub async fn create_agent(&self, credentials: &Credentials, body: &str) -> Result<Response> {
@@ -101,8 +113,8 @@ impl TestApp {
         body: &str,
     ) -> Result<Response> {
         let claims = claims_of(credentials, Scope::Agents);
-        let request = self.http.post(format!("{}/internal/v1/agents", self.address));
-        let request = request.bearer_auth(self.token(&claims)?).header("Idempotency-Key", idempotency_key);
+        let request = self.request(Method::POST, "/internal/v1/agents", &claims)?;
+        let request = request.header("Idempotency-Key", idempotency_key);
         Ok(request.header("content-type", "application/json").body(body.to_owned()).send().await?)
     }
 
