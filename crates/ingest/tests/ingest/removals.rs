@@ -1,7 +1,6 @@
 //! Deletion of tickets, and expiry of transcripts.
 
 use anyhow::{Context as _, Result};
-use assay_clients::{IngestClient, ServiceClient, http_client};
 use assay_contracts::event::{ConversationDeleted, ConversationsExpired, Event, Topic};
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::internal::{Deletion, OrganizationRetention, TicketReference};
@@ -12,13 +11,13 @@ use assay_platform::db::Database;
 use assay_platform::runtime::{new_id, now};
 use futures_util::future::try_join_all;
 use serde_json::{Value, json};
-use url::Url;
 use uuid::Uuid;
 
 use assay_testkit::{eventually, execute_on, on_both_databases, texts_on};
 
 use crate::events::Received;
-use crate::test_app::{DEADLINE, TestApp, claims_for, conversation, conversation_of, message};
+use crate::test_app::{TestApp, claims_for, conversation, conversation_of, message};
+use crate::transcripts::{client, reference};
 
 on_both_databases! { TestApp {
     deleted_ticket_is_not_found_and_publishes_one_event,
@@ -122,16 +121,12 @@ async fn transcripts_report_deleted_and_unreadable_tickets(app: TestApp) -> Resu
     ];
     delete(&app, app.organization, &gone).await?;
     break_transcript(&app.database, &broken).await?;
-    let reference = |id: &str| -> Result<TicketReference> {
-        Ok(TicketReference { organization_id: app.organization, ticket_id: id.parse()? })
-    };
     let foreign = TicketReference { organization_id: new_id(), ticket_id: gone.parse()? };
     let unknown = TicketReference { organization_id: app.organization, ticket_id: new_id() };
-    let wanted = [foreign, unknown, reference(&gone)?, reference(&broken)?, reference(&good)?];
-    let (http, url) = (http_client()?, Url::parse(&app.address)?);
-    let service = ServiceClient::new(http, url, Audience::Ingest, app.tokens.clone(), DEADLINE);
-    let answer = IngestClient::new(service).read_transcripts(&wanted).await?;
-    assert_eq!(answer.deleted, [reference(&gone)?]);
+    let wanted =
+        [foreign, unknown, reference(&app, &gone)?, reference(&app, &broken)?, reference(&app, &good)?];
+    let answer = client(&app)?.read_transcripts(&wanted).await?;
+    assert_eq!(answer.deleted, [reference(&app, &gone)?]);
     let found: Vec<String> = answer.transcripts.iter().map(|found| found.ticket.id.to_string()).collect();
     assert_eq!(found, [good]);
     let unreadable = answer.unreadable.first().context("nothing is unreadable")?;

@@ -161,11 +161,11 @@ pub async fn transcript(app: &TestApp, id: &str) -> Result<Transcript> {
     answer.transcripts.into_iter().next().context("no transcript")
 }
 
-fn reference(app: &TestApp, id: &str) -> Result<TicketReference> {
+pub fn reference(app: &TestApp, id: &str) -> Result<TicketReference> {
     Ok(TicketReference { organization_id: app.organization, ticket_id: id.parse()? })
 }
 
-fn client(app: &TestApp) -> Result<IngestClient> {
+pub fn client(app: &TestApp) -> Result<IngestClient> {
     let (http, url) = (http_client()?, Url::parse(&app.address)?);
     Ok(IngestClient::new(ServiceClient::new(http, url, Audience::Ingest, app.tokens.clone(), DEADLINE)))
 }
