@@ -93,6 +93,13 @@ impl Fixture {
         self.create_at("https://hooks.example.com/").await
     }
 
+    /// An endpoint with `count` messages, due at [`NOW`]; the first endpoint of its organization.
+    pub async fn create_with_messages(&self, count: usize) -> Result<Endpoint> {
+        let endpoint = self.create().await?;
+        self.announce(count).await?;
+        Ok(endpoint)
+    }
+
     pub async fn create_at(&self, url: &str) -> Result<Endpoint> {
         let endpoint = self.endpoint(&[WebhookEvent::EvaluationCompleted])?;
         let endpoint = Endpoint { url: url.to_owned(), ..endpoint };
@@ -161,6 +168,13 @@ impl Fixture {
         let disable_cutoff = Some(now.plus_millis(-5 * 24 * 60 * 60 * 1_000));
         let result = AttemptResult { claim, attempt, decision, disable_cutoff, now };
         Ok(self.store.record_attempt(result).await?)
+    }
+
+    /// Claims a message, and records that its last attempt failed.
+    pub async fn give_up_one(&self, now: Timestamp) -> Result<()> {
+        let claim = self.claim_one(now).await?;
+        self.record_attempt(claim, 500, RetryDecision::GivenUp, now).await?;
+        Ok(())
     }
 
     pub async fn log(

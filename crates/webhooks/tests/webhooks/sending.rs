@@ -13,6 +13,8 @@ use assay_webhooks::store::{ClaimTerms, ReplayOutcome};
 
 use crate::fixture::{ENDPOINT_LIMIT, Fixture, NOW, later};
 
+const DAY: i64 = 24 * 60 * 60;
+
 on_both_databases! { Fixture {
     message_is_leased_to_one_sender_until_expiry,
     concurrent_claims_get_distinct_messages,
@@ -34,8 +36,7 @@ on_both_databases! { Fixture {
 } }
 
 async fn message_is_leased_to_one_sender_until_expiry(fixture: Fixture) -> Result<()> {
-    let endpoint = fixture.create().await?;
-    fixture.announce(1).await?;
+    let endpoint = fixture.create_with_messages(1).await?;
     assert!(fixture.store.claim(fixture.terms(later(-1), 9, 9)).await?.is_empty(), "it is not due yet");
     let claim = fixture.claim_one(NOW).await?;
     assert_eq!((claim.endpoint_id, claim.url.as_str()), (endpoint.id, "https://hooks.example.com/"));
@@ -53,8 +54,7 @@ async fn message_is_leased_to_one_sender_until_expiry(fixture: Fixture) -> Resul
 }
 
 async fn concurrent_claims_get_distinct_messages(fixture: Fixture) -> Result<()> {
-    fixture.create().await?;
-    fixture.announce(40).await?;
+    fixture.create_with_messages(40).await?;
     let claims = (0..8).map(|_| fixture.store.claim(fixture.terms(NOW, 10, 10)));
     let claims: Vec<_> =
         futures_util::future::join_all(claims).await.into_iter().collect::<Result<_, _>>()?;
@@ -104,8 +104,7 @@ async fn organization_with_few_messages_in_flight_comes_first(mut fixture: Fixtu
     }
     fixture.announce(4).await?;
     fixture.organization_id = new_id();
-    fixture.create().await?;
-    fixture.announce(4).await?;
+    fixture.create_with_messages(4).await?;
     for _ in 0..4 {
         let in_flight = HashMap::from([(busy, 3)]);
         let terms = ClaimTerms { per_organization: 9, in_flight, ..fixture.terms(NOW, 1, 4) };
@@ -116,8 +115,7 @@ async fn organization_with_few_messages_in_flight_comes_first(mut fixture: Fixtu
 }
 
 async fn attempt_is_recorded_once_by_lease_owner(fixture: Fixture) -> Result<()> {
-    let endpoint = fixture.create().await?;
-    fixture.announce(1).await?;
+    let endpoint = fixture.create_with_messages(1).await?;
     let claim = fixture.claim_one(NOW).await?;
     assert!(fixture.record_attempt(claim.clone(), 204, RetryDecision::Delivered, later(1)).await?);
     assert!(!fixture.record_attempt(claim.clone(), 500, RetryDecision::GivenUp, later(2)).await?);
@@ -134,8 +132,7 @@ async fn attempt_is_recorded_once_by_lease_owner(fixture: Fixture) -> Result<()>
 }
 
 async fn failed_message_is_retried_later(fixture: Fixture) -> Result<()> {
-    let endpoint = fixture.create().await?;
-    fixture.announce(1).await?;
+    let endpoint = fixture.create_with_messages(1).await?;
     let claim = fixture.claim_one(NOW).await?;
     assert!(fixture.record_attempt(claim.clone(), 500, RetryDecision::RetryAt(later(5)), NOW).await?);
     assert_eq!(fixture.find(endpoint.id).await?.failing_since, Some(NOW));
@@ -148,8 +145,7 @@ async fn failed_message_is_retried_later(fixture: Fixture) -> Result<()> {
 }
 
 async fn released_messages_are_due_at_once(fixture: Fixture) -> Result<()> {
-    fixture.create().await?;
-    fixture.announce(3).await?;
+    fixture.create_with_messages(3).await?;
     let claims = fixture.store.claim(fixture.terms(NOW, 3, 3)).await?;
     fixture.store.release(claims[..2].to_vec(), NOW).await?;
     assert_eq!(fixture.store.claim(fixture.terms(NOW, 9, 9)).await?.len(), 2);
@@ -157,8 +153,7 @@ async fn released_messages_are_due_at_once(fixture: Fixture) -> Result<()> {
 }
 
 async fn disabled_endpoint_gets_pending_messages_once_enabled(fixture: Fixture) -> Result<()> {
-    let endpoint = fixture.create().await?;
-    fixture.announce(2).await?;
+    let endpoint = fixture.create_with_messages(2).await?;
     let set = |enabled| WebhookChange { enabled: Some(enabled), ..WebhookChange::default() };
     fixture.store.change(endpoint.reference(), set(false), NOW).await?;
     fixture.announce(1).await?;
@@ -173,26 +168,20 @@ async fn disabled_endpoint_gets_pending_messages_once_enabled(fixture: Fixture) 
 }
 
 async fn endpoint_failing_for_days_is_disabled(fixture: Fixture) -> Result<()> {
-    let day = 24 * 60 * 60;
-    let endpoint = fixture.create().await?;
-    fixture.announce(6).await?;
-    let first = fixture.claim_one(NOW).await?;
-    fixture.record_attempt(first, 500, RetryDecision::GivenUp, NOW).await?;
+    let endpoint = fixture.create_with_messages(6).await?;
+    fixture.give_up_one(NOW).await?;
     for _ in 0..3 {
-        let claim = fixture.claim_one(later(6 * day)).await?;
-        fixture.record_attempt(claim, 500, RetryDecision::GivenUp, later(6 * day)).await?;
+        fixture.give_up_one(later(6 * DAY)).await?;
     }
     assert!(fixture.find(endpoint.id).await?.enabled, "four messages are too few");
-    let claim = fixture.claim_one(later(6 * day)).await?;
-    fixture.record_attempt(claim, 500, RetryDecision::GivenUp, later(6 * day)).await?;
+    fixture.give_up_one(later(6 * DAY)).await?;
     let found = fixture.find(endpoint.id).await?;
     assert_eq!((found.enabled, found.disabled_reason), (false, Some(DisabledReason::Failing)));
     Ok(())
 }
 
 async fn endpoint_answering_410_is_disabled(fixture: Fixture) -> Result<()> {
-    let endpoint = fixture.create().await?;
-    fixture.announce(1).await?;
+    let endpoint = fixture.create_with_messages(1).await?;
     let claim = fixture.claim_one(NOW).await?;
     fixture.record_attempt(claim.clone(), 410, RetryDecision::Gone, NOW).await?;
     let found = fixture.find(endpoint.id).await?;
@@ -203,8 +192,7 @@ async fn endpoint_answering_410_is_disabled(fixture: Fixture) -> Result<()> {
 }
 
 async fn replay_restarts_schedule_with_same_id(fixture: Fixture) -> Result<()> {
-    let endpoint = fixture.create().await?;
-    fixture.announce(1).await?;
+    let endpoint = fixture.create_with_messages(1).await?;
     let claim = fixture.claim_one(NOW).await?;
     fixture.record_attempt(claim.clone(), 500, RetryDecision::GivenUp, NOW).await?;
     let replay = |id| fixture.store.replay(endpoint.reference(), id, later(60));
@@ -219,21 +207,22 @@ async fn replay_restarts_schedule_with_same_id(fixture: Fixture) -> Result<()> {
 }
 
 async fn message_without_payload_is_not_sent(fixture: Fixture) -> Result<()> {
-    fixture.create().await?;
-    fixture.announce(2).await?;
+    fixture.create_with_messages(2).await?;
     assert_eq!(fixture.execute("UPDATE deliveries SET payload = NULL").await?, 2);
     let claims = fixture.store.claim(fixture.terms(NOW, 9, 9)).await?;
     assert!(claims.is_empty(), "{claims:?}");
     Ok(())
 }
 
+fn new_url() -> WebhookChange {
+    WebhookChange { url: Some("https://new.example.com/".into()), ..WebhookChange::default() }
+}
+
 async fn late_response_of_previous_url_does_not_disable(fixture: Fixture) -> Result<()> {
-    let endpoint = fixture.create().await?;
-    fixture.announce(3).await?;
+    let endpoint = fixture.create_with_messages(3).await?;
     let [gone, failing, delivered] = [(); 3].map(|()| fixture.claim_one(NOW));
     let (gone, failing, delivered) = (gone.await?, failing.await?, delivered.await?);
-    let new_url = WebhookChange { url: Some("https://new.example.com/".into()), ..WebhookChange::default() };
-    fixture.store.change(endpoint.reference(), new_url, NOW).await?;
+    fixture.store.change(endpoint.reference(), new_url(), NOW).await?;
     assert!(fixture.record_attempt(gone, 410, RetryDecision::Gone, later(1)).await?);
     assert!(fixture.record_attempt(failing, 500, RetryDecision::RetryAt(later(9)), later(1)).await?);
     let found = fixture.find(endpoint.id).await?;
@@ -247,39 +236,30 @@ async fn late_response_of_previous_url_does_not_disable(fixture: Fixture) -> Res
 }
 
 async fn given_up_messages_of_previous_url_do_not_count(fixture: Fixture) -> Result<()> {
-    let day = 24 * 60 * 60;
-    let endpoint = fixture.create().await?;
-    fixture.announce(6).await?;
-    let first = fixture.claim_one(NOW).await?;
-    fixture.record_attempt(first, 500, RetryDecision::GivenUp, NOW).await?;
-    let late = fixture.store.claim(fixture.terms(later(6 * day), 9, 9)).await?;
+    let endpoint = fixture.create_with_messages(6).await?;
+    fixture.give_up_one(NOW).await?;
+    let late = fixture.store.claim(fixture.terms(later(6 * DAY), 9, 9)).await?;
     assert_eq!(late.len(), 5);
-    let new_url = WebhookChange { url: Some("https://new.example.com/".into()), ..WebhookChange::default() };
-    fixture.store.change(endpoint.reference(), new_url, later(6 * day)).await?;
+    fixture.store.change(endpoint.reference(), new_url(), later(6 * DAY)).await?;
     for claim in late {
-        assert!(fixture.record_attempt(claim, 500, RetryDecision::GivenUp, later(6 * day)).await?);
+        assert!(fixture.record_attempt(claim, 500, RetryDecision::GivenUp, later(6 * DAY)).await?);
     }
     assert!(fixture.find(endpoint.id).await?.enabled);
     Ok(())
 }
 
 async fn failures_of_previous_url_are_forgotten(fixture: Fixture) -> Result<()> {
-    let day = 24 * 60 * 60;
-    let endpoint = fixture.create().await?;
-    fixture.announce(6).await?;
-    for time in [NOW, later(4 * day), later(4 * day), later(4 * day)] {
-        let claim = fixture.claim_one(time).await?;
-        fixture.record_attempt(claim, 500, RetryDecision::GivenUp, time).await?;
+    let endpoint = fixture.create_with_messages(6).await?;
+    for time in [NOW, later(4 * DAY), later(4 * DAY), later(4 * DAY)] {
+        fixture.give_up_one(time).await?;
     }
-    let new_url = WebhookChange { url: Some("https://new.example.com/".into()), ..WebhookChange::default() };
-    fixture.store.change(endpoint.reference(), new_url, later(5 * day)).await?;
+    fixture.store.change(endpoint.reference(), new_url(), later(5 * DAY)).await?;
     assert_eq!(fixture.find(endpoint.id).await?.failing_since, None);
     for _ in 0..2 {
-        let claim = fixture.claim_one(later(6 * day)).await?;
-        fixture.record_attempt(claim, 500, RetryDecision::GivenUp, later(6 * day)).await?;
+        fixture.give_up_one(later(6 * DAY)).await?;
     }
     let found = fixture.find(endpoint.id).await?;
-    assert_eq!((found.enabled, found.failing_since), (true, Some(later(6 * day))));
+    assert_eq!((found.enabled, found.failing_since), (true, Some(later(6 * DAY))));
     Ok(())
 }
 

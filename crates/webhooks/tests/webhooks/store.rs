@@ -250,8 +250,7 @@ async fn newest_test_messages_of_an_endpoint_are_kept(fixture: Fixture) -> Resul
 }
 
 async fn deleted_endpoint_is_hidden_then_pruned(fixture: Fixture) -> Result<()> {
-    let endpoint = fixture.create().await?;
-    fixture.announce(3).await?;
+    let endpoint = fixture.create_with_messages(3).await?;
     assert!(fixture.store.delete(endpoint.reference(), NOW).await?);
     assert!(!fixture.store.delete(endpoint.reference(), NOW).await?);
     assert_eq!(fixture.store.find(endpoint.reference()).await?, None);
@@ -264,8 +263,7 @@ async fn deleted_endpoint_is_hidden_then_pruned(fixture: Fixture) -> Result<()> 
 }
 
 async fn expired_messages_are_pruned(fixture: Fixture) -> Result<()> {
-    let endpoint = fixture.create().await?;
-    fixture.announce(2).await?;
+    let endpoint = fixture.create_with_messages(2).await?;
     let claim = fixture.claim_one(NOW).await?;
     fixture.record_attempt(claim, 204, RetryDecision::Delivered, NOW).await?;
     assert_eq!(fixture.store.prune(NOW, later(1)).await?, 0);
