@@ -37,11 +37,6 @@ impl Score {
         self.tenths
     }
 
-    /// The score as a number.
-    pub fn value(self) -> f64 {
-        f64::from(self.tenths) / 10.0
-    }
-
     /// The mean, rounded half up to tenths, without floating point; `None` for no scores.
     pub fn mean(scores: &[Self]) -> Option<Self> {
         let count = u32::try_from(scores.len()).ok().filter(|count| *count > 0)?;
@@ -54,23 +49,6 @@ impl Score {
 impl std::fmt::Display for Score {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{}.{}", self.tenths / 10, self.tenths % 10)
-    }
-}
-
-impl Serialize for Score {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_f64(self.value())
-    }
-}
-
-impl<'de> Deserialize<'de> for Score {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = f64::deserialize(deserializer)?;
-        if (1.0..=5.0).contains(&value) {
-            Ok(Self::nearest(value))
-        } else {
-            Err(serde::de::Error::custom("a score lies between 1.0 and 5.0"))
-        }
     }
 }
 
@@ -96,11 +74,6 @@ impl Confidence {
     pub const fn hundredths(self) -> u8 {
         self.hundredths
     }
-
-    /// The confidence as a number.
-    pub fn value(self) -> f64 {
-        f64::from(self.hundredths) / 100.0
-    }
 }
 
 impl std::fmt::Display for Confidence {
@@ -109,22 +82,37 @@ impl std::fmt::Display for Confidence {
     }
 }
 
-impl Serialize for Confidence {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_f64(self.value())
-    }
+/// The number that a type in fixed steps is written and read as.
+macro_rules! written_as_number {
+    ($type:ident, $steps:ident: $steps_per_unit:literal, $range:expr, $refusal:literal) => {
+        impl $type {
+            /// The value as a number.
+            pub fn value(self) -> f64 {
+                f64::from(self.$steps) / $steps_per_unit
+            }
+        }
+
+        impl Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_f64(self.value())
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let value = f64::deserialize(deserializer)?;
+                if $range.contains(&value) {
+                    Ok(Self::nearest(value))
+                } else {
+                    Err(serde::de::Error::custom($refusal))
+                }
+            }
+        }
+    };
 }
 
-impl<'de> Deserialize<'de> for Confidence {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = f64::deserialize(deserializer)?;
-        if (0.0..=1.0).contains(&value) {
-            Ok(Self::nearest(value))
-        } else {
-            Err(serde::de::Error::custom("a confidence lies between 0 and 1"))
-        }
-    }
-}
+written_as_number!(Score, tenths: 10.0, (1.0..=5.0), "a score lies between 1.0 and 5.0");
+written_as_number!(Confidence, hundredths: 100.0, (0.0..=1.0), "a confidence lies between 0 and 1");
 
 #[cfg(test)]
 mod tests {
