@@ -20,6 +20,7 @@ on_both_databases! { TestApp {
     longest_external_ids_differ_by_last_character,
     created_agent_is_published,
     agents_are_found_by_either_id_within_organization,
+    refused_request_does_not_use_up_its_key,
 } }
 
 async fn longest_external_ids_differ_by_last_character(app: TestApp) -> Result<()> {
@@ -79,6 +80,17 @@ async fn agents_are_found_by_either_id_within_organization(app: TestApp) -> Resu
     let claims = claims_of(&one, Scope::Assess);
     let response = app.post("/internal/v1/agents/find", &claims, serde_json::to_string(&too_many)?).await?;
     assert_eq!(response.status(), 400);
+    Ok(())
+}
+
+/// Replays, conflicts and invalid keys: `tests/e2e/scenarios/idempotency.rs`.
+async fn refused_request_does_not_use_up_its_key(app: TestApp) -> Result<()> {
+    let credentials = app.new_credentials().await?;
+    let body = r#"{"external_id":"bot","name":"Bot"}"#;
+    app.create_agent(&credentials, body).await?.error_for_status()?;
+    assert_eq!(app.create_agent_idempotently(&credentials, "key-1", body).await?.status(), 409);
+    let other = r#"{"external_id":"bot-2","name":"Bot"}"#;
+    assert_eq!(app.create_agent_idempotently(&credentials, "key-1", other).await?.status(), 201);
     Ok(())
 }
 

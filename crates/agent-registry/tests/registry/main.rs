@@ -2,7 +2,6 @@
 
 mod agents;
 mod console_sessions;
-mod idempotency;
 mod keys;
 mod retention;
 mod start;
