@@ -43,11 +43,10 @@ struct Waiting {
 }
 
 impl Refusals {
-    /// Notes that an import of the caller was refused, if refusals of this kind are kept.
-    pub(crate) fn note(&self, claims: &ServiceClaims, problem: &Problem) {
-        let ServiceClaims::Tenant(tenant) = claims else { return };
+    /// Notes that an import of the organization was refused, if refusals of this kind are kept.
+    pub(crate) fn note(&self, organization_id: OrganizationId, problem: &Problem) {
         if let Some(refusal) = ImportRefusal::of(problem, new_id(), now()) {
-            self.waiting.locked().add(tenant.organization_id, refusal);
+            self.waiting.locked().add(organization_id, refusal);
         }
     }
 
@@ -141,14 +140,10 @@ mod tests {
 
     use super::*;
 
-    fn claims(organization_id: OrganizationId) -> ServiceClaims {
-        ServiceClaims::Tenant(Tenant { organization_id, scopes: Scopes::default_for_keys() })
-    }
-
     fn note(refusals: &Refusals, organization_id: OrganizationId, details: std::ops::Range<usize>) {
         for number in details {
             let problem = Problem::new(ProblemCode::InvalidRequest, number.to_string());
-            refusals.note(&claims(organization_id), &problem);
+            refusals.note(organization_id, &problem);
         }
     }
 

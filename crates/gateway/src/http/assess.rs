@@ -54,7 +54,7 @@ pub(crate) async fn assess(request: KeyedRequest, payload: Payload) -> Result<Ht
         Ok(answer) if NOTED.contains(&answer.status()) => note_relayed(answer, &request).await,
         Ok(answer) => Ok(answer),
         Err(error) => {
-            request.gateway.refusals.note(&request.caller.claims, error.problem());
+            request.gateway.refusals.note(request.caller.organization_id, error.problem());
             Err(error)
         }
     }
@@ -73,7 +73,7 @@ async fn note_relayed(answer: HttpResponse, request: &KeyedRequest) -> Result<Ht
     let body = body.map_err(|error| WebError::unavailable(&error))?;
     let body = body.map_err(|error| WebError::unavailable(&error))?;
     if let Ok(problem) = serde_json::from_slice::<Problem>(&body) {
-        request.gateway.refusals.note(&request.caller.claims, &problem);
+        request.gateway.refusals.note(request.caller.organization_id, &problem);
     }
     Ok(head.set_body(body).map_into_boxed_body())
 }

@@ -10,6 +10,7 @@ use actix_web::http::Method;
 use actix_web::http::header::{AUTHORIZATION, HeaderName, RETRY_AFTER};
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage as _, HttpRequest, web};
+use assay_contracts::ids::OrganizationId;
 use assay_contracts::internal::KeyGrant;
 use assay_contracts::problem::ProblemCode;
 use assay_contracts::tenant::{Scope, Tenant};
@@ -24,6 +25,8 @@ use crate::metrics::{AuthenticationFailure, count_authentication_failure};
 /// The authenticated caller, set by this middleware.
 #[derive(Clone)]
 pub(crate) struct Authenticated {
+    pub(crate) organization_id: OrganizationId,
+    /// For calls to services on the caller's behalf.
     pub(crate) claims: ServiceClaims,
     /// The slot that the request occupies, until its response is sent.
     slot: Rc<OnceCell<Slot>>,
@@ -35,10 +38,8 @@ impl Authenticated {
     /// # Errors
     /// 503 when all slots are occupied, 429 when the organization has its share of them.
     pub(crate) fn occupy_slot(&self, gateway: &Gateway) -> Result<(), WebError> {
-        let mut slot = gateway.in_flight.acquire().ok_or_else(too_many_in_flight)?;
-        if let ServiceClaims::Tenant(tenant) = &self.claims {
-            slot = slot.assign_to(tenant.organization_id).map_err(share_exhausted)?;
-        }
+        let slot = gateway.in_flight.acquire().ok_or_else(too_many_in_flight)?;
+        let slot = slot.assign_to(self.organization_id).map_err(share_exhausted)?;
         self.slot.set(slot).map_err(|_| WebError::internal(&"request with two slots"))
     }
 }
@@ -127,8 +128,9 @@ fn authorize(gateway: &Gateway, grant: KeyGrant, scope: Scope) -> Result<Authent
     if let Some(limit) = &gateway.rate_limit {
         limit.check(grant.key_id).map_err(|wait| rate_limited(limit, wait))?;
     }
-    let tenant = Tenant { organization_id: grant.organization_id, scopes: grant.scopes };
-    Ok(Authenticated { claims: ServiceClaims::Tenant(tenant), slot: Rc::default() })
+    let organization_id = grant.organization_id;
+    let claims = ServiceClaims::Tenant(Tenant { organization_id, scopes: grant.scopes });
+    Ok(Authenticated { organization_id, claims, slot: Rc::default() })
 }
 
 fn rate_limited(limit: &RateLimit, wait: std::time::Duration) -> WebError {

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use actix_web::web::Payload;
 use assay_contracts::validation::BodyError;
-use assay_platform::auth::ServiceClaims;
 use assay_platform::web::{BodyLimits, BufferedBody, SMALL_BODY, WebError, parse_body, read_buffered_body};
 
 use super::context::{share_exhausted, too_many_in_flight};
@@ -43,13 +42,9 @@ where
     }
     let deadline = Duration::from_secs(gateway.config.body_deadline_seconds);
     let limits = BodyLimits { max_bytes, deadline };
-    let budget = match &request.caller.claims {
-        ServiceClaims::Tenant(tenant) => {
-            gateway.in_flight.check_share(tenant.organization_id).map_err(share_exhausted)?;
-            gateway.body_budget.of_organization(tenant.organization_id)
-        }
-        _ => gateway.body_budget.clone(),
-    };
+    let organization_id = request.caller.organization_id;
+    gateway.in_flight.check_share(organization_id).map_err(share_exhausted)?;
+    let budget = gateway.body_budget.of_organization(organization_id);
     let body = read_buffered_body(&request.http, payload, limits, &budget).await?;
     parse_body(&body, parse).await?;
     request.occupy_slot()?;
