@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use assay_contracts::time::DAY_MILLIS;
 use assay_platform::db::DatabaseSettings;
 use secrecy::SecretString;
 use serde::Deserialize;
@@ -66,17 +65,5 @@ impl Config {
 
     pub(crate) fn attempt_deadline(&self) -> Duration {
         Duration::from_millis(self.attempt_deadline_milliseconds)
-    }
-
-    pub(crate) fn poll_interval(&self) -> Duration {
-        Duration::from_millis(self.poll_interval_milliseconds)
-    }
-
-    pub(crate) fn previous_secret_millis(&self) -> i64 {
-        i64::from(self.previous_secret_seconds) * 1_000
-    }
-
-    pub(crate) fn delivery_retention_millis(&self) -> i64 {
-        i64::from(self.delivery_retention_days) * DAY_MILLIS
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::web::Data;
+use assay_contracts::time::DAY_MILLIS;
 use assay_messaging::Bus;
 use assay_platform::auth::{Audience, ServiceTokens, SigningKeys};
 use assay_platform::db::{self, Clock, Database, DatabaseError};
@@ -82,7 +83,7 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
         per_endpoint: config.concurrency_per_endpoint,
         per_organization: config.concurrency_per_organization,
         attempt_deadline: config.attempt_deadline(),
-        poll_interval: config.poll_interval(),
+        poll_interval: Duration::from_millis(config.poll_interval_milliseconds),
     };
     let sender = Arc::new(Sender {
         store: store.clone(),
@@ -141,7 +142,8 @@ fn spawn_maintenance(
 ) {
     const NAME: &str = "webhooks maintenance";
     let interval = Duration::from_secs(config.maintenance_interval_seconds);
-    let (state, retention) = ((store.clone(), keys.clone(), clock), config.delivery_retention_millis());
+    let state = (store.clone(), keys.clone(), clock);
+    let retention = i64::from(config.delivery_retention_days) * DAY_MILLIS;
     tasks.spawn_periodic(Phase::Relay, NAME, interval, state, move |(store, keys, clock)| async move {
         clock.verify().await?;
         run_maintenance(&store, &keys, retention).await
@@ -164,7 +166,7 @@ fn serve_requests(
         wakeup,
         request_limit: RequestLimit::new(config.requested_messages_per_minute),
         endpoints_per_organization: config.endpoints_per_organization,
-        previous_secret_millis: config.previous_secret_millis(),
+        previous_secret_millis: i64::from(config.previous_secret_seconds) * 1_000,
     });
     let auth = ServiceAuth { tokens, audience: Audience::Webhooks };
     serve(tasks, Phase::ServeInternal, SCHEMA, listener, ServerSettings::default(), move |app| {
