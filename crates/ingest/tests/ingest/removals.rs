@@ -180,6 +180,12 @@ fn retention(
     OrganizationRetention { organization_id, transcripts, evaluations, files: None }
 }
 
+/// Transcripts for 30 days, evaluations for 60.
+fn keep_for_30_and_60_days(app: &TestApp) {
+    let [transcripts, evaluations] = [30, 60].map(RetentionPeriod::Days);
+    app.registry.set_retention(Some(vec![retention(app.organization, transcripts, evaluations)]));
+}
+
 async fn expired_transcripts_are_removed_and_publish_events(mut app: TestApp) -> Result<()> {
     let received = Received::<ConversationsExpired>::listen(&mut app, TOPICS);
     let organization = app.organization;
@@ -195,11 +201,7 @@ async fn expired_transcripts_are_removed_and_publish_events(mut app: TestApp) ->
     for id in [&young, &old, &without_evaluation] {
         assert_eq!(app.ticket(id).await?.status(), 200);
     }
-    app.registry.set_retention(Some(vec![retention(
-        organization,
-        RetentionPeriod::Days(30),
-        RetentionPeriod::Days(60),
-    )]));
+    keep_for_30_and_60_days(&app);
     for id in [&old, &without_evaluation] {
         eventually("the removal", || async { Ok(app.ticket(id).await?.status() == 404) }).await?;
         assert_eq!(deletion(&app, organization, id).await?, (false, false), "expiry is not a deletion");
@@ -234,11 +236,7 @@ async fn ticket_with_expired_transcript_and_kept_evaluation_is_deletable(mut app
     let organization = app.organization;
     let old = imported_days_ago(&app, 31).await?;
     let without_evaluation = imported_days_ago(&app, 61).await?;
-    app.registry.set_retention(Some(vec![retention(
-        organization,
-        RetentionPeriod::Days(30),
-        RetentionPeriod::Days(60),
-    )]));
+    keep_for_30_and_60_days(&app);
     for id in [&old, &without_evaluation] {
         eventually("the removal", || async { Ok(app.ticket(id).await?.status() == 404) }).await?;
     }
