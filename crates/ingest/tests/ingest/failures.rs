@@ -52,12 +52,7 @@ async fn blocked_database_refuses_imports_in_time_and_recovers() -> Result<()> {
     config.accept_queue = 4;
     config.accept_deadline_milliseconds = 300;
     let app = TestApp::run(config, service_database)?;
-    let is_accepted = |ticket: &'static str| {
-        let app = &app;
-        // A retry of an import that was committed after its deadline is a duplicate.
-        async move { Ok([202, 409].contains(&app.submit(&conversation(ticket)).await?.status().as_u16())) }
-    };
-    eventually("the first import", || is_accepted("before")).await?;
+    eventually("the first import", || app.is_accepted("before")).await?;
 
     let (blocked, is_blocked) = mpsc::channel();
     let (release, released) = mpsc::channel();
@@ -93,7 +88,7 @@ async fn blocked_database_refuses_imports_in_time_and_recovers() -> Result<()> {
     let (unblocked, requested) = join(blocker, requests).await;
     requested?;
     unblocked?;
-    eventually("an import after the outage", || is_accepted("after")).await
+    eventually("an import after the outage", || app.is_accepted("after")).await
 }
 
 #[tokio::test(flavor = "multi_thread")]

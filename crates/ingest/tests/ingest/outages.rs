@@ -56,11 +56,7 @@ impl Outage {
     /// Waits until an import is accepted; returns the time it took.
     async fn wait_until_recovered(&self, ticket: &str) -> Result<Duration> {
         let began = Instant::now();
-        let is_accepted = || async {
-            // A retry of an import that was committed after its deadline is a duplicate.
-            Ok([202, 409].contains(&self.app.submit(&conversation(ticket)).await?.status().as_u16()))
-        };
-        eventually("an import to be accepted", is_accepted).await?;
+        eventually("an import to be accepted", || self.app.is_accepted(ticket)).await?;
         Ok(began.elapsed())
     }
 
@@ -214,9 +210,7 @@ async fn full_outbox_refuses_imports_on_every_replica_until_drained(app: TestApp
     // Requests that do not add to the outbox are served.
     assert_eq!(app.ticket(&uuid::Uuid::now_v7().to_string()).await?.status(), 404);
 
-    let stop = CancellationToken::new();
-    let consumer = consume(&app, stop.clone());
-    let is_accepted = async {
+    let are_accepted = async {
         for address in &addresses {
             let is_accepted = || async {
                 let body = conversation(&format!("after-{address}")).to_string();
@@ -225,10 +219,9 @@ async fn full_outbox_refuses_imports_on_every_replica_until_drained(app: TestApp
             };
             eventually("an import to be accepted", is_accepted).await?;
         }
-        stop.cancel();
-        anyhow::Ok(())
+        Ok(())
     };
-    tokio::join!(consumer, is_accepted).1
+    while_consumed(&app, are_accepted).await
 }
 
 async fn organization_with_half_of_the_outbox_is_refused_alone(app: TestApp) -> Result<()> {
@@ -246,14 +239,7 @@ async fn organization_with_half_of_the_outbox_is_refused_alone(app: TestApp) -> 
     let (status, report) = app.readiness().await?;
     assert_eq!((status, &report["checks"]["ingest outbox limit"]), (200, &"ok".into()), "{report}");
 
-    let stop = CancellationToken::new();
-    let consumer = consume(&app, stop.clone());
-    let is_accepted = async {
-        eventually("room again", || async { Ok(repeated().await? == 409) }).await?;
-        stop.cancel();
-        anyhow::Ok(())
-    };
-    tokio::join!(consumer, is_accepted).1
+    while_consumed(&app, eventually("room again", || async { Ok(repeated().await? == 409) })).await
 }
 
 async fn old_outbox_event_refuses_imports_until_published(app: TestApp) -> Result<()> {
@@ -273,25 +259,23 @@ async fn old_outbox_event_refuses_imports_until_published(app: TestApp) -> Resul
         Ok(app.submit(&conversation(&format!("T-{number}"))).await?.status() == 503)
     };
     eventually("imports to be refused", is_refused).await?;
-    let stop = CancellationToken::new();
-    let consumer = consume(&app, stop.clone());
-    let is_accepted = async {
-        eventually("imports to be accepted", || async {
-            Ok([202, 409].contains(&app.submit(&conversation("after")).await?.status().as_u16()))
-        })
-        .await?;
-        stop.cancel();
-        anyhow::Ok(())
-    };
-    tokio::join!(consumer, is_accepted).1
+    while_consumed(&app, eventually("imports to be accepted", || app.is_accepted("after"))).await
 }
 
-async fn consume(app: &TestApp, stop: CancellationToken) {
+/// Does `work` while the events of imports are consumed.
+async fn while_consumed(app: &TestApp, work: impl Future<Output = Result<()>>) -> Result<()> {
     let subscription = Subscription {
         queue: "test.conversation-accepted",
         topics: &[ConversationAccepted::TOPIC],
         max_batch: 16,
         max_in_flight: 64,
     };
-    app.bus.consume(subscription, Received::<ConversationAccepted>::new(), stop).await;
+    let (handler, stop) = (Received::<ConversationAccepted>::new(), CancellationToken::new());
+    let consumer = app.bus.consume(subscription, handler, stop.clone());
+    let work = async {
+        let outcome = work.await;
+        stop.cancel();
+        outcome
+    };
+    tokio::join!(consumer, work).1
 }

@@ -133,6 +133,12 @@ impl TestApp {
         answer["id"].as_str().map(str::to_owned).context("no id")
     }
 
+    /// Whether an import with this ticket id is accepted now, or was: a retry of one that was committed after its deadline is a
+    /// duplicate.
+    pub async fn is_accepted(&self, ticket_id: &str) -> Result<bool> {
+        Ok([202, 409].contains(&self.submit(&conversation(ticket_id)).await?.status().as_u16()))
+    }
+
     pub async fn get(&self, path: &str, claims: &ServiceClaims) -> Result<Response> {
         let token = self.tokens.issue(Audience::Ingest, claims, now())?;
         Ok(self.http.get(format!("{}{path}", self.address)).bearer_auth(token).send().await?)
