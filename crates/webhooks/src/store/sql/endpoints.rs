@@ -9,7 +9,7 @@ use assay_platform::web::cursor::Position;
 use diesel::dsl::auto_type;
 use diesel::prelude::*;
 
-use super::record::{EndpointRecord, event_names, previous_columns, secrets, tenths};
+use super::record::{EndpointRecord, event_names, secrets};
 use super::schema::endpoints;
 use super::{Connection, find_for_update, lock_creation};
 use crate::domain::endpoint::{Endpoint, EndpointReference};
@@ -51,7 +51,7 @@ fn insert(connection: &mut Connection, endpoint: &Endpoint) -> Result<(), Databa
             endpoints::description.eq(&endpoint.description),
             endpoints::events.eq(event_names(endpoint)),
             endpoints::wants_evaluations.eq(endpoint.wants_evaluations()),
-            endpoints::low_score_tenths.eq(tenths(endpoint.low_score_below)),
+            endpoints::low_score_tenths.eq(i16::from(endpoint.low_score_below.tenths())),
             endpoints::enabled.eq(endpoint.enabled),
             endpoints::secret.eq(endpoint.secrets.current.as_str()),
             endpoints::given_up.eq(0),
@@ -136,7 +136,7 @@ pub fn change(
             events,
             state,
             no_failures,
-            endpoints::low_score_tenths.eq(tenths(endpoint.low_score_below)),
+            endpoints::low_score_tenths.eq(i16::from(endpoint.low_score_below.tenths())),
             endpoints::updated_at.eq(endpoint.updated_at.as_millis()),
         ))
         .execute(connection)?;
@@ -231,13 +231,13 @@ pub fn reseal(
     expected: &SealedSecrets,
     resealed: &SealedSecrets,
 ) -> Result<(), DatabaseError> {
-    let (previous, until) = previous_columns(resealed);
+    let previous = resealed.previous.as_ref();
     diesel::update(endpoints::table.find(StoredId::of(id)))
         .filter(endpoints::secret.eq(expected.current.as_str()))
         .set((
             endpoints::secret.eq(resealed.current.as_str()),
-            endpoints::previous_secret.eq(previous),
-            endpoints::previous_secret_until.eq(until),
+            endpoints::previous_secret.eq(previous.map(|(secret, _)| secret.as_str())),
+            endpoints::previous_secret_until.eq(previous.map(|(_, until)| until.as_millis())),
         ))
         .execute(connection)?;
     Ok(())

@@ -59,22 +59,10 @@ pub(super) fn secrets(current: String, previous: Option<String>, until: Option<i
     SealedSecrets { current: current.into(), previous }
 }
 
-/// The columns `previous_secret` and `previous_secret_until`.
-pub(super) fn previous_columns(secrets: &SealedSecrets) -> (Option<&str>, Option<i64>) {
-    let previous = secrets.previous.as_ref();
-    (previous.map(|(secret, _)| secret.as_str()), previous.map(|(_, until)| until.as_millis()))
-}
-
 /// The column `events`.
 pub(super) fn event_names(endpoint: &Endpoint) -> String {
     let names: Vec<&str> = endpoint.events.iter().map(|event| event.as_str()).collect();
     names.join(" ")
-}
-
-/// The column `low_score_tenths`.
-pub(super) fn tenths(score: Score) -> i16 {
-    // Between 10 and 50.
-    (score.value() * 10.0).round() as i16
 }
 
 /// A message of the log.
