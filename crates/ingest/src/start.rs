@@ -108,14 +108,12 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
         backlog,
         deadline: Duration::from_millis(config.accept_deadline_milliseconds),
     };
-    let body_budget = BodyBudget::new(config.body_memory_bytes);
-    let max_body_bytes = config.max_body_bytes;
     let services = Services {
         store,
         outbox,
         acceptance,
-        max_body_bytes,
-        body_budget,
+        max_body_bytes: config.max_body_bytes,
+        body_budget: BodyBudget::new(config.body_memory_bytes),
         response_budget: ResponseBudget::new(RESPONSE_MEMORY_BYTES),
     };
     let routes = configure(services, ServiceAuth { tokens, audience: Audience::Ingest });

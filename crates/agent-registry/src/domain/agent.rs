@@ -1,7 +1,6 @@
 //! Agents: specification, section "AI agent".
 
-use assay_contracts::agent::AgentFacts;
-use assay_contracts::agent::{Agent, NewAgent};
+use assay_contracts::agent::{Agent, AgentFacts, NewAgent};
 use assay_contracts::ids::AgentId;
 use assay_contracts::time::Timestamp;
 use sha2::{Digest, Sha256};

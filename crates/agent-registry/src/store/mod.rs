@@ -6,8 +6,7 @@ mod sqlite;
 #[cfg(test)]
 mod tests;
 
-use assay_contracts::agent::Agent;
-use assay_contracts::agent::AgentFacts;
+use assay_contracts::agent::{Agent, AgentFacts};
 use assay_contracts::console::{Session, SessionEntry};
 use assay_contracts::ids::{AgentId, ApiKeyId, OrganizationId, SessionId};
 use assay_contracts::tenant::Scopes;

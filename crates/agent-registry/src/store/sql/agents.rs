@@ -1,7 +1,6 @@
 //! Agents.
 
-use assay_contracts::agent::AgentFacts;
-use assay_contracts::agent::{Agent, AgentType};
+use assay_contracts::agent::{Agent, AgentFacts, AgentType};
 use assay_contracts::ids::{AgentId, OrganizationId};
 use assay_contracts::time::Timestamp;
 use assay_messaging::outbox::{Connection as _, FastPathClaim};
