@@ -1,4 +1,4 @@
-//! `Idempotency-Key` on imports. Replays and conflicts: `tests/e2e/scenarios/idempotency.rs`.
+//! Identities of conversations, and `Idempotency-Key` on imports. Receipts, duplicates, replays and conflicts: `tests/e2e/scenarios`.
 
 use std::collections::HashSet;
 
@@ -11,6 +11,7 @@ use assay_testkit::{eventually, execute_on, on_both_databases, texts_on};
 use crate::test_app::{TestApp, conversation};
 
 on_both_databases! { TestApp {
+    identities_of_maximum_length_differ_by_their_last_character,
     duplicate_import_releases_its_key,
     concurrent_equal_requests_with_a_key_get_one_receipt,
     concurrent_requests_reusing_a_key_are_accepted_once,
@@ -18,6 +19,17 @@ on_both_databases! { TestApp {
     key_expires_after_24_hours,
     maintenance_removes_only_expired_keys,
 } }
+
+async fn identities_of_maximum_length_differ_by_their_last_character(app: TestApp) -> Result<()> {
+    let longest = "🦀".repeat(1_023);
+    for last in ["a", "b"] {
+        let mut body = conversation(&format!("{longest}{last}"));
+        body["source_account_id"] = format!("{longest}c").into();
+        app.accepted(&body).await?;
+        assert_eq!(app.submit(&body).await?.status(), 409);
+    }
+    Ok(())
+}
 
 async fn duplicate_import_releases_its_key(app: TestApp) -> Result<()> {
     app.accepted(&conversation("T-1")).await?;

@@ -2,7 +2,6 @@
 
 mod agents;
 mod concurrency;
-mod conversations;
 mod counts;
 mod events;
 mod failures;
