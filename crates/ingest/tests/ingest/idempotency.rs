@@ -1,4 +1,5 @@
-//! Identities of conversations, and `Idempotency-Key` on imports. Receipts, duplicates, replays and conflicts: `tests/e2e/scenarios`.
+//! Identities of conversations, and `Idempotency-Key` on imports. Receipts, duplicates, replays and conflicts:
+//! `tests/e2e/scenarios`.
 
 use std::collections::HashSet;
 

@@ -133,8 +133,8 @@ impl TestApp {
         answer["id"].as_str().map(str::to_owned).context("no id")
     }
 
-    /// Whether an import with this ticket id is accepted now, or was: a retry of one that was committed after its deadline is a
-    /// duplicate.
+    /// Whether an import with this ticket id is accepted now or was before: a retry of one that was committed after its
+    /// deadline is a duplicate.
     pub async fn is_accepted(&self, ticket_id: &str) -> Result<bool> {
         Ok([202, 409].contains(&self.submit(&conversation(ticket_id)).await?.status().as_u16()))
     }
