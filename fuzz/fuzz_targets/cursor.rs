@@ -8,13 +8,13 @@ mod alter;
 use std::sync::LazyLock;
 
 use assay_contracts::time::Timestamp;
-use assay_platform::auth::SigningKeys;
+use assay_platform::auth::KeyRing;
 use assay_platform::web::cursor::{Cursors, Position};
 use libfuzzer_sys::fuzz_target;
 use uuid::Uuid;
 
-static KEYS: LazyLock<SigningKeys> = LazyLock::new(|| {
-    SigningKeys::parse(&"k1:0123456789abcdef0123456789abcdef".to_owned().into()).expect("a good key")
+static KEYS: LazyLock<KeyRing> = LazyLock::new(|| {
+    KeyRing::parse(&"k1:0123456789abcdef0123456789abcdef".to_owned().into()).expect("a good key")
 });
 static LIST: LazyLock<Cursors> = LazyLock::new(|| Cursors::new(&KEYS, "exports of 7"));
 

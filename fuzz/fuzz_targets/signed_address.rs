@@ -11,15 +11,15 @@ use std::sync::LazyLock;
 use assay_contracts::ids::ExportId;
 use assay_contracts::time::Timestamp;
 use assay_export::domain::download_address::{LIFETIME_MILLIS, sign, verify};
-use assay_platform::auth::SigningKeys;
+use assay_platform::auth::KeyRing;
 use libfuzzer_sys::fuzz_target;
 use uuid::Uuid;
 
 const NOW: Timestamp = Timestamp::saturating_from_millis(1_795_158_000_000);
 
-static KEYS: LazyLock<SigningKeys> = LazyLock::new(|| {
+static KEYS: LazyLock<KeyRing> = LazyLock::new(|| {
     let keys = "k2:fedcba9876543210fedcba9876543210,k1:0123456789abcdef0123456789abcdef";
-    SigningKeys::parse(&keys.to_owned().into()).expect("good keys")
+    KeyRing::parse(&keys.to_owned().into()).expect("good keys")
 });
 
 fuzz_target!(|data: &[u8]| {

@@ -74,14 +74,14 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
         start_bootstrap(tasks, database, key, OrganizationName::parse(&organization)?);
     }
     let relayed = outbox.clone();
-    tasks.spawn(Phase::Relay, "agent-registry relay", move |stop| outbox::relay(relayed, bus, stop));
+    tasks.spawn(Phase::Background, "agent-registry relay", move |stop| outbox::relay(relayed, bus, stop));
     let recorded = store.clone();
-    tasks.spawn(Phase::Relay, "agent-registry key uses", move |stop| {
+    tasks.spawn(Phase::Background, "agent-registry key uses", move |stop| {
         record_key_uses(recorded, pending_uses, stop)
     });
     let (maintained, session_limits) = ((store.clone(), clock), config.session_limits());
     tasks.spawn_periodic(
-        Phase::Relay,
+        Phase::Background,
         "agent-registry maintenance",
         MAINTENANCE_INTERVAL,
         maintained,
@@ -112,7 +112,7 @@ fn start_bootstrap(tasks: &mut Tasks, database: Database, key: ApiKey, organizat
         let is_done = *is_done.borrow();
         async move { if is_done { Ok(()) } else { Err("the bootstrap API key is not stored yet".to_owned()) } }
     });
-    tasks.spawn(Phase::Relay, "agent-registry bootstrap", move |stop| {
+    tasks.spawn(Phase::Background, "agent-registry bootstrap", move |stop| {
         bootstrap_until_done(database, key, organization, done, stop)
     });
 }

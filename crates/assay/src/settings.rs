@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use assay_messaging::BusSettings;
-use assay_platform::auth::{ApiKey, ServiceTokens, SigningKeys};
+use assay_platform::auth::{ApiKey, KeyRing, ServiceTokens};
 use assay_platform::objects::Objects;
 use assay_platform::runtime::Budgets;
 use assay_platform::settings as source;
@@ -94,8 +94,8 @@ impl Settings {
         Ok(ServiceTokens::new(service_token_secret)?.accepting(service_token_accepted_secret)?)
     }
 
-    pub fn signing_keys(&self) -> Result<SigningKeys> {
-        Ok(SigningKeys::parse(&self.security.signing_keys)?)
+    pub fn signing_keys(&self) -> Result<KeyRing> {
+        Ok(KeyRing::parse(&self.security.signing_keys)?)
     }
 
     pub fn open_objects(&self) -> Result<Objects> {

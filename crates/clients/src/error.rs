@@ -16,7 +16,7 @@ pub enum ClientError {
     },
     /// The service responded with an error status.
     #[error("{service} answered {status}{}", problem.as_ref().map(|problem| format!(": {}", problem.code.as_str())).unwrap_or_default())]
-    Refused {
+    ErrorStatus {
         /// Name of the service.
         service: &'static str,
         /// HTTP status code.
@@ -26,7 +26,7 @@ pub enum ClientError {
     },
     /// The call cannot be made: its URL, body or service token cannot be built.
     #[error("the call of {service} cannot be made: {reason}")]
-    Unsendable {
+    InvalidRequest {
         /// Name of the service.
         service: &'static str,
         /// Cause.
@@ -34,7 +34,7 @@ pub enum ClientError {
     },
     /// The response cannot be decoded: caller and service disagree about its schema.
     #[error("the response of {service} cannot be read: {reason}")]
-    Unreadable {
+    InvalidResponse {
         /// Name of the service.
         service: &'static str,
         /// Cause.
@@ -48,8 +48,8 @@ impl ClientError {
         match self {
             Self::Unreachable { .. } => true,
             // 401 refers to our service token: clock skew, which is temporary.
-            Self::Refused { status, .. } => matches!(status, 401 | 408 | 429 | 500..=599),
-            Self::Unsendable { .. } | Self::Unreadable { .. } => false,
+            Self::ErrorStatus { status, .. } => matches!(status, 401 | 408 | 429 | 500..=599),
+            Self::InvalidRequest { .. } | Self::InvalidResponse { .. } => false,
         }
     }
 }
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn only_temporary_statuses_are_transient() {
-        let refused = |status| ClientError::Refused { service: "ingest", status, problem: None };
+        let refused = |status| ClientError::ErrorStatus { service: "ingest", status, problem: None };
         let transient: Vec<u16> = [400, 401, 403, 404, 408, 409, 429, 500, 503]
             .into_iter()
             .filter(|status| refused(*status).is_transient())

@@ -58,5 +58,5 @@ fn build() -> Result<Client, ClientError> {
         .redirect(reqwest::redirect::Policy::none())
         .no_proxy()
         .build()
-        .map_err(|error| ClientError::Unsendable { service: "http client", reason: error.to_string() })
+        .map_err(|error| ClientError::InvalidRequest { service: "http client", reason: error.to_string() })
 }

@@ -70,7 +70,7 @@ impl ServiceClient {
     }
 
     /// Runs the circuit breaker: probes the service after failed calls, and lets calls fail at once while it is down. One
-    /// task per service and process, in `Phase::Relay`; without it calls wait for their deadlines. Ends with `stop`.
+    /// task per service and process, in `Phase::Background`; without it calls wait for their deadlines. Ends with `stop`.
     pub async fn watch(self, stop: CancellationToken) {
         self.circuit.watch(self.name(), || self.probe(), &stop).await;
     }
@@ -147,7 +147,7 @@ impl ServiceClient {
     ) -> Result<RequestBuilder, ClientError> {
         let url = self.url(call.path)?;
         let token =
-            self.tokens.issue(self.audience, claims, now()).map_err(|error| self.unsendable(&error))?;
+            self.tokens.issue(self.audience, claims, now()).map_err(|error| self.invalid_request(&error))?;
         let has_content_type = call.headers.contains_key(CONTENT_TYPE);
         let mut request = self.http.for_current_thread()?.request(call.method, url).headers(call.headers);
         request = request.header(AUTHORIZATION, format!("Bearer {token}"));
@@ -212,7 +212,7 @@ impl ServiceClient {
         path: &str,
         body: &impl Serialize,
     ) -> Result<T, ClientError> {
-        let body = serde_json::to_vec(body).map_err(|error| self.unsendable(&JsonFault::of(&error)))?;
+        let body = serde_json::to_vec(body).map_err(|error| self.invalid_request(&JsonFault::of(&error)))?;
         let call = Call { method: Method::POST, path, headers: HeaderMap::new(), body: Some(body.into()) };
         self.decode(&self.send_and_read(claims, call).await?)
     }
@@ -267,7 +267,7 @@ impl ServiceClient {
         }
         match sent {
             Some(Ok(response)) if response.status().is_success() => Ok(()),
-            Some(Ok(response)) => Err(ClientError::Refused {
+            Some(Ok(response)) => Err(ClientError::ErrorStatus {
                 service: self.name(),
                 status: response.status().as_u16(),
                 problem: None,
@@ -297,19 +297,19 @@ impl ServiceClient {
         };
         if !status.is_success() {
             let problem = serde_json::from_slice::<Problem>(&body).ok().map(Box::new);
-            return Err(ClientError::Refused { service: self.name(), status: status.as_u16(), problem });
+            return Err(ClientError::ErrorStatus { service: self.name(), status: status.as_u16(), problem });
         }
         Ok(body)
     }
 
     fn decode<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, ClientError> {
-        serde_json::from_slice(body).map_err(|error| self.unreadable(&JsonFault::of(&error)))
+        serde_json::from_slice(body).map_err(|error| self.invalid_response(&JsonFault::of(&error)))
     }
 
     fn url(&self, path: &str) -> Result<Url, ClientError> {
         // Not `join`: a path that starts with `//` would change the host.
         let text = format!("{}{path}", self.address.as_str().trim_end_matches('/'));
-        Url::parse(&text).map_err(|error| self.unsendable(&error))
+        Url::parse(&text).map_err(|error| self.invalid_request(&error))
     }
 
     /// The error without its URL: the text is logged, and the query may have a signature.
@@ -324,11 +324,11 @@ impl ServiceClient {
         ClientError::Unreachable { service: self.name(), reason: reason.to_owned() }
     }
 
-    fn unsendable(&self, error: &dyn std::fmt::Display) -> ClientError {
-        ClientError::Unsendable { service: self.name(), reason: error.to_string() }
+    fn invalid_request(&self, error: &dyn std::fmt::Display) -> ClientError {
+        ClientError::InvalidRequest { service: self.name(), reason: error.to_string() }
     }
 
-    fn unreadable(&self, error: &dyn std::fmt::Display) -> ClientError {
-        ClientError::Unreadable { service: self.name(), reason: error.to_string() }
+    fn invalid_response(&self, error: &dyn std::fmt::Display) -> ClientError {
+        ClientError::InvalidResponse { service: self.name(), reason: error.to_string() }
     }
 }

@@ -96,6 +96,6 @@ fn watch_services(services: &Services, tasks: &mut Tasks) {
             tasks.readiness().register_degrading(name.clone(), is_ready);
         }
         let watched = service.clone();
-        tasks.spawn(Phase::Relay, format!("{name}, circuit"), move |stop| watched.watch(stop));
+        tasks.spawn(Phase::Background, format!("{name}, circuit"), move |stop| watched.watch(stop));
     }
 }

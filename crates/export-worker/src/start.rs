@@ -113,7 +113,7 @@ fn spawn_maintenance(
     let interval = Duration::from_secs(config.maintenance_interval_seconds.max(1));
     let maintained = (store.clone(), clock.clone(), registry);
     tasks.spawn_periodic(
-        Phase::Relay,
+        Phase::Background,
         MAINTENANCE,
         interval,
         maintained,
@@ -123,11 +123,17 @@ fn spawn_maintenance(
         },
     );
     let swept = (store, clock, objects);
-    tasks.spawn_periodic(Phase::Relay, SWEEP, interval, swept, move |(store, clock, objects)| async move {
-        clock.verify().await?;
-        sweep(&store, &objects, grace_millis).await;
-        Ok::<_, DatabaseError>(())
-    });
+    tasks.spawn_periodic(
+        Phase::Background,
+        SWEEP,
+        interval,
+        swept,
+        move |(store, clock, objects)| async move {
+            clock.verify().await?;
+            sweep(&store, &objects, grace_millis).await;
+            Ok::<_, DatabaseError>(())
+        },
+    );
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use actix_web::web::Data;
 use assay_clients::{ClientError, RegistryClient, ScoringClient, ServiceClient, http_client};
 use assay_messaging::Bus;
 use assay_messaging::outbox::{self, Outbox};
-use assay_platform::auth::{Audience, ServiceTokens, SigningKeys};
+use assay_platform::auth::{Audience, KeyRing, ServiceTokens};
 use assay_platform::db::{self, Database, DatabaseError};
 use assay_platform::objects::Objects;
 use assay_platform::runtime::{Phase, Tasks, now};
@@ -48,7 +48,7 @@ pub struct Dependencies {
     pub listener: TcpListener,
     pub tokens: ServiceTokens,
     /// Keys of cursors and download URLs.
-    pub signing_keys: SigningKeys,
+    pub signing_keys: KeyRing,
     pub bus: Bus,
     pub objects: Objects,
     pub scoring_url: Url,
@@ -106,7 +106,7 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
         consumer_bus.consume(deletions, handler, stop).await
     });
     let relay_outbox = outbox.clone();
-    tasks.spawn(Phase::Relay, "export outbox", move |stop| outbox::relay(relay_outbox, bus, stop));
+    tasks.spawn(Phase::Background, "export outbox", move |stop| outbox::relay(relay_outbox, bus, stop));
 
     let http = http_client()?;
     let registry = ServiceClient::new(
@@ -126,7 +126,8 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     );
     let scoring = ServiceClient::new(http, scoring_url, Audience::Scoring, tokens.clone(), SCORING_DEADLINE);
     let watched_client = scoring.clone();
-    tasks.spawn(Phase::Relay, "export circuit of scoring-worker", move |stop| watched_client.watch(stop));
+    tasks
+        .spawn(Phase::Background, "export circuit of scoring-worker", move |stop| watched_client.watch(stop));
     let scoring = ScoringClient::new(scoring);
     spawn_target_updates(tasks, store.clone(), scoring.clone());
     let evaluations = evaluation_store(&database);
@@ -156,17 +157,25 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
 fn spawn_target_updates(tasks: &mut Tasks, store: ExportStore, scoring: ScoringClient) {
     const NAME: &str = "export target sequences";
     let state = (store, scoring);
-    tasks.spawn_periodic(Phase::Relay, NAME, TARGET_UPDATE_INTERVAL, state, |(store, scoring)| async move {
-        set_target_sequences(&store, &scoring).await
-    });
+    tasks.spawn_periodic(
+        Phase::Background,
+        NAME,
+        TARGET_UPDATE_INTERVAL,
+        state,
+        |(store, scoring)| async move { set_target_sequences(&store, &scoring).await },
+    );
 }
 
 fn spawn_day_refresh(tasks: &mut Tasks, store: EvaluationStore) {
     const NAME: &str = "export days";
     let state = (store, Arc::new(Mutex::new(FailedDays::default())));
-    tasks.spawn_periodic(Phase::Relay, NAME, DAY_REFRESH_INTERVAL, state, |(store, failed)| async move {
-        refresh_days(&store, &mut *failed.lock().await, now()).await
-    });
+    tasks.spawn_periodic(
+        Phase::Background,
+        NAME,
+        DAY_REFRESH_INTERVAL,
+        state,
+        |(store, failed)| async move { refresh_days(&store, &mut *failed.lock().await, now()).await },
+    );
 }
 
 fn spawn_maintenance(
@@ -179,7 +188,7 @@ fn spawn_maintenance(
     const NAME: &str = "export maintenance";
     let state = (store, clock, objects, registry);
     tasks.spawn_periodic(
-        Phase::Relay,
+        Phase::Background,
         NAME,
         interval,
         state,

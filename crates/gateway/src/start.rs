@@ -135,7 +135,7 @@ fn watch_services(gateway: &Gateway, tasks: &mut Tasks) {
             tasks.readiness().register_degrading(service.name(), is_ready);
         }
         let watched = service.clone();
-        tasks.spawn(Phase::Relay, format!("gateway circuit of {}", service.name()), move |stop| {
+        tasks.spawn(Phase::Background, format!("gateway circuit of {}", service.name()), move |stop| {
             watched.watch(stop)
         });
     }
@@ -145,7 +145,7 @@ fn watch_services(gateway: &Gateway, tasks: &mut Tasks) {
 fn start_reports(gateway: &Gateway, tasks: &mut Tasks) {
     const NAME: &str = "gateway reports of refused imports";
     let state = (Arc::clone(&gateway.refusals), gateway.ingest.clone());
-    tasks.spawn_periodic(Phase::Relay, NAME, REPORT_INTERVAL, state, |(refusals, ingest)| async move {
+    tasks.spawn_periodic(Phase::Background, NAME, REPORT_INTERVAL, state, |(refusals, ingest)| async move {
         report_refusals(&refusals, &ingest).await
     });
 }

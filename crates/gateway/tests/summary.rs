@@ -15,7 +15,7 @@ use assay_contracts::internal::TicketCount;
 use assay_contracts::time::Timestamp;
 use assay_platform::http_client::client_builder;
 use assay_platform::runtime::LockExt as _;
-use assay_platform::web::{WebError, all_query_pairs, resource, tagged};
+use assay_platform::web::{WebError, all_query_pairs, resource, respond_with_etag};
 use reqwest::{Client, Response, StatusCode};
 use serde_json::json;
 
@@ -58,7 +58,7 @@ async fn summarize(request: HttpRequest, known: Shared) -> Result<HttpResponse, 
     let scored = known.locked().evaluated;
     let coverage = Coverage { imported: scored, scored, not_applicable: 0, failed: 0, pending: 0 };
     let query = SummaryQuery::parse(all_query_pairs(&request));
-    let is_of_all = query.is_ok_and(|query| query.filters.is_period_only());
+    let has_only_period = query.is_ok_and(|query| query.filters.is_period_only());
     let summary = Summary {
         period: Period { from: Timestamp::MIN, to: Timestamp::MAX },
         totals: Measures { count: scored, scored, ..Measures::default() },
@@ -67,14 +67,14 @@ async fn summarize(request: HttpRequest, known: Shared) -> Result<HttpResponse, 
         series: None,
         breakdown: None,
         compared: None,
-        coverage: is_of_all.then_some(coverage),
+        coverage: has_only_period.then_some(coverage),
     };
-    tagged(&request, &summary)
+    respond_with_etag(&request, &summary)
 }
 
 async fn show_count(request: HttpRequest, known: Shared) -> Result<HttpResponse, WebError> {
     let count = known.locked().evaluated;
-    tagged(&request, &json!({ "count": count }))
+    respond_with_etag(&request, &json!({ "count": count }))
 }
 
 struct Fixture {

@@ -74,25 +74,29 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     let queue = ImportQueue::new(config.accept_queue, linger);
     let registry = registry_client(config, registry_url, tokens.clone())?;
     let registry_service = registry.service().clone();
-    tasks.spawn(Phase::Relay, "ingest circuit of agent-registry", move |stop| registry_service.watch(stop));
+    tasks.spawn(Phase::Background, "ingest circuit of agent-registry", move |stop| {
+        registry_service.watch(stop)
+    });
 
     let backlog = Backlog::new(config.backlog_limits());
     register_checks(config, tasks, &database, &bus, &outbox);
     assay_messaging::register_backlog_readiness(tasks.readiness(), SCHEMA, &backlog);
     let (watched_backlog, watched_outbox) = (backlog.clone(), outbox.clone());
-    tasks.spawn(Phase::Relay, "ingest backlog", move |stop| watched_backlog.watch(watched_outbox, stop));
+    tasks.spawn(Phase::Background, "ingest backlog", move |stop| watched_backlog.watch(watched_outbox, stop));
     for number in 1..=store.concurrent_writers(config.writers) {
         let (store, queue) = (store.clone(), queue.clone());
         let writer = Writer { store, queue, outbox: outbox.clone(), backlog: backlog.clone() };
         // Stopped after the server, which waits for the writers to answer the requests it has received.
-        tasks.spawn(Phase::Relay, format!("ingest writer {number}"), move |stop| write_imports(writer, stop));
+        tasks.spawn(Phase::Background, format!("ingest writer {number}"), move |stop| {
+            write_imports(writer, stop)
+        });
     }
     let relayed = outbox.clone();
-    tasks.spawn(Phase::Relay, "ingest relay", move |stop| outbox::relay(relayed, bus, stop));
+    tasks.spawn(Phase::Background, "ingest relay", move |stop| outbox::relay(relayed, bus, stop));
     let interval = Duration::from_secs(config.maintenance_interval_seconds.max(1));
     let maintained = (store.clone(), outbox.clone(), registry.clone(), clock);
     tasks.spawn_periodic(
-        Phase::Relay,
+        Phase::Background,
         "ingest maintenance",
         interval,
         maintained,

@@ -148,7 +148,7 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     };
     spawn_evaluation(tasks, store.clone(), parking, work, subscription);
     spawn_removal_consumers(config, tasks, (&store, &subscribers), &bus, &outbox);
-    tasks.spawn(Phase::Relay, "scoring-worker relay", move |stop| outbox::relay(outbox, bus, stop));
+    tasks.spawn(Phase::Background, "scoring-worker relay", move |stop| outbox::relay(outbox, bus, stop));
     spawn_maintenance(config, tasks, (store.clone(), clock), RegistryClient::new(registry));
     let auth = ServiceAuth { tokens, audience: Audience::Scoring };
     let routes = configure(store, auth);
@@ -226,7 +226,7 @@ fn poll_subscribers(
     let service = ServiceClient::new(http, url, Audience::Webhooks, tokens.clone(), WEBHOOKS_DEADLINE);
     let subscribers = WebhookSubscribers::new(Some(WebhooksClient::new(service)));
     let interval = Duration::from_millis(config.subscribers_poll_interval_milliseconds.max(1));
-    tasks.spawn_periodic(Phase::Relay, NAME, interval, subscribers.clone(), |subscribers| async move {
+    tasks.spawn_periodic(Phase::Background, NAME, interval, subscribers.clone(), |subscribers| async move {
         subscribers.refresh().await
     });
     subscribers
@@ -241,7 +241,7 @@ fn spawn_maintenance(
     const NAME: &str = "scoring-worker maintenance";
     let interval = Duration::from_secs(config.maintenance_interval_seconds.max(1));
     let state = (store, clock, registry);
-    tasks.spawn_periodic(Phase::Relay, NAME, interval, state, |(store, clock, registry)| async move {
+    tasks.spawn_periodic(Phase::Background, NAME, interval, state, |(store, clock, registry)| async move {
         clock.verify().await?;
         run_maintenance(&store, &registry).await
     });

@@ -9,7 +9,7 @@ use serde_json::json;
 
 fn main() -> anyhow::Result<()> {
     let model = std::env::args().nth(1).ok_or_else(|| anyhow::anyhow!("name the model file"))?;
-    let inputs = assay_scoring::ReaderInputs::new(&std::fs::read(model)?)?;
+    let inputs = assay_scoring::FeatureExtractor::new(&std::fs::read(model)?)?;
     let mut output = std::io::BufWriter::new(std::io::stdout().lock());
     for (index, line) in std::io::stdin().lock().lines().enumerate() {
         let conversation = Conversation::parse(line?.as_bytes())

@@ -45,7 +45,7 @@ impl EndState {
         (Act::Reject, Self::Rejected),
         (Act::Irony, Self::Rejected),
         (Act::Return, Self::Rejected),
-        (Act::AskPerson, Self::AskedForHuman),
+        (Act::RequestHuman, Self::AskedForHuman),
         (Act::GiveUp, Self::GaveUp),
         (Act::Repeat, Self::Repeated),
         (Act::Confirm, Self::Confirmed),

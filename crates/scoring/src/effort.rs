@@ -39,7 +39,8 @@ impl EffortFindings {
             })
             .collect();
         let answers = || transcript.answers.iter().copied().filter(|index| reading.has_read(*index));
-        let clarifications = answers().filter(|index| reading.acts(*index).has(Act::AskBack)).count();
+        let clarifications =
+            answers().filter(|index| reading.acts(*index).has(Act::RequestInformation)).count();
         let effort = Effort {
             customer_turns: turns(transcript),
             repeated_information: repeats.len() as u32,

@@ -142,9 +142,9 @@ fn requests(transcript: &Transcript<'_>, reading: &Reading, course: &CustomerCou
             }
             // While a human answers, a request for a person is not a handoff from the AI.
             Role::Customer
-                if !human_talks && (acts.has(Act::AskPerson) || is_offered && acts.has(Act::Accept)) =>
+                if !human_talks && (acts.has(Act::RequestHuman) || is_offered && acts.has(Act::Accept)) =>
             {
-                let is_clear = is_offered || acts.probability(Act::AskPerson) >= CLEAR;
+                let is_clear = is_offered || acts.probability(Act::RequestHuman) >= CLEAR;
                 requests.push(HandoffRequest { item: index, by: HandoffRequester::Customer, is_clear });
             }
             Role::Customer | Role::System | Role::Mixed | Role::Note => {}
@@ -166,7 +166,7 @@ fn human_after(transcript: &Transcript<'_>, index: usize) -> bool {
 fn offers_human(transcript: &Transcript<'_>, reading: &Reading, index: usize) -> bool {
     let by_ai = transcript.item(index).is_some_and(|item| item.role == Role::Ai);
     let acts = reading.acts(index);
-    by_ai && acts.has(Act::HandOver) && acts.has(Act::AskBack)
+    by_ai && acts.has(Act::HandOver) && acts.has(Act::RequestInformation)
 }
 
 /// The first message of a human to the customer after one of an AI.

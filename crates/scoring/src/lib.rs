@@ -176,12 +176,12 @@ impl Scorer {
 }
 
 /// Extracts the inputs of the models, for training.
-pub struct ReaderInputs {
+pub struct FeatureExtractor {
     encoder: Model,
     lists: Arc<Lists>,
 }
 
-impl ReaderInputs {
+impl FeatureExtractor {
     /// Uses the encoder of this model file; the file may lack the reader's heads.
     ///
     /// # Errors

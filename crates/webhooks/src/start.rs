@@ -7,7 +7,7 @@ use std::time::Duration;
 use actix_web::web::Data;
 use assay_contracts::time::DAY_MILLIS;
 use assay_messaging::Bus;
-use assay_platform::auth::{Audience, ServiceTokens, SigningKeys};
+use assay_platform::auth::{Audience, KeyRing, ServiceTokens};
 use assay_platform::db::{self, Clock, Database, DatabaseError};
 use assay_platform::runtime::{Phase, Tasks};
 use assay_platform::web::{ServerSettings, ServiceAuth, serve};
@@ -29,7 +29,7 @@ pub struct Dependencies {
     /// Already bound.
     pub listener: TcpListener,
     pub tokens: ServiceTokens,
-    pub signing_keys: SigningKeys,
+    pub signing_keys: KeyRing,
     pub bus: Bus,
 }
 
@@ -138,19 +138,19 @@ fn spawn_maintenance(
     tasks: &mut Tasks,
     config: &Config,
     (store, clock): (&WebhookStore, Clock),
-    keys: &SigningKeys,
+    keys: &KeyRing,
 ) {
     const NAME: &str = "webhooks maintenance";
     let interval = Duration::from_secs(config.maintenance_interval_seconds);
     let state = (store.clone(), keys.clone(), clock);
     let retention = i64::from(config.delivery_retention_days) * DAY_MILLIS;
-    tasks.spawn_periodic(Phase::Relay, NAME, interval, state, move |(store, keys, clock)| async move {
+    tasks.spawn_periodic(Phase::Background, NAME, interval, state, move |(store, keys, clock)| async move {
         clock.verify().await?;
         run_maintenance(&store, &keys, retention).await
     });
 }
 
-type HandlerParts = (WebhookStore, SigningKeys, Arc<AddressRules>, Arc<Notify>);
+type HandlerParts = (WebhookStore, KeyRing, Arc<AddressRules>, Arc<Notify>);
 
 fn serve_requests(
     config: &Config,

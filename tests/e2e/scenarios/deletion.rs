@@ -26,7 +26,8 @@ pub async fn run(stack: &Stack) -> Result<()> {
     cases.finish()
 }
 
-/// Isolation proves who may delete; here no id gets an answer of its own.
+/// Every unknown or malformed id gets the same 404, so that the response does not reveal which ids exist. `isolation.rs` tests who
+/// may delete.
 async fn malformed_ids(api: &Api, kept: &str) -> Result<()> {
     let mut details = Vec::new();
     for id in ["0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11", "kept", "%00", &kept.to_uppercase()] {

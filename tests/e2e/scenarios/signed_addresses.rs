@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use assay_contracts::ids::ExportId;
 use assay_export::domain::download_address;
-use assay_platform::auth::SigningKeys;
+use assay_platform::auth::KeyRing;
 use assay_platform::runtime::now;
 use serde_json::json;
 
@@ -69,7 +69,7 @@ impl Files {
 
     /// The path and query of a URL signed at another time or with other keys.
     fn signed(&self, keys: &str, millis_from_now: i64) -> Result<String> {
-        let keys = SigningKeys::parse(&keys.to_owned().into())?;
+        let keys = KeyRing::parse(&keys.to_owned().into())?;
         let id: ExportId = self.id.parse()?;
         Ok(download_address::sign(&keys, "", id, now().plus_millis(millis_from_now)))
     }

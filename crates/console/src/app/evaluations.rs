@@ -17,14 +17,14 @@ use crate::domain::with_query;
 pub(crate) struct ImportCounts {
     pub(crate) coverage: Coverage,
     /// Whether more may be pending than are counted.
-    pub(crate) is_cut: bool,
+    pub(crate) is_lower_bound: bool,
 }
 
 impl ImportCounts {
     /// What stands before the number of pending imports. A limited count that found none counts as complete: imports are evaluated
     /// about in their order, so older ones are evaluated, too.
     pub(crate) fn at_least(self) -> &'static str {
-        if self.is_cut && self.coverage.pending > 0 { "at least " } else { "" }
+        if self.is_lower_bound && self.coverage.pending > 0 { "at least " } else { "" }
     }
 }
 
@@ -63,9 +63,10 @@ impl OrganizationServices<'_> {
         let coverage = summary.coverage?;
         let Services { ingest, export, .. } = self.services;
         match count_pending(ingest, export, self.claims, filters).await {
-            Ok(pending) => {
-                Some(ImportCounts { coverage: coverage.with_pending(pending.count), is_cut: pending.is_cut })
-            }
+            Ok(pending) => Some(ImportCounts {
+                coverage: coverage.with_pending(pending.count),
+                is_lower_bound: pending.is_lower_bound,
+            }),
             Err(error) => {
                 tracing::warn!(cause = %error, "a page has no coverage: pending imports cannot be counted");
                 None
@@ -121,7 +122,7 @@ impl OrganizationServices<'_> {
 /// The problem code of a 404.
 fn not_found_code(error: &ClientError) -> Option<ProblemCode> {
     match error {
-        ClientError::Refused { status: 404, problem: Some(problem), .. } => Some(problem.code),
+        ClientError::ErrorStatus { status: 404, problem: Some(problem), .. } => Some(problem.code),
         _ => None,
     }
 }

@@ -11,7 +11,7 @@ use super::form::{Faults, Fields, query_of};
 use super::kept_form::kept_fields;
 use super::long_list::{Pager, ROWS, first_page, read_id};
 use super::respond::{page, redirect};
-use super::session_form::SentForm;
+use super::session_form::VerifiedForm;
 use super::shell::Shell;
 use super::viewer::Visit;
 use crate::domain::{PageTime, Pairs, format_count, with_query};
@@ -43,14 +43,14 @@ pub(crate) async fn list(visit: Visit) -> Result<HttpResponse, PageError> {
     show(&visit, kept_fields(&visit.request).unwrap_or_default(), Faults::default()).await
 }
 
-pub(crate) async fn create(SentForm { visit, fields }: SentForm) -> Result<HttpResponse, PageError> {
+pub(crate) async fn create(VerifiedForm { visit, fields }: VerifiedForm) -> Result<HttpResponse, PageError> {
     let typed = |name: &str| fields.get(name).trim().to_owned();
     let new =
         NewAgent { external_id: typed("external_id"), name: typed("name"), agent_type: AgentType::Custom };
     match visit.services().create_agent(&new).await {
         Ok(_) => Ok(redirect("/console/agents?done=registered")),
         // 409: another agent has the external id.
-        Err(ClientError::Refused { status: 400 | 409, problem: Some(problem), .. }) => {
+        Err(ClientError::ErrorStatus { status: 400 | 409, problem: Some(problem), .. }) => {
             let faults = Faults::of_problem(*problem, "external_id");
             show(&visit, fields, faults).await
         }

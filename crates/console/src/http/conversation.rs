@@ -189,7 +189,7 @@ async fn place(visit: &Visit, id: TicketId) -> Place {
             place.previous = found.previous.map(address);
             place.next = found.next.map(address);
         }
-        Err(ClientError::Refused { status: 400, problem: Some(problem), .. }) => {
+        Err(ClientError::ErrorStatus { status: 400, problem: Some(problem), .. }) => {
             place.faults = Faults::new(problem.errors);
         }
         Err(error) => tracing::warn!(cause = %error, "neighbours of a conversation are not known"),

@@ -101,14 +101,14 @@ pub(crate) async fn show(visit: Visit) -> Result<HttpResponse, PageError> {
     let found = match found {
         Ok(found) => found,
         // Faults that only the service detects, such as a cursor of another list.
-        Err(ClientError::Refused { status: 400, problem: Some(problem), .. }) => {
+        Err(ClientError::ErrorStatus { status: 400, problem: Some(problem), .. }) => {
             faults = Faults::new(problem.errors);
             if faults.is_empty() {
                 faults.add("cursor", "belongs to another list: begin again with the first page.");
             }
             None
         }
-        Err(ClientError::Refused { status: 414, .. }) => {
+        Err(ClientError::ErrorStatus { status: 414, .. }) => {
             faults.add("filter", "is too long: leave some values out.");
             None
         }

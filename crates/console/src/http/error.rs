@@ -20,8 +20,8 @@ pub(crate) enum PageError {
     NotFound,
     /// The address does not support the method.
     MethodNotAllowed,
-    /// The form was not sent by a page of this session; with what was typed into it, unless another site sent it.
-    ForeignForm(Option<KeptForm>),
+    /// The form has another origin, or not the CSRF token of this session; with what was typed into it, unless another site sent it.
+    CsrfRejected(Option<KeptForm>),
     /// A request that our own pages do not make.
     Invalid(String),
     /// It conflicts with stored data, for instance with a limit.
@@ -40,7 +40,7 @@ impl PageError {
             Self::SignedOut(_) => StatusCode::UNAUTHORIZED,
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-            Self::ForeignForm(_) => StatusCode::FORBIDDEN,
+            Self::CsrfRejected(_) => StatusCode::FORBIDDEN,
             Self::Invalid(_) => StatusCode::BAD_REQUEST,
             Self::Conflict(_) => StatusCode::CONFLICT,
             Self::TooMany(..) => StatusCode::TOO_MANY_REQUESTS,
@@ -53,7 +53,7 @@ impl PageError {
         match self {
             Self::SignedOut(_) => "Sign in again",
             Self::NotFound | Self::MethodNotAllowed => "There is no such page",
-            Self::ForeignForm(_) => "The form is out of date",
+            Self::CsrfRejected(_) => "The form is out of date",
             Self::Invalid(_) => "The request cannot be read",
             Self::Conflict(_) => "That is not possible now",
             Self::TooMany(code, _) => code.title(),
@@ -67,10 +67,10 @@ impl PageError {
             Self::SignedOut(_) => "Your session has ended.",
             Self::NotFound => "The address may be mistyped, or what was there has been deleted.",
             Self::MethodNotAllowed => "The address belongs to a form or a button of another page.",
-            Self::ForeignForm(Some(_)) => {
+            Self::CsrfRejected(Some(_)) => {
                 "It belongs to a session that has ended. What you typed is kept: go back to the form, check it and send it again."
             }
-            Self::ForeignForm(None) => {
+            Self::CsrfRejected(None) => {
                 "It does not belong to your session. Go back, reload the page and send it again."
             }
             Self::Invalid(detail) | Self::Conflict(detail) | Self::TooMany(_, detail) => detail,
@@ -87,7 +87,7 @@ impl PageError {
     /// The form that was sent in vain.
     pub(crate) fn kept_form(&self) -> Option<&KeptForm> {
         match self {
-            Self::SignedOut(kept) | Self::ForeignForm(kept) | Self::Unavailable(kept) => kept.as_ref(),
+            Self::SignedOut(kept) | Self::CsrfRejected(kept) | Self::Unavailable(kept) => kept.as_ref(),
             _ => None,
         }
     }
@@ -144,14 +144,14 @@ impl ResponseError for PageError {
 /// A failed call to a service. Faults that a person can correct are shown by the handlers, beside the fields.
 impl From<ClientError> for PageError {
     fn from(error: ClientError) -> Self {
-        if let ClientError::Refused { status: 429, problem: Some(problem), .. } = &error {
+        if let ClientError::ErrorStatus { status: 429, problem: Some(problem), .. } = &error {
             return Self::too_many(problem);
         }
         if error.is_transient() {
             tracing::warn!(cause = %error, "page is not available");
             return Self::Unavailable(None);
         }
-        if let ClientError::Refused { status, problem, .. } = &error {
+        if let ClientError::ErrorStatus { status, problem, .. } = &error {
             let problem = problem.as_deref();
             let detail = || problem.and_then(|problem| problem.detail.clone()).unwrap_or_default();
             let is_unknown_route = problem.is_some_and(|problem| problem.code == ProblemCode::RouteNotFound);
@@ -205,7 +205,7 @@ mod tests {
     fn refusal_for_the_moment_names_the_limit_and_the_time() {
         let problem = Problem::new(ProblemCode::RateLimited, "your organization may send 2 a minute");
         let refused =
-            ClientError::Refused { service: "webhooks", status: 429, problem: Some(Box::new(problem)) };
+            ClientError::ErrorStatus { service: "webhooks", status: 429, problem: Some(Box::new(problem)) };
         let page = PageError::from(refused);
         assert_eq!((page.status(), page.title()), (StatusCode::TOO_MANY_REQUESTS, "Too many requests"));
         let text = "Your organization may send 2 a minute. This one was refused; try again in a minute.";

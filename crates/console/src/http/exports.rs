@@ -17,7 +17,7 @@ use super::form::{Faults, Fields, query_of};
 use super::kept_form::kept_fields;
 use super::long_list::refused_cursor;
 use super::respond::{page, redirect};
-use super::session_form::SentForm;
+use super::session_form::VerifiedForm;
 use super::shell::Shell;
 use super::viewer::{PublicAddress, Visit};
 use crate::domain::{ListState, PageTime, Pairs, format_count, list_address, with_query};
@@ -71,7 +71,7 @@ pub(crate) async fn list(visit: Visit) -> Result<HttpResponse, PageError> {
     show(&visit, filters, &kind, None).await
 }
 
-pub(crate) async fn create(SentForm { visit, fields }: SentForm) -> Result<HttpResponse, PageError> {
+pub(crate) async fn create(VerifiedForm { visit, fields }: VerifiedForm) -> Result<HttpResponse, PageError> {
     let (kind, filters) = kind_and_filters(fields);
     let Some(kind) = ExportKind::from_name(&kind) else {
         let mut faults = Faults::default();
@@ -89,7 +89,7 @@ pub(crate) async fn create(SentForm { visit, fields }: SentForm) -> Result<HttpR
     match visit.services().create_export(&new).await {
         Ok(_) => Ok(redirect("/console/exports?done=created")),
         // 429: the organization has too many open exports.
-        Err(ClientError::Refused { status: 400 | 429, problem: Some(problem), .. }) => {
+        Err(ClientError::ErrorStatus { status: 400 | 429, problem: Some(problem), .. }) => {
             let faults = Faults::of_problem(*problem, "kind");
             show(&visit, filters, kind.as_str(), Some(faults)).await
         }

@@ -58,7 +58,7 @@ impl Fields {
 /// The fields of a form of this host; the caller checks the token.
 ///
 /// # Errors
-/// [`PageError::ForeignForm`] when another site sent it, [`PageError::Invalid`] for more fields than any form has.
+/// [`PageError::CsrfRejected`] when another site sent it, [`PageError::Invalid`] for more fields than any form has.
 pub(crate) async fn read_same_origin_form(
     request: &HttpRequest,
     payload: Payload,
@@ -66,7 +66,7 @@ pub(crate) async fn read_same_origin_form(
     let header = |name: &str| request.headers().get(name).map(|value| value.to_str().unwrap_or_default());
     let host = PublicAddress::of(request).host;
     if !is_same_origin(header("sec-fetch-site"), header("origin"), &host) {
-        return Err(PageError::ForeignForm(None));
+        return Err(PageError::CsrfRejected(None));
     }
     // A budget of its own: the gateway bounds the memory of all forms together.
     let body = read_form(request, payload, LIMITS, &BodyBudget::new(LIMITS.max_bytes)).await?;

@@ -17,7 +17,7 @@ use super::form::{Faults, Fields, query_of};
 use super::kept_form::kept_fields;
 use super::long_list::{Pager, ROWS, first_page, read_id};
 use super::respond::{page, redirect};
-use super::session_form::SentForm;
+use super::session_form::VerifiedForm;
 use super::shell::Shell;
 use super::viewer::{Viewer, Visit};
 use crate::domain::{PageTime, Pairs, browser_name, parse_day, plus_days, with_query};
@@ -87,12 +87,12 @@ pub(crate) async fn list(visit: Visit) -> Result<HttpResponse, PageError> {
     .await
 }
 
-pub(crate) async fn create(SentForm { visit, fields }: SentForm) -> Result<HttpResponse, PageError> {
+pub(crate) async fn create(VerifiedForm { visit, fields }: VerifiedForm) -> Result<HttpResponse, PageError> {
     let (faults, created) = match new_key(&fields) {
         Err(faults) => (faults, None),
         Ok(new) => match visit.services().create_key(&new).await {
             Ok(created) => (Faults::default(), Some(created.key)),
-            Err(ClientError::Refused { problem: Some(problem), .. }) if !problem.errors.is_empty() => {
+            Err(ClientError::ErrorStatus { problem: Some(problem), .. }) if !problem.errors.is_empty() => {
                 (Faults::new(problem.errors), None)
             }
             Err(error) => return Err(error.into()),
@@ -110,7 +110,7 @@ pub(crate) async fn create(SentForm { visit, fields }: SentForm) -> Result<HttpR
 }
 
 pub(crate) async fn revoke(
-    SentForm { visit, .. }: SentForm,
+    VerifiedForm { visit, .. }: VerifiedForm,
     id: Path<String>,
 ) -> Result<HttpResponse, PageError> {
     let id: ApiKeyId = id.parse().map_err(|_| PageError::NotFound)?;

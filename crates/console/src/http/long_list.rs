@@ -44,7 +44,7 @@ pub(crate) fn read_id<T: FromStr>(query: &[(String, String)], name: &str, faults
 /// The fault of a cursor that the service refused, for instance because it is of another list; the page shows the first rows.
 pub(crate) fn refused_cursor<T>(cursor: Option<&str>, listed: &Result<T, ClientError>) -> Faults {
     let mut faults = Faults::default();
-    if cursor.is_some() && matches!(listed, Err(ClientError::Refused { status: 400, .. })) {
+    if cursor.is_some() && matches!(listed, Err(ClientError::ErrorStatus { status: 400, .. })) {
         faults.add("cursor", "belongs to another list");
     }
     faults

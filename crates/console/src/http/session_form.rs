@@ -1,4 +1,4 @@
-//! Forms of a session: refused unless a page of the same session sent them.
+//! CSRF protection: a form is accepted only if a page of the same session sent it.
 
 use actix_web::web::Payload;
 use actix_web::{Error, FromRequest, HttpRequest, dev};
@@ -10,13 +10,13 @@ use super::kept_form::remember;
 use super::viewer::Visit;
 use crate::domain::KeptForm;
 
-/// A form that a page of the same session sent.
-pub(crate) struct SentForm {
+/// A form whose origin and CSRF token were checked.
+pub(crate) struct VerifiedForm {
     pub(crate) visit: Visit,
     pub(crate) fields: Fields,
 }
 
-impl FromRequest for SentForm {
+impl FromRequest for VerifiedForm {
     type Error = Error;
     type Future = LocalBoxFuture<'static, Result<Self, Error>>;
 
@@ -29,19 +29,19 @@ impl FromRequest for SentForm {
 /// Reads a form.
 ///
 /// # Errors
-/// [`PageError::SignedOut`] without a session; [`PageError::ForeignForm`] when another site sent it, or it does not have the
-/// session's token. In both cases, and when a service does not answer, what was typed is kept for the form's page, unless another
-/// site sent it.
-async fn read_session_form(request: &HttpRequest, payload: Payload) -> Result<SentForm, PageError> {
+/// [`PageError::SignedOut`] without a session; [`PageError::CsrfRejected`] when another site sent it, or its CSRF token is not
+/// that of the session. Unless another site sent it, what was typed is kept for the form's page.
+async fn read_session_form(request: &HttpRequest, payload: Payload) -> Result<VerifiedForm, PageError> {
     let visit = Visit::of(request).await;
     let fields = read_same_origin_form(request, payload).await?;
     let form = KeptForm::new(request.path(), fields.clone().pairs());
     match visit {
         Ok(visit) if visit.viewer.has_form_token(fields.get("csrf")) => {
+            // The handler may still fail because a service is down; then the page shows the form again.
             remember(form, request);
-            Ok(SentForm { visit, fields })
+            Ok(VerifiedForm { visit, fields })
         }
-        Ok(_) => Err(PageError::ForeignForm(form)),
+        Ok(_) => Err(PageError::CsrfRejected(form)),
         Err(PageError::SignedOut(_)) => Err(PageError::SignedOut(form)),
         Err(error) => {
             remember(form, request);

@@ -17,7 +17,7 @@ use super::Console;
 use super::error::PageError;
 use super::form::read_same_origin_form;
 use super::respond::{page, redirect};
-use super::session_form::SentForm;
+use super::session_form::VerifiedForm;
 use super::shell::Shell;
 use super::viewer::{FORM_PURPOSE, PublicAddress, SESSION_COOKIE, Visit, read_cookie};
 use crate::app::begin_session;
@@ -108,7 +108,7 @@ pub(crate) async fn sign_in(
     let fields = read_same_origin_form(&request, payload).await?;
     let is_own = |token: RandomToken| token.has_derived(FORM_PURPOSE, fields.get("csrf"));
     if !form_cookie(&request).is_some_and(is_own) {
-        return Err(PageError::ForeignForm(None));
+        return Err(PageError::CsrfRejected(None));
     }
     let back = Some(fields.get("back")).filter(|path| may_redirect_to(path)).unwrap_or_default();
     let (link, key) = (fields.get("token"), fields.get("key").trim());
@@ -224,7 +224,7 @@ fn show(
 }
 
 /// Ends the session of the request.
-pub(crate) async fn sign_out(SentForm { visit, .. }: SentForm) -> Result<HttpResponse, PageError> {
+pub(crate) async fn sign_out(VerifiedForm { visit, .. }: VerifiedForm) -> Result<HttpResponse, PageError> {
     visit.services().end_session(visit.viewer.session.id).await?;
     let mut response = redirect("/console/sign-in");
     PublicAddress::of(&visit.request).set_cookie(response.headers_mut(), SESSION_COOKIE, "", 0);
@@ -233,7 +233,7 @@ pub(crate) async fn sign_out(SentForm { visit, .. }: SentForm) -> Result<HttpRes
 
 /// Ends another session of the organization.
 pub(crate) async fn end(
-    SentForm { visit, .. }: SentForm,
+    VerifiedForm { visit, .. }: VerifiedForm,
     id: Path<String>,
 ) -> Result<HttpResponse, PageError> {
     let id: SessionId = id.parse().map_err(|_| PageError::NotFound)?;

@@ -15,7 +15,7 @@ use super::error::PageError;
 use super::form::{Faults, query_of};
 use super::long_list::refused_cursor;
 use super::respond::{page, redirect};
-use super::session_form::SentForm;
+use super::session_form::VerifiedForm;
 use super::shell::Shell;
 use super::viewer::Visit;
 use super::webhooks::{SECTION, WebhookForm, request_body, state_text, webhooks_of};
@@ -75,7 +75,7 @@ pub(crate) async fn show_webhook(visit: Visit, id: Path<String>) -> Result<HttpR
 
 /// Saves the settings, or does what one of the buttons says: `test`, `rotate`, `enable`, `disable`, `delete`.
 pub(crate) async fn change(
-    SentForm { visit, fields }: SentForm,
+    VerifiedForm { visit, fields }: VerifiedForm,
     id: Path<String>,
 ) -> Result<HttpResponse, PageError> {
     let (webhooks, id) = (webhooks_of(&visit)?, webhook_id(&id)?);
@@ -99,7 +99,7 @@ pub(crate) async fn change(
         }
         _ => match webhooks.change(id, &request_body(&fields, false)).await {
             Ok(_) => redirect_back("changed"),
-            Err(ClientError::Refused { status: 400, problem: Some(problem), .. }) => {
+            Err(ClientError::ErrorStatus { status: 400, problem: Some(problem), .. }) => {
                 let faults = Faults::of_problem(*problem, "url");
                 let form = WebhookForm::typed(&fields, faults);
                 show(&visit, id, StatusCode::BAD_REQUEST, |page| page.form = form).await
@@ -197,7 +197,7 @@ pub(crate) async fn show_delivery(
 }
 
 pub(crate) async fn replay(
-    SentForm { visit, .. }: SentForm,
+    VerifiedForm { visit, .. }: VerifiedForm,
     ids: Path<(String, String)>,
 ) -> Result<HttpResponse, PageError> {
     let (webhook, delivery) = (webhook_id(&ids.0)?, delivery_id(&ids.1)?);

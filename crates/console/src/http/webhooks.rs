@@ -11,7 +11,7 @@ use super::error::PageError;
 use super::form::{Faults, Fields, query_of};
 use super::kept_form::kept_fields;
 use super::respond::page;
-use super::session_form::SentForm;
+use super::session_form::VerifiedForm;
 use super::shell::Shell;
 use super::viewer::Visit;
 use crate::app::OrganizationWebhooks;
@@ -134,13 +134,13 @@ pub(crate) async fn list(visit: Visit) -> Result<HttpResponse, PageError> {
     .await
 }
 
-pub(crate) async fn create(SentForm { visit, fields }: SentForm) -> Result<HttpResponse, PageError> {
+pub(crate) async fn create(VerifiedForm { visit, fields }: VerifiedForm) -> Result<HttpResponse, PageError> {
     match webhooks_of(&visit)?.create(&request_body(&fields, true)).await {
         Ok(created) => {
             let shown = (created.webhook.url, created.secret);
             show(&visit, StatusCode::CREATED, |page| page.created = Some(shown)).await
         }
-        Err(ClientError::Refused { status: 400 | 409, problem: Some(problem), .. }) => {
+        Err(ClientError::ErrorStatus { status: 400 | 409, problem: Some(problem), .. }) => {
             let faults = Faults::of_problem(*problem, "url");
             let form = WebhookForm::typed(&fields, faults);
             show(&visit, StatusCode::BAD_REQUEST, |page| page.form = form).await

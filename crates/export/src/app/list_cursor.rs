@@ -4,7 +4,7 @@
 use assay_contracts::evaluations::{EvaluationFilters, Sort, Total};
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::time::Timestamp;
-use assay_platform::auth::SigningKeys;
+use assay_platform::auth::KeyRing;
 use assay_platform::web::cursor::InvalidCursor;
 use uuid::Uuid;
 
@@ -18,13 +18,13 @@ pub struct ListCursor {
 }
 
 pub struct ListCursors<'k> {
-    keys: &'k SigningKeys,
+    keys: &'k KeyRing,
     purpose: String,
 }
 
 impl<'k> ListCursors<'k> {
     pub fn new(
-        keys: &'k SigningKeys,
+        keys: &'k KeyRing,
         organization: OrganizationId,
         filters: &EvaluationFilters,
         sort: Sort,

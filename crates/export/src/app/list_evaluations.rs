@@ -8,7 +8,7 @@ use assay_contracts::evaluations::{
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::page::PageInfo;
 use assay_contracts::time::Timestamp;
-use assay_platform::auth::SigningKeys;
+use assay_platform::auth::KeyRing;
 use assay_platform::db::DatabaseError;
 use assay_platform::runtime::{Interrupted, blocking};
 use assay_platform::web::cursor::InvalidCursor;
@@ -77,7 +77,7 @@ impl ReadContext<'_> {
 /// A page of the list.
 pub(crate) async fn list_evaluations(
     context: ReadContext<'_>,
-    keys: &SigningKeys,
+    keys: &KeyRing,
     query: ListQuery,
 ) -> Result<EvaluationPage, ListEvaluationsError> {
     let cursors = ListCursors::new(keys, context.organization_id, &query.filters, query.sort);

@@ -3,7 +3,7 @@
 use assay_contracts::export::Export;
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::page::Page;
-use assay_platform::auth::SigningKeys;
+use assay_platform::auth::KeyRing;
 use assay_platform::db::DatabaseError;
 use assay_platform::runtime::now;
 use assay_platform::web::cursor::{Cursors, InvalidCursor, Position};
@@ -30,7 +30,7 @@ pub(crate) enum ListExportsError {
 /// A page of exports, newest first.
 pub(crate) async fn list_exports(
     store: &ExportStore,
-    keys: &SigningKeys,
+    keys: &KeyRing,
     base: &PublicBaseUrl,
     request: ListExports,
 ) -> Result<Page<Export>, ListExportsError> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use assay_platform::auth::SigningKeys;
+use assay_platform::auth::KeyRing;
 use assay_platform::db::DatabaseError;
 use assay_platform::objects::{ObjectError, Objects};
 use assay_platform::runtime::now;
@@ -55,7 +55,7 @@ pub(crate) struct FoundFile {
 /// Verifies a signed download URL and finds its file.
 pub(crate) async fn find_file(
     store: &ExportStore,
-    keys: &SigningKeys,
+    keys: &KeyRing,
     id: &str,
     query: &BTreeMap<String, String>,
 ) -> Result<FoundFile, OpenFileError> {

@@ -3,7 +3,7 @@
 
 use assay_contracts::export::{DownloadAddress, Export};
 use assay_contracts::ids::{ExportId, OrganizationId};
-use assay_platform::auth::SigningKeys;
+use assay_platform::auth::KeyRing;
 use assay_platform::db::DatabaseError;
 use assay_platform::runtime::now;
 
@@ -28,7 +28,7 @@ pub(crate) enum ReadExportError {
 /// A malformed id is not found.
 pub(crate) async fn read_export(
     store: &ExportStore,
-    keys: &SigningKeys,
+    keys: &KeyRing,
     base: &PublicBaseUrl,
     organization_id: OrganizationId,
     id: &str,
@@ -39,7 +39,7 @@ pub(crate) async fn read_export(
 
 pub(crate) async fn find_download(
     store: &ExportStore,
-    keys: &SigningKeys,
+    keys: &KeyRing,
     base: &PublicBaseUrl,
     organization_id: OrganizationId,
     id: &str,

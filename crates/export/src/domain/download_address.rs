@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use assay_contracts::ids::ExportId;
 use assay_contracts::time::Timestamp;
-use assay_platform::auth::SigningKeys;
+use assay_platform::auth::KeyRing;
 
 const PURPOSE: &str = "download of an export";
 
@@ -17,7 +17,7 @@ pub const LIFETIME_MILLIS: i64 = 15 * 60 * 1_000;
 pub struct InvalidAddress;
 
 /// Signs the URL of a file. `base` is the public base URL, without a trailing slash.
-pub fn sign(keys: &SigningKeys, base: &str, id: ExportId, now: Timestamp) -> String {
+pub fn sign(keys: &KeyRing, base: &str, id: ExportId, now: Timestamp) -> String {
     let expires = now.plus_millis(LIFETIME_MILLIS).as_millis();
     let (key, signature) = keys.sign(PURPOSE, &content(id, expires));
     format!("{base}/v1/downloads/{id}?expires={expires}&key={key}&signature={signature}")
@@ -28,7 +28,7 @@ pub fn sign(keys: &SigningKeys, base: &str, id: ExportId, now: Timestamp) -> Str
 /// # Errors
 /// For any URL that [`sign`] did not make, and from its expiry on.
 pub fn verify(
-    keys: &SigningKeys,
+    keys: &KeyRing,
     id: &str,
     query: &BTreeMap<String, String>,
     now: Timestamp,
@@ -59,8 +59,8 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::saturating_from_millis(1_763_600_000_000);
 
-    fn keys() -> SigningKeys {
-        SigningKeys::parse(&"k1:0123456789abcdef0123456789abcdef".to_owned().into()).unwrap()
+    fn keys() -> KeyRing {
+        KeyRing::parse(&"k1:0123456789abcdef0123456789abcdef".to_owned().into()).unwrap()
     }
 
     fn parameters(address: &str) -> BTreeMap<String, String> {

@@ -2,7 +2,7 @@
 
 use assay_contracts::export::Export;
 use assay_contracts::time::Timestamp;
-use assay_platform::auth::SigningKeys;
+use assay_platform::auth::KeyRing;
 
 use url::Url;
 
@@ -36,11 +36,11 @@ impl PublicBaseUrl {
     }
 
     /// A new signed URL of the job's file, while it is kept.
-    pub fn download_url(&self, job: &Job, keys: &SigningKeys, now: Timestamp) -> Option<String> {
+    pub fn download_url(&self, job: &Job, keys: &KeyRing, now: Timestamp) -> Option<String> {
         job.file_at(now).map(|_| download_address::sign(keys, &self.0, job.id, now))
     }
 
-    pub fn to_response(&self, job: Job, keys: &SigningKeys, now: Timestamp) -> Export {
+    pub fn to_response(&self, job: Job, keys: &KeyRing, now: Timestamp) -> Export {
         let download_url = self.download_url(&job, keys, now);
         job.into_export(download_url, now)
     }

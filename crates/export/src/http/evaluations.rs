@@ -7,7 +7,9 @@ use assay_contracts::ids::OrganizationId;
 use assay_contracts::internal::TicketCount;
 use assay_contracts::problem::ProblemCode;
 use assay_contracts::tenant::Scope;
-use assay_platform::web::{Caller, WebError, all_query_pairs, invalid_parameter, invalid_query, tagged};
+use assay_platform::web::{
+    Caller, WebError, all_query_pairs, invalid_parameter, invalid_query, respond_with_etag,
+};
 
 use super::Services;
 use crate::app::find_neighbours::{FindNeighboursError, find_neighbours as find};
@@ -22,7 +24,7 @@ pub(super) async fn list(
     let organization_id = caller.tenant(Scope::EvaluationsRead)?.organization_id;
     let query = ListQuery::parse(all_query_pairs(&request)).map_err(invalid_query)?;
     let page = list_evaluations(read_context(&services, organization_id), &services.keys, query).await?;
-    services.response_budget.limit(organization_id, tagged(&request, &page)?)
+    services.response_budget.limit(organization_id, respond_with_etag(&request, &page)?)
 }
 
 pub(super) async fn summarize(
@@ -33,7 +35,7 @@ pub(super) async fn summarize(
     let organization_id = caller.tenant(Scope::EvaluationsRead)?.organization_id;
     let query = SummaryQuery::parse(all_query_pairs(&request)).map_err(invalid_query)?;
     let summary = summarize_evaluations(read_context(&services, organization_id), query).await?;
-    services.response_budget.limit(organization_id, tagged(&request, &summary)?)
+    services.response_budget.limit(organization_id, respond_with_etag(&request, &summary)?)
 }
 
 /// Number of evaluations of a period whose tickets have the id `since` or a later one. All of them are counted, so the response has no
@@ -57,7 +59,7 @@ pub(super) async fn find_neighbours(
 ) -> Result<HttpResponse, WebError> {
     let organization_id = caller.tenant(Scope::EvaluationsRead)?.organization_id;
     let query = NeighboursQuery::parse(all_query_pairs(&request)).map_err(invalid_query)?;
-    tagged(&request, &find(read_context(&services, organization_id), &id, query).await?)
+    respond_with_etag(&request, &find(read_context(&services, organization_id), &id, query).await?)
 }
 
 fn read_context(services: &Services, organization_id: OrganizationId) -> ReadContext<'_> {

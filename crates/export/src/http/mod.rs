@@ -11,7 +11,7 @@ use actix_web::middleware::from_fn;
 use actix_web::web::{Data, ServiceConfig, get, head, post, scope};
 use assay_clients::ScoringClient;
 use assay_messaging::outbox::Outbox;
-use assay_platform::auth::SigningKeys;
+use assay_platform::auth::KeyRing;
 use assay_platform::objects::Objects;
 use assay_platform::web::{ResponseBudget, ServiceAuth, resource, service_auth_middleware};
 
@@ -27,7 +27,7 @@ pub(crate) struct Services {
     pub(crate) read_permits: ReadPermits,
     pub(crate) outbox: Outbox,
     /// Keys of cursors and download URLs.
-    pub(crate) keys: SigningKeys,
+    pub(crate) keys: KeyRing,
     pub(crate) objects: Objects,
     pub(crate) downloads: DownloadPermits,
     pub(crate) response_budget: ResponseBudget,

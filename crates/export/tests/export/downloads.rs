@@ -137,7 +137,7 @@ async fn altered_or_expired_url_is_refused(app: TestApp) -> Result<()> {
     let (path, query) = address.split_once('?').context("no query")?;
     let other: ExportId = new_id();
     let expired = sign(&app.keys, &app.address, id, now().plus_millis(-LIFETIME_MILLIS));
-    let other_keys = assay_platform::auth::SigningKeys::parse(
+    let other_keys = assay_platform::auth::KeyRing::parse(
         &"k1:another secret of thirty-two characters".to_owned().into(),
     )?;
     let cases = [

@@ -14,7 +14,7 @@ use assay_export::domain::lease::{Claim, ClaimTerms, FinishedFile};
 use assay_export::store::{ExportStore, Notifications, WorkStore, export_store, work_store};
 use assay_export::{Config, Dependencies, start};
 use assay_messaging::{Bus, BusSettings};
-use assay_platform::auth::{Audience, ServiceClaims, ServiceTokens, SigningKeys};
+use assay_platform::auth::{Audience, KeyRing, ServiceClaims, ServiceTokens};
 use assay_platform::http_client::client_builder;
 use assay_platform::objects::Objects;
 use assay_platform::runtime::{Readiness, Tasks, new_id, now};
@@ -33,7 +33,7 @@ pub struct TestApp {
     pub exports: ExportStore,
     pub work: WorkStore,
     pub bus: Bus,
-    pub keys: SigningKeys,
+    pub keys: KeyRing,
     pub objects: Objects,
     pub tokens: ServiceTokens,
     pub http: Client,
@@ -79,7 +79,7 @@ impl PreparedDatabase {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = format!("http://{}", listener.local_addr()?);
         let tokens = ServiceTokens::new(&"a secret of the tests of the export role".to_owned().into())?;
-        let keys = SigningKeys::parse(&"k1:0123456789abcdef0123456789abcdef".to_owned().into())?;
+        let keys = KeyRing::parse(&"k1:0123456789abcdef0123456789abcdef".to_owned().into())?;
         let bus = Bus::open(&BusSettings::new("local:".to_owned()))?;
         let mut tasks = Tasks::new(Readiness::default());
         let (registry, registry_url) = Registry::start(&mut tasks)?;

@@ -101,7 +101,7 @@ pub(crate) async fn report_refusals(refusals: &Refusals, ingest: &ServiceClient)
     while let Some((organization_id, of_organization)) = waiting.next() {
         let report = ImportRefusals { refusals: of_organization.into() };
         let Err(error) = send(ingest, organization_id, &report).await else { continue };
-        let is_answered = matches!(error, ClientError::Refused { .. });
+        let is_answered = matches!(error, ClientError::ErrorStatus { .. });
         let failed = error.is_transient().then(|| (organization_id, VecDeque::from(report.refusals)));
         refusals.restore(failed.into_iter());
         outcome = Err(error);
@@ -121,7 +121,7 @@ async fn send(
 ) -> Result<(), ClientError> {
     let scopes = Scopes::from_iter([Scope::Assess]);
     let claims = ServiceClaims::Tenant(Tenant { organization_id, scopes });
-    let body = serde_json::to_vec(report).map_err(|error| ClientError::Unsendable {
+    let body = serde_json::to_vec(report).map_err(|error| ClientError::InvalidRequest {
         service: ingest.name(),
         reason: JsonFault::of(&error).to_string(),
     })?;

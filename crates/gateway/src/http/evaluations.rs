@@ -8,7 +8,7 @@ use assay_contracts::evaluations::{
 };
 use assay_contracts::ids::TicketId;
 use assay_contracts::problem::ProblemCode;
-use assay_platform::web::{WebError, all_query_pairs, tagged};
+use assay_platform::web::{WebError, all_query_pairs, respond_with_etag};
 
 use super::context::{path_id, with_query};
 use super::filter_parameters::FilterParameters;
@@ -96,7 +96,7 @@ pub(crate) async fn summarize_evaluations(request: KeyedRequest) -> Result<HttpR
             None
         }
     };
-    tagged(&request.http, &summary)
+    respond_with_etag(&request.http, &summary)
 }
 
 /// Get a ticket's neighbours in a list

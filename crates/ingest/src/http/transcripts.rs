@@ -9,7 +9,7 @@ use assay_contracts::json::JsonFault;
 use assay_contracts::problem::ProblemCode;
 use assay_contracts::tenant::Scope;
 use assay_platform::runtime::blocking;
-use assay_platform::web::{SMALL_BODY, WebError, json_with_etag};
+use assay_platform::web::{SMALL_BODY, WebError, respond_json_with_etag};
 use serde::Serialize;
 
 use super::{Call, read_body};
@@ -32,7 +32,7 @@ pub async fn read_one(call: Call, id: Path<String>) -> Result<HttpResponse, WebE
     let _permit = call.services.response_budget.begin().await?;
     let transcript = read_transcript(&call.services.store, organization_id, &id).await?;
     let body = to_json(transcript).await?;
-    call.services.response_budget.limit(organization_id, json_with_etag(&call.request, body.into()))
+    call.services.response_budget.limit(organization_id, respond_json_with_etag(&call.request, body.into()))
 }
 
 /// Serializing megabytes of JSON would block a thread that serves requests.

@@ -135,7 +135,7 @@ impl Backlog {
         self.snapshot.events.fetch_add(events, Ordering::Relaxed);
     }
 
-    /// Polls the table until `stop`. While it cannot be read the last snapshot stays valid. A task of `Phase::Relay`.
+    /// Polls the table until `stop`. While it cannot be read the last snapshot stays valid. A task of `Phase::Background`.
     pub fn watch(self, outbox: Outbox, stop: CancellationToken) -> BoxFuture<'static, ()> {
         Box::pin(self.poll_until(outbox, stop))
     }

@@ -44,7 +44,7 @@ const FLUSH_DEADLINE: Duration = Duration::from_secs(5);
 
 /// Publishes the events of `outbox` until `stop` is cancelled, then flushes due events: a few batches, within five seconds.
 /// The rest stays in the table for the next start or for another relay. Recovers from outages of the bus and of the
-/// database. Any number of relays may share an outbox. A task of `Phase::Relay`.
+/// database. Any number of relays may share an outbox. A task of `Phase::Background`.
 pub fn relay(outbox: Outbox, bus: Bus, stop: CancellationToken) -> BoxFuture<'static, ()> {
     Box::pin(async move {
         tokio::join!(publish_all(outbox.clone(), bus, stop.clone()), update_gauges(outbox, stop));

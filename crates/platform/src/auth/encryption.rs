@@ -5,7 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 
-use super::signature::SigningKeys;
+use super::signature::KeyRing;
 
 /// Encryption or decryption failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -13,21 +13,26 @@ use super::signature::SigningKeys;
     "the secret cannot be encrypted, or it cannot be decrypted: its key is not among security.signing_keys, \
      or it belongs to another record"
 )]
-pub struct UnreadableSecret;
+pub struct SecretEncryptionError;
 
-impl SigningKeys {
+impl KeyRing {
     /// Encrypts `content` with the first key, bound to `purpose` and `record`: [`Self::decrypt`] needs the same two.
     ///
     /// # Errors
     /// When the operating system's random generator fails.
-    pub fn encrypt(&self, purpose: &str, record: &[u8], content: &[u8]) -> Result<String, UnreadableSecret> {
-        let (id, key) = self.derive_key(purpose, None).ok_or(UnreadableSecret)?;
+    pub fn encrypt(
+        &self,
+        purpose: &str,
+        record: &[u8],
+        content: &[u8],
+    ) -> Result<String, SecretEncryptionError> {
+        let (id, key) = self.derive_key(purpose, None).ok_or(SecretEncryptionError)?;
         let mut nonce = [0; NONCE_LEN];
-        getrandom::fill(&mut nonce).map_err(|_| UnreadableSecret)?;
+        getrandom::fill(&mut nonce).map_err(|_| SecretEncryptionError)?;
         let mut sealed = content.to_vec();
         aes_256_gcm(&key)?
             .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(record), &mut sealed)
-            .map_err(|_| UnreadableSecret)?;
+            .map_err(|_| SecretEncryptionError)?;
         let bytes = [nonce.as_slice(), &sealed].concat();
         Ok(format!("{id}.{}", URL_SAFE_NO_PAD.encode(bytes)))
     }
@@ -41,15 +46,15 @@ impl SigningKeys {
         purpose: &str,
         record: &[u8],
         encrypted: &str,
-    ) -> Result<Vec<u8>, UnreadableSecret> {
-        let (id, text) = encrypted.split_once('.').ok_or(UnreadableSecret)?;
-        let (_, key) = self.derive_key(purpose, Some(id)).ok_or(UnreadableSecret)?;
-        let mut bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| UnreadableSecret)?;
-        let (nonce, sealed) = bytes.split_at_mut_checked(NONCE_LEN).ok_or(UnreadableSecret)?;
-        let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| UnreadableSecret)?;
+    ) -> Result<Vec<u8>, SecretEncryptionError> {
+        let (id, text) = encrypted.split_once('.').ok_or(SecretEncryptionError)?;
+        let (_, key) = self.derive_key(purpose, Some(id)).ok_or(SecretEncryptionError)?;
+        let mut bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| SecretEncryptionError)?;
+        let (nonce, sealed) = bytes.split_at_mut_checked(NONCE_LEN).ok_or(SecretEncryptionError)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| SecretEncryptionError)?;
         let content = aes_256_gcm(&key)?
             .open_in_place(nonce, Aad::from(record), sealed)
-            .map_err(|_| UnreadableSecret)?;
+            .map_err(|_| SecretEncryptionError)?;
         Ok(content.to_vec())
     }
 
@@ -62,8 +67,8 @@ impl SigningKeys {
 }
 
 /// Nonces of 96 bits may be random for up to 2^32 secrets of one key (NIST SP 800-38D, section 8.3), far more than there are.
-fn aes_256_gcm(key: &[u8]) -> Result<LessSafeKey, UnreadableSecret> {
-    UnboundKey::new(&AES_256_GCM, key).map(LessSafeKey::new).map_err(|_| UnreadableSecret)
+fn aes_256_gcm(key: &[u8]) -> Result<LessSafeKey, SecretEncryptionError> {
+    UnboundKey::new(&AES_256_GCM, key).map(LessSafeKey::new).map_err(|_| SecretEncryptionError)
 }
 
 #[cfg(test)]
@@ -78,7 +83,7 @@ mod tests {
         assert_eq!(keys(ROTATED).decrypt("webhook", b"record", &encrypted).unwrap(), b"secret");
         assert!(!keys(ROTATED).is_current(&encrypted));
         let reencrypted = keys(ROTATED).encrypt("webhook", b"record", b"secret").unwrap();
-        assert_eq!(keys(OLD).decrypt("webhook", b"record", &reencrypted), Err(UnreadableSecret));
+        assert_eq!(keys(OLD).decrypt("webhook", b"record", &reencrypted), Err(SecretEncryptionError));
     }
 
     #[test]

@@ -11,7 +11,7 @@ mod signature;
 
 pub use self::api_key::{ApiKey, ApiKeyHash, InvalidApiKey, InvalidBootstrapKey};
 pub use self::claims::{Audience, ServiceClaims};
-pub use self::encryption::UnreadableSecret;
+pub use self::encryption::SecretEncryptionError;
 pub use self::random_token::{RandomToken, TokenHash};
 pub use self::service_token::{InvalidToken, ServiceTokens, SigningFailed, UnusableSecret};
-pub use self::signature::{InvalidKeys, InvalidSignature, SigningKeys};
+pub use self::signature::{InvalidKeys, InvalidSignature, KeyRing};

@@ -21,13 +21,14 @@ pub struct InvalidKeys(String);
 #[error("the signature does not match")]
 pub struct InvalidSignature;
 
-/// The signing keys, the current one first.
+/// The keys of the gateway, the current one first. A key is derived of each for every purpose: signatures of addresses and
+/// cursors, and the encryption of stored secrets.
 #[derive(Clone)]
-pub struct SigningKeys {
+pub struct KeyRing {
     keys: Vec<(String, SecretString)>,
 }
 
-impl SigningKeys {
+impl KeyRing {
     /// Reads `id:secret,id:secret,…`; the first key signs.
     ///
     /// # Errors
@@ -122,8 +123,8 @@ pub(super) mod tests {
     pub(in crate::auth) const ROTATED: &str =
         "k2:fedcba9876543210fedcba9876543210,k1:0123456789abcdef0123456789abcdef";
 
-    pub(in crate::auth) fn keys(text: &str) -> SigningKeys {
-        SigningKeys::parse(&SecretString::from(text)).unwrap()
+    pub(in crate::auth) fn keys(text: &str) -> KeyRing {
+        KeyRing::parse(&SecretString::from(text)).unwrap()
     }
 
     /// The text with each of its characters altered in turn.
@@ -157,7 +158,7 @@ pub(super) mod tests {
     #[test]
     fn invalid_keys_are_refused() {
         for text in ["", "k1", "k1:short", &format!("{OLD},{OLD}"), ":0123456789abcdef0123456789abcdef"] {
-            assert!(SigningKeys::parse(&SecretString::from(text)).is_err(), "{text}");
+            assert!(KeyRing::parse(&SecretString::from(text)).is_err(), "{text}");
         }
     }
 }

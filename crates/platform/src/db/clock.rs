@@ -63,7 +63,7 @@ pub fn watch_clock_by(
             async move { if is_wrong { Err("the clocks differ: see the log".to_owned()) } else { Ok(()) } }
         });
         let watched = clock.clone();
-        tasks.spawn(Phase::Relay, format!("{name} clock"), move |stop| watched.watch(interval, stop));
+        tasks.spawn(Phase::Background, format!("{name} clock"), move |stop| watched.watch(interval, stop));
     }
     clock
 }

@@ -25,10 +25,10 @@ pub enum Phase {
     /// HTTP servers for other services.
     ServeInternal,
     /// Relays and maintenance, which finish the work of the earlier phases.
-    Relay,
+    Background,
 }
 
-const PHASES: [Phase; 4] = [Phase::Consume, Phase::ServePublic, Phase::ServeInternal, Phase::Relay];
+const PHASES: [Phase; 4] = [Phase::Consume, Phase::ServePublic, Phase::ServeInternal, Phase::Background];
 
 /// Time limits of the shutdown.
 #[derive(Debug, Clone, Copy)]
@@ -230,7 +230,7 @@ mod tests {
     async fn tasks_stop_in_phase_order() {
         let ended = Arc::new(Mutex::new(Vec::new()));
         let mut tasks = Tasks::new(Readiness::default());
-        for phase in [Phase::Relay, Phase::Consume, Phase::ServePublic] {
+        for phase in [Phase::Background, Phase::Consume, Phase::ServePublic] {
             let ended = ended.clone();
             tasks.spawn(phase, format!("{phase:?}"), move |stop| async move {
                 stop.cancelled().await;
@@ -238,7 +238,7 @@ mod tests {
             });
         }
         tasks.run(async {}, BUDGETS).await.unwrap();
-        assert_eq!(*ended.lock().unwrap(), [Phase::Consume, Phase::ServePublic, Phase::Relay]);
+        assert_eq!(*ended.lock().unwrap(), [Phase::Consume, Phase::ServePublic, Phase::Background]);
     }
 
     #[tokio::test]
@@ -252,7 +252,7 @@ mod tests {
     #[tokio::test]
     async fn failure_while_stopping_fails_the_process() {
         let mut tasks = Tasks::new(Readiness::default());
-        tasks.spawn(Phase::Relay, "relay", |stop| async move {
+        tasks.spawn(Phase::Background, "relay", |stop| async move {
             stop.cancelled().await;
             Err::<(), BoxError>("connection lost".into())
         });

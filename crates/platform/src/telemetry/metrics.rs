@@ -64,9 +64,15 @@ impl Metrics {
     /// Spawns the task that moves histogram samples into their buckets.
     pub(crate) fn spawn_upkeep(&self, tasks: &mut Tasks) {
         let handle = self.handle.clone();
-        tasks.spawn_periodic(Phase::Relay, "metrics upkeep", UPKEEP_INTERVAL, handle, |handle| async move {
-            handle.run_upkeep();
-        });
+        tasks.spawn_periodic(
+            Phase::Background,
+            "metrics upkeep",
+            UPKEEP_INTERVAL,
+            handle,
+            |handle| async move {
+                handle.run_upkeep();
+            },
+        );
     }
 }
 
@@ -81,7 +87,7 @@ pub(crate) fn spawn_readiness_metrics(tasks: &mut Tasks, name: &'static str) {
         return;
     }
     let readiness = tasks.readiness().clone();
-    tasks.spawn(Phase::Relay, format!("{name} readiness"), move |stop| {
+    tasks.spawn(Phase::Background, format!("{name} readiness"), move |stop| {
         periodically("readiness", READINESS_INTERVAL, stop, move || {
             let readiness = readiness.clone();
             async move {

@@ -4,7 +4,7 @@ use assay_contracts::page::{Page, PageInfo};
 use assay_contracts::time::Timestamp;
 use uuid::Uuid;
 
-use crate::auth::SigningKeys;
+use crate::auth::KeyRing;
 
 /// The last item of a page. Items created meanwhile sort before the first page, so that no item is skipped or repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,13 +22,13 @@ pub struct InvalidCursor;
 
 /// The cursors of one list.
 pub struct Cursors<'a> {
-    keys: &'a SigningKeys,
+    keys: &'a KeyRing,
     purpose: String,
 }
 
 impl<'a> Cursors<'a> {
     /// `list` names one list of one organization, such as `exports of ID`. It is a part of what is signed.
-    pub fn new(keys: &'a SigningKeys, list: &str) -> Self {
+    pub fn new(keys: &'a KeyRing, list: &str) -> Self {
         Self { keys, purpose: format!("cursor of {list}") }
     }
 
@@ -67,8 +67,8 @@ mod tests {
     use super::*;
     use crate::runtime::new_id;
 
-    fn keys() -> SigningKeys {
-        SigningKeys::parse(&"k1:0123456789abcdef0123456789abcdef".to_owned().into()).unwrap()
+    fn keys() -> KeyRing {
+        KeyRing::parse(&"k1:0123456789abcdef0123456789abcdef".to_owned().into()).unwrap()
     }
 
     fn position() -> Position {

@@ -30,5 +30,5 @@ pub fn serve_metrics(tasks: &mut Tasks, telemetry: &mut Telemetry) -> std::io::R
         };
         app.service(resource("/metrics", vec![("GET", web::get().to(scrape))]));
     };
-    serve_without_readiness_metrics(tasks, Phase::Relay, "metrics", listener, settings, Arc::new(routes))
+    serve_without_readiness_metrics(tasks, Phase::Background, "metrics", listener, settings, Arc::new(routes))
 }

@@ -4,6 +4,7 @@ mod body;
 mod body_budget;
 pub mod cursor;
 mod error;
+mod etag;
 mod health;
 mod held_value;
 mod metrics;
@@ -17,7 +18,6 @@ mod routes;
 mod server;
 mod service_auth;
 mod shares;
-mod tagged;
 mod unread_body;
 
 pub use self::body::{
@@ -25,6 +25,7 @@ pub use self::body::{
 };
 pub use self::body_budget::{BodyBudget, BufferedBody};
 pub use self::error::{PROBLEM_CONTENT_TYPE, WebError, body_error};
+pub use self::etag::{respond_json_with_etag, respond_with_etag};
 pub use self::health::{healthz, readyz};
 pub use self::held_value::{hold_large_until_sent, hold_until_sent};
 pub use self::metrics::serve_metrics;
@@ -40,4 +41,3 @@ pub(crate) use self::server::serve_without_readiness_metrics;
 pub use self::server::{ServerSettings, serve};
 pub use self::service_auth::{Caller, ServiceAuth, ServiceCall, service_auth_middleware};
 pub use self::shares::{ShareInUse, Shares};
-pub use self::tagged::{json_with_etag, tagged};

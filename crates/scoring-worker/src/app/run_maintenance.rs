@@ -30,9 +30,9 @@ pub(crate) async fn run_maintenance(
     while store.prune_inbox(now()).await? > 0 {}
     let tombstones_before = now().plus_millis(-TOMBSTONE_RETENTION_MILLIS);
     while store.prune_tombstones(tombstones_before, BATCH).await? == BATCH {}
-    let cutoff_at = now();
+    let started_at = now();
     for retention in registry.retention().await? {
-        let Some(kept_since) = retention.evaluations.cutoff(cutoff_at) else { continue };
+        let Some(kept_since) = retention.evaluations.cutoff(started_at) else { continue };
         let (organization_id, first_kept) = (retention.organization_id, TicketId::min_at(kept_since));
         let mut count = 0;
         loop {

@@ -132,7 +132,7 @@ fn ends_with_clear_complaint(transcript: &Transcript<'_>, reading: &Reading) -> 
         return false;
     };
     let acts = reading.acts(*last);
-    let complaint = acts.strongest(&[Act::Reject, Act::Return, Act::AskPerson, Act::GiveUp]);
+    let complaint = acts.strongest(&[Act::Reject, Act::Return, Act::RequestHuman, Act::GiveUp]);
     complaint.is_some_and(|(_, probability)| probability >= CLEAR)
         && acts.probability(Act::Confirm) < 1.0 - CLEAR
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use assay_contracts::evaluation::Evidence;
 
-use crate::transcript::{Role, Transcript, quotes_and_signatures};
+use crate::transcript::{Role, Transcript, quoted_replies_and_signatures};
 use crate::word_boundary::splits_word;
 
 /// Maximum length of a quote: enough for a sentence.
@@ -111,7 +111,7 @@ fn word_bounds(text: &str, range: Range<usize>) -> impl DoubleEndedIterator<Item
 /// The first part of the text (the last one if `from_the_end`) that is neither a quoted message nor a signature, without outer
 /// spaces; the whole text if there is no such part.
 fn own_part(content: &str, from_the_end: bool) -> (usize, usize) {
-    let others = quotes_and_signatures(content);
+    let others = quoted_replies_and_signatures(content);
     let starts = std::iter::once(0).chain(others.iter().map(|(_, end)| *end));
     let ends = others.iter().map(|(start, _)| *start).chain([content.len()]);
     let parts = starts.zip(ends).map(|(start, end)| trimmed(content, start, end));

@@ -41,8 +41,8 @@ acts! {
     Reject = "CUSTOMER_REJECTED",
     /// … says the same again.
     Repeat = "CUSTOMER_REPEATED",
-    /// … asks for a person.
-    AskPerson = "HUMAN_REQUESTED",
+    /// … asks for a human. Corpus: `person`.
+    RequestHuman = "HUMAN_REQUESTED",
     /// … gives up.
     GiveUp = "CUSTOMER_GAVE_UP",
     /// … comes back after the issue seemed solved.
@@ -56,18 +56,18 @@ acts! {
     Answer = "AGENT_ANSWERED",
     /// … answers beside the point, wrongly, or the same again.
     MissPoint = "AGENT_MISSED_THE_POINT",
-    /// … asks for something.
-    AskBack = "AGENT_ASKED_BACK",
+    /// … asks the customer for information. Corpus: `askback`.
+    RequestInformation = "AGENT_ASKED_BACK",
     /// … carries something out.
     CarryOut = "ACTION_COMPLETED",
-    /// … claims falsely that something was done.
+    /// … claims that something was done, which is not so.
     ClaimFalsely = "ACTION_CLAIMED",
     /// … promises something.
     Promise = "AGENT_PROMISED",
     /// … refuses rightly, with a reason.
-    Decline = "AGENT_DECLINED",
+    DeclineWithReason = "AGENT_DECLINED",
     /// … refuses without help.
-    Refuse = "AGENT_REFUSED",
+    RefuseToHelp = "AGENT_REFUSED",
     /// … hands the conversation over to a person or team.
     HandOver = "AGENT_HANDED_OVER",
     /// … apologises.
@@ -85,7 +85,7 @@ impl Act {
         Self::Doubt,
         Self::Reject,
         Self::Repeat,
-        Self::AskPerson,
+        Self::RequestHuman,
         Self::GiveUp,
         Self::Return,
         Self::Irony,

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use assay_contracts::conversation::{Author, AuthorType, Conversation, Message, MessageKind};
 
-pub(crate) use self::own_text::quotes_and_signatures;
+pub(crate) use self::own_text::quoted_replies_and_signatures;
 pub(crate) use self::similarity::shares_any;
 pub(crate) use self::words::nfc;
 
@@ -89,7 +89,7 @@ impl<'a> Item<'a> {
         let excerpt = excerpt(&message.content, max_bytes);
         let role = Role::of(message);
         // An item of several people is a whole thread: what looks quoted in it was written there.
-        let excluded = if role == Role::Mixed { Vec::new() } else { quotes_and_signatures(&excerpt) };
+        let excluded = if role == Role::Mixed { Vec::new() } else { quoted_replies_and_signatures(&excerpt) };
         let words = Words::of(&without_ranges(&excerpt, &excluded));
         Self {
             role,

@@ -1,4 +1,4 @@
-//! Quotes and signatures in a message: they are not the author's own text and not evidence.
+//! Quoted replies and signatures in a message: they are not the author's own text, so never evidence.
 
 use super::words::nfc;
 
@@ -69,11 +69,11 @@ const MAY_START_SIGN_OFF: [bool; 256] = {
 };
 /// Maximum bytes of a line with a sign-off.
 const MAX_SIGN_OFF_BYTES: usize = 40;
-/// Maximum bytes of blanks around it.
+/// Maximum bytes of whitespace around it.
 const MAX_BLANK_BYTES: usize = 20;
 
-/// Byte ranges of `text` that are quotes of earlier messages or signatures, in order.
-pub(crate) fn quotes_and_signatures(text: &str) -> Vec<(usize, usize)> {
+/// Byte ranges of `text` that are quoted earlier messages or signatures, in order.
+pub(crate) fn quoted_replies_and_signatures(text: &str) -> Vec<(usize, usize)> {
     let mut ranges = Vec::new();
     let mut start = 0;
     while start < text.len() {
@@ -187,7 +187,7 @@ mod tests {
     fn quoted_lines_and_text_after_reply_header_are_excluded() {
         let text = "still broken\n> Thanks, it works\nbye\nOn Monday, Support wrote:\nGreat!";
         let parts: Vec<&str> =
-            quotes_and_signatures(text).into_iter().map(|(start, end)| &text[start..end]).collect();
+            quoted_replies_and_signatures(text).into_iter().map(|(start, end)| &text[start..end]).collect();
         assert_eq!(parts, ["> Thanks, it works\n", "On Monday, Support wrote:\nGreat!"]);
     }
 
@@ -195,16 +195,16 @@ mod tests {
     fn answer_below_a_quoted_message_is_own_text() {
         let text = "On Monday, Support wrote:\n\n> Does it work?\n\nNo, it does not.";
         let parts: Vec<&str> =
-            quotes_and_signatures(text).into_iter().map(|(start, end)| &text[start..end]).collect();
+            quoted_replies_and_signatures(text).into_iter().map(|(start, end)| &text[start..end]).collect();
         assert_eq!(parts, ["On Monday, Support wrote:\n", "> Does it work?\n"]);
     }
 
     #[test]
     fn horizontal_rule_is_own_text() {
         let text = "**Step 1**: open the menu.\n\n---\n\n**Step 2**: save.";
-        assert_eq!(quotes_and_signatures(text), []);
+        assert_eq!(quoted_replies_and_signatures(text), []);
         let signed = "It works now.\n-- \nAnn";
-        assert_eq!(quotes_and_signatures(signed), [(14, signed.len())]);
+        assert_eq!(quoted_replies_and_signatures(signed), [(14, signed.len())]);
     }
 
     #[test]
@@ -218,22 +218,22 @@ mod tests {
             "-----Ursprüngliche Nachricht-----",
         ] {
             let text = format!("x\n{header}\n123");
-            assert_eq!(quotes_and_signatures(&text), [(2, text.len())], "{header}");
+            assert_eq!(quoted_replies_and_signatures(&text), [(2, text.len())], "{header}");
         }
     }
 
     #[test]
     fn signatures_are_excluded() {
         let text = "It works now.\n\nKind regards,\nDr. Ann Bad, Helpful Ltd.";
-        assert_eq!(quotes_and_signatures(text), [(15, text.len())]);
+        assert_eq!(quoted_replies_and_signatures(text), [(15, text.len())]);
         for own in [
             "Regards to the team, it still fails",
             "Kind regards",
             "Sent from the wrong address again and again and again",
         ] {
-            assert_eq!(quotes_and_signatures(own), [], "{own}");
+            assert_eq!(quoted_replies_and_signatures(own), [], "{own}");
         }
         let sent = "No luck\nSent from my phone";
-        assert_eq!(quotes_and_signatures(sent), [(8, sent.len())]);
+        assert_eq!(quoted_replies_and_signatures(sent), [(8, sent.len())]);
     }
 }

@@ -2,7 +2,7 @@
 
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::webhook::{CreatedWebhook, NewWebhook, Webhook};
-use assay_platform::auth::SigningKeys;
+use assay_platform::auth::KeyRing;
 use assay_platform::db::idempotency::{Fingerprint, IdempotencyKey, KeyReuse, Record, RecordedResponse};
 use assay_platform::runtime::{new_id, now, random_bytes};
 
@@ -27,7 +27,7 @@ pub(crate) struct CreateWebhook {
 /// [`RequestError`]; nothing is stored then.
 pub(crate) async fn create_webhook(
     store: &WebhookStore,
-    keys: &SigningKeys,
+    keys: &KeyRing,
     rules: &AddressRules,
     request: CreateWebhook,
 ) -> Result<RecordedResponse, RequestError> {
@@ -66,7 +66,7 @@ pub(crate) async fn create_webhook(
 /// The recorded response with the current secret of the endpoint; without a secret when the endpoint was deleted.
 async fn replay_response(
     store: &WebhookStore,
-    keys: &SigningKeys,
+    keys: &KeyRing,
     organization_id: OrganizationId,
     first: RecordedResponse,
 ) -> Result<RecordedResponse, RequestError> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use assay_contracts::json::JsonFault;
-use assay_platform::auth::UnreadableSecret;
+use assay_platform::auth::SecretEncryptionError;
 use assay_platform::db::DatabaseError;
 use assay_platform::runtime::RandomnessUnavailable;
 use assay_platform::web::cursor::InvalidCursor;
@@ -32,7 +32,7 @@ pub(crate) enum RequestError {
     #[error(transparent)]
     Cursor(#[from] InvalidCursor),
     #[error(transparent)]
-    Secret(#[from] UnreadableSecret),
+    Secret(#[from] SecretEncryptionError),
     #[error(transparent)]
     Randomness(#[from] RandomnessUnavailable),
     /// A response or a message cannot be written or read as JSON.

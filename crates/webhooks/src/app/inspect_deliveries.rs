@@ -3,7 +3,7 @@
 use assay_contracts::ids::WebhookDeliveryId;
 use assay_contracts::page::Page;
 use assay_contracts::webhook::{DeliveryStatus, WebhookDelivery, WebhookDeliveryDetails};
-use assay_platform::auth::SigningKeys;
+use assay_platform::auth::KeyRing;
 use assay_platform::web::cursor::{Cursors, Position};
 
 use super::{RequestError, read_webhook};
@@ -20,7 +20,7 @@ pub(crate) struct ListDeliveries {
 /// A page of the delivery log, newest first.
 pub(crate) async fn list_deliveries(
     store: &WebhookStore,
-    keys: &SigningKeys,
+    keys: &KeyRing,
     request: ListDeliveries,
 ) -> Result<Page<WebhookDelivery>, RequestError> {
     let ListDeliveries { endpoint, status, cursor, limit } = request;

@@ -3,7 +3,7 @@
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::page::Page;
 use assay_contracts::webhook::{Webhook, WebhookChange};
-use assay_platform::auth::SigningKeys;
+use assay_platform::auth::KeyRing;
 use assay_platform::runtime::now;
 use assay_platform::web::cursor::{Cursors, Position};
 
@@ -15,7 +15,7 @@ use crate::store::WebhookStore;
 /// A page of endpoints, newest first.
 pub(crate) async fn list_webhooks(
     store: &WebhookStore,
-    keys: &SigningKeys,
+    keys: &KeyRing,
     organization_id: OrganizationId,
     (cursor, limit): (Option<String>, u32),
 ) -> Result<Page<Webhook>, RequestError> {

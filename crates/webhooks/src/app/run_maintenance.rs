@@ -1,7 +1,7 @@
 //! Removes expired records, and re-encrypts secrets after a rotation of the signing key.
 
 use assay_contracts::ids::WebhookId;
-use assay_platform::auth::{SigningKeys, UnreadableSecret};
+use assay_platform::auth::{KeyRing, SecretEncryptionError};
 use assay_platform::db::DatabaseError;
 use assay_platform::runtime::now;
 
@@ -17,7 +17,7 @@ const PAGE_SIZE: u32 = 200;
 /// When the database fails; the next round continues.
 pub(crate) async fn run_maintenance(
     store: &WebhookStore,
-    keys: &SigningKeys,
+    keys: &KeyRing,
     retention_millis: i64,
 ) -> Result<(), DatabaseError> {
     reseal_secrets(store, keys).await?;
@@ -28,7 +28,7 @@ pub(crate) async fn run_maintenance(
 }
 
 /// Re-encrypts secrets that are not encrypted with the first signing key, so that older keys can be removed.
-async fn reseal_secrets(store: &WebhookStore, keys: &SigningKeys) -> Result<(), DatabaseError> {
+async fn reseal_secrets(store: &WebhookStore, keys: &KeyRing) -> Result<(), DatabaseError> {
     let mut after = None;
     loop {
         let page = store.secrets(after, PAGE_SIZE).await?;
@@ -45,16 +45,16 @@ async fn reseal_secrets(store: &WebhookStore, keys: &SigningKeys) -> Result<(), 
     }
 }
 
-fn is_current(secrets: &SealedSecrets, keys: &SigningKeys) -> bool {
+fn is_current(secrets: &SealedSecrets, keys: &KeyRing) -> bool {
     secrets.current.is_current(keys)
         && secrets.previous.as_ref().is_none_or(|(previous, _)| previous.is_current(keys))
 }
 
 fn reseal(
     secrets: &SealedSecrets,
-    keys: &SigningKeys,
+    keys: &KeyRing,
     id: WebhookId,
-) -> Result<SealedSecrets, UnreadableSecret> {
+) -> Result<SealedSecrets, SecretEncryptionError> {
     let current = secrets.current.open(keys, id)?.seal(keys, id)?;
     let previous = match &secrets.previous {
         Some((previous, until)) => Some((previous.open(keys, id)?.seal(keys, id)?, *until)),

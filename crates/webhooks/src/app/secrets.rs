@@ -1,7 +1,7 @@
 //! Shows the secret of an endpoint, and replaces it.
 
 use assay_contracts::webhook::WebhookSecret;
-use assay_platform::auth::SigningKeys;
+use assay_platform::auth::KeyRing;
 use assay_platform::runtime::{now, random_bytes};
 
 use super::{RequestError, read_webhook};
@@ -11,7 +11,7 @@ use crate::store::WebhookStore;
 
 pub(crate) async fn show_secret(
     store: &WebhookStore,
-    keys: &SigningKeys,
+    keys: &KeyRing,
     endpoint: EndpointReference,
 ) -> Result<WebhookSecret, RequestError> {
     let endpoint = read_webhook(store, endpoint).await?;
@@ -24,7 +24,7 @@ pub(crate) async fn show_secret(
 /// switch without a gap. A secret from an earlier rotation stops signing at once.
 pub(crate) async fn rotate_secret(
     store: &WebhookStore,
-    keys: &SigningKeys,
+    keys: &KeyRing,
     endpoint: EndpointReference,
     previous_millis: i64,
 ) -> Result<WebhookSecret, RequestError> {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use assay_contracts::ids::OrganizationId;
 use assay_contracts::time::Timestamp;
 use assay_contracts::webhook::AttemptError;
-use assay_platform::auth::SigningKeys;
+use assay_platform::auth::KeyRing;
 use assay_platform::http_client::client_builder;
 use assay_platform::runtime::{now, timeout};
 use chrono::DateTime;
@@ -35,7 +35,7 @@ tokio::task_local! {
 pub(crate) struct WebhookClient {
     http: Client,
     rules: Arc<AddressRules>,
-    keys: SigningKeys,
+    keys: KeyRing,
     deadline: Duration,
 }
 
@@ -44,7 +44,7 @@ impl WebhookClient {
     /// When the system's TLS settings cannot be read.
     pub(crate) fn new(
         rules: Arc<AddressRules>,
-        keys: SigningKeys,
+        keys: KeyRing,
         deadline: Duration,
     ) -> Result<Self, reqwest::Error> {
         let http = client_builder()
@@ -80,7 +80,7 @@ impl WebhookClient {
     async fn send(&self, claim: &Claim, at: Timestamp) -> Result<Response, AttemptError> {
         // Checked again: the rules may have changed, and IP addresses in the URL bypass the resolver.
         let url = self.rules.check_url(&claim.url).map_err(|_| AttemptError::AddressRefused)?;
-        let secrets = claim.secrets.signing(&self.keys, claim.endpoint_id, at).map_err(|error| {
+        let secrets = claim.secrets.active_at(&self.keys, claim.endpoint_id, at).map_err(|error| {
             tracing::error!(webhook = %claim.endpoint_id, cause = %error, "message cannot be signed");
             AttemptError::SecretUnreadable
         })?;

@@ -2,7 +2,7 @@
 
 use assay_contracts::ids::{WebhookDeliveryId, WebhookId};
 use assay_contracts::time::Timestamp;
-use assay_platform::auth::{SigningKeys, UnreadableSecret};
+use assay_platform::auth::{KeyRing, SecretEncryptionError};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
@@ -39,8 +39,8 @@ impl Secret {
     /// Encrypts the secret for storage, bound to this endpoint.
     ///
     /// # Errors
-    /// When the system has no randomness.
-    pub fn seal(&self, keys: &SigningKeys, endpoint: WebhookId) -> Result<SealedSecret, UnreadableSecret> {
+    /// When the operating system's random generator fails.
+    pub fn seal(&self, keys: &KeyRing, endpoint: WebhookId) -> Result<SealedSecret, SecretEncryptionError> {
         Ok(SealedSecret(keys.encrypt(PURPOSE, endpoint.as_uuid().as_bytes(), &self.0)?))
     }
 
@@ -68,12 +68,12 @@ impl SealedSecret {
     ///
     /// # Errors
     /// When the encryption key is no longer configured.
-    pub fn open(&self, keys: &SigningKeys, endpoint: WebhookId) -> Result<Secret, UnreadableSecret> {
+    pub fn open(&self, keys: &KeyRing, endpoint: WebhookId) -> Result<Secret, SecretEncryptionError> {
         keys.decrypt(PURPOSE, endpoint.as_uuid().as_bytes(), &self.0).map(Secret)
     }
 
     /// Whether it is encrypted with the first signing key.
-    pub fn is_current(&self, keys: &SigningKeys) -> bool {
+    pub fn is_current(&self, keys: &KeyRing) -> bool {
         keys.is_current(&self.0)
     }
 }
@@ -97,12 +97,12 @@ impl SealedSecrets {
     ///
     /// # Errors
     /// When one cannot be read.
-    pub fn signing(
+    pub fn active_at(
         &self,
-        keys: &SigningKeys,
+        keys: &KeyRing,
         endpoint: WebhookId,
         now: Timestamp,
-    ) -> Result<Vec<Secret>, UnreadableSecret> {
+    ) -> Result<Vec<Secret>, SecretEncryptionError> {
         let previous = self.previous.iter().filter(|(_, until)| *until > now).map(|(secret, _)| secret);
         std::iter::once(&self.current).chain(previous).map(|secret| secret.open(keys, endpoint)).collect()
     }
@@ -121,8 +121,8 @@ mod tests {
 
     use super::*;
 
-    fn keys() -> SigningKeys {
-        SigningKeys::parse(&"k1:0123456789abcdef0123456789abcdef".to_owned().into()).unwrap()
+    fn keys() -> KeyRing {
+        KeyRing::parse(&"k1:0123456789abcdef0123456789abcdef".to_owned().into()).unwrap()
     }
 
     #[test]
@@ -166,7 +166,7 @@ mod tests {
         let (endpoint, at) = (new_id(), Timestamp::saturating_from_millis);
         let seal = |byte| Secret::from([byte; SECRET_BYTES]).seal(&keys(), endpoint).unwrap();
         let secrets = SealedSecrets { current: seal(1), previous: Some((seal(2), at(1_000))) };
-        let signing = |now| secrets.signing(&keys(), endpoint, at(now)).unwrap();
+        let signing = |now| secrets.active_at(&keys(), endpoint, at(now)).unwrap();
         assert_eq!(signing(999), [[1; SECRET_BYTES].into(), [2; SECRET_BYTES].into()]);
         assert_eq!(signing(1_000), [Secret::from([1; SECRET_BYTES])]);
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use actix_web::middleware::from_fn;
 use actix_web::web::{Data, ServiceConfig, delete, get, patch, post, scope};
-use assay_platform::auth::SigningKeys;
+use assay_platform::auth::KeyRing;
 use assay_platform::web::{ServiceAuth, ServiceCall, resource, service_auth_middleware};
 use tokio::sync::Notify;
 
@@ -21,7 +21,7 @@ use crate::store::WebhookStore;
 /// Shared state of the handlers.
 pub(crate) struct Services {
     pub(crate) store: WebhookStore,
-    pub(crate) keys: SigningKeys,
+    pub(crate) keys: KeyRing,
     pub(crate) rules: Arc<AddressRules>,
     pub(crate) wakeup: Arc<Notify>,
     pub(crate) request_limit: RequestLimit,

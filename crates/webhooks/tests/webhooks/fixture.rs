@@ -12,7 +12,7 @@ use assay_contracts::notification::{
 };
 use assay_contracts::time::Timestamp;
 use assay_contracts::webhook::{DeliveryStatus, WebhookDelivery, WebhookEvent};
-use assay_platform::auth::SigningKeys;
+use assay_platform::auth::KeyRing;
 use assay_platform::db::Database;
 use assay_platform::runtime::new_id;
 use assay_testkit::{ServiceDatabase, execute_on};
@@ -38,7 +38,7 @@ pub fn later(seconds: i64) -> Timestamp {
 pub struct Fixture {
     pub store: WebhookStore,
     pub organization_id: OrganizationId,
-    pub keys: SigningKeys,
+    pub keys: KeyRing,
     pub service_database: ServiceDatabase,
     database: Database,
 }
@@ -53,7 +53,7 @@ impl Fixture {
     }
 
     fn on(service_database: ServiceDatabase) -> Result<Self> {
-        let keys = SigningKeys::parse(&"k1:0123456789abcdef0123456789abcdef".to_owned().into())?;
+        let keys = KeyRing::parse(&"k1:0123456789abcdef0123456789abcdef".to_owned().into())?;
         let database = service_database.open(SCHEMA)?;
         let store = webhook_store(&database);
         Ok(Self { store, organization_id: new_id(), keys, service_database, database })

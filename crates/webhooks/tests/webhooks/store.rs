@@ -3,7 +3,7 @@
 use anyhow::Result;
 use assay_contracts::ids::TicketId;
 use assay_contracts::webhook::{DeliveryStatus, WebhookChange, WebhookEvent};
-use assay_platform::auth::SigningKeys;
+use assay_platform::auth::KeyRing;
 use assay_platform::runtime::new_id;
 use assay_platform::web::cursor::Position;
 use assay_testkit::on_both_databases;
@@ -289,7 +289,7 @@ async fn rotation_keeps_previous_secret_until_expiry(fixture: Fixture) -> Result
 async fn resealing_skips_secrets_changed_meanwhile(fixture: Fixture) -> Result<()> {
     let (one, other) = (fixture.create().await?, fixture.create().await?);
     let keys = "k2:fedcba9876543210fedcba9876543210,k1:0123456789abcdef0123456789abcdef";
-    let keys = SigningKeys::parse(&keys.to_owned().into())?;
+    let keys = KeyRing::parse(&keys.to_owned().into())?;
     let mut all = fixture.store.secrets(None, 1).await?;
     all.extend(fixture.store.secrets(Some(all[0].0), 9).await?);
     assert_eq!(all.len(), 2);

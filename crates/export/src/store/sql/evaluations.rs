@@ -48,7 +48,8 @@ pub fn list(
             let RankBound { start_times, last } = ranks.as_ref();
             let start_times = start_times.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
             let up_to_last = format!("{sql} AND {}", up_to_rank(selection.sort, selection.backwards, *last));
-            // Materialized: the index of the list finds few rows for each start time, the indexes of the filters many more.
+            // MATERIALIZED: otherwise the planner may merge the subquery and use the index of a filter, which finds far more rows
+            // than the start times do.
             format!(
                 "WITH facts AS MATERIALIZED (SELECT * FROM evaluation_facts
                   WHERE organization_id = '{}' AND started_at IN ({start_times})) {}",
@@ -176,7 +177,7 @@ fn after_position(sort: Sort, backwards: bool, position: &ListPosition) -> Strin
     }
 }
 
-/// The condition for the rows up to a rank; from the end of the list if `backwards`.
+/// The condition for the rows that do not come after `last` in the direction of reading.
 fn up_to_rank(sort: Sort, backwards: bool, last: Rank) -> String {
     // Rows with the same value are newest first in any order; only the list by date may begin with the oldest.
     let newest_first = sort.key != SortKey::StartedAt || sort.descending;

@@ -15,13 +15,13 @@ const CACHE_POLICY: &str = "private, no-cache";
 ///
 /// # Errors
 /// When the value cannot be written as JSON.
-pub fn tagged<T: Serialize>(request: &HttpRequest, value: &T) -> Result<HttpResponse, WebError> {
+pub fn respond_with_etag<T: Serialize>(request: &HttpRequest, value: &T) -> Result<HttpResponse, WebError> {
     let body = serde_json::to_vec(value).map_err(|error| WebError::internal(&error))?;
-    Ok(json_with_etag(request, body.into()))
+    Ok(respond_json_with_etag(request, body.into()))
 }
 
-/// [`tagged`] for JSON that is already written.
-pub fn json_with_etag(request: &HttpRequest, body: Bytes) -> HttpResponse {
+/// [`respond_with_etag`] for JSON that is already written.
+pub fn respond_json_with_etag(request: &HttpRequest, body: Bytes) -> HttpResponse {
     let etag = EntityTag::new_strong(hex::encode(&Sha256::digest(&body)[..16]));
     let is_known = match IfNoneMatch::parse(request) {
         Ok(IfNoneMatch::Any) => true,
