@@ -275,3 +275,17 @@ fn injections_are_flagged_in_every_language() {
         }
     }
 }
+
+#[test]
+fn quotes_are_exact_in_every_language() {
+    for book in &PHRASEBOOKS {
+        let texts = [("contact", book.request), ("ai", book.action), ("contact", book.complaints[0])];
+        let evaluation = evaluate(&texts);
+        assert!(!evaluation.evidence.is_empty(), "{}", book.code);
+        for evidence in &evaluation.evidence {
+            let text = texts[evidence.message_external_id.parse::<usize>().unwrap()].1;
+            let range = evidence.start..evidence.end;
+            assert_eq!(text.get(range), Some(evidence.quote.as_str()), "{}", book.code);
+        }
+    }
+}

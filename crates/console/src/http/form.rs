@@ -15,8 +15,8 @@ use crate::domain::{Pairs, is_same_origin, parse_pairs};
 
 const LIMITS: BodyLimits = BodyLimits { max_bytes: 64 * 1024, deadline: Duration::from_secs(10) };
 
-/// Our largest form, that of exports, has some dozens. The page of an error has an element for each of them.
-const MAX_FIELDS: usize = 256;
+/// The form of exports has a field for each value of its filters. The page of an error has an element for each of them.
+const MAX_FIELDS: usize = 512;
 
 /// The fields of a form in order.
 #[derive(Debug, Default, Clone)]

@@ -30,7 +30,8 @@ impl FromRequest for VerifiedForm {
 ///
 /// # Errors
 /// [`PageError::SignedOut`] without a session; [`PageError::CsrfRejected`] when another site sent it, or its CSRF token is not
-/// that of the session. Unless another site sent it, what was typed is kept for the form's page.
+/// that of the session. Unless another site sent it, what was typed is kept for the form's
+/// page, up to 16 KiB.
 async fn read_session_form(request: &HttpRequest, payload: Payload) -> Result<VerifiedForm, PageError> {
     let visit = Visit::of(request).await;
     let fields = read_same_origin_form(request, payload).await?;

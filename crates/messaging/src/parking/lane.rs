@@ -1,10 +1,14 @@
 //! A lane of parked events: whose turn it is in it, and room for what may be in flight.
 
+use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use assay_contracts::ids::OrganizationId;
+use assay_platform::runtime::LockExt as _;
 use tokio::sync::{Notify, Semaphore};
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::chunk_size::ChunkSize;
@@ -23,6 +27,8 @@ pub(super) struct Lane {
     pub(super) changed: Notify,
     /// The organization that had the last turn.
     pub(super) last_turn: Mutex<OrganizationId>,
+    /// Organizations whose events the lane does not handle, and until when.
+    excluded: Mutex<HashMap<OrganizationId, Instant>>,
 }
 
 /// Permit to handle some events. On drop it is released, and a worker wakes.
@@ -40,7 +46,19 @@ impl Lane {
             room: Semaphore::new(WORKERS * PERMITS_OF_CHUNK),
             changed: Notify::new(),
             last_turn: Mutex::new(Uuid::nil().into()),
+            excluded: Mutex::default(),
         })
+    }
+
+    /// Leaves the events of these organizations to other lanes for a time.
+    pub(super) fn exclude(&self, organizations: Vec<OrganizationId>, time: Duration) {
+        let (mut excluded, now) = (self.excluded.locked(), Instant::now());
+        excluded.retain(|_, until| *until > now);
+        excluded.extend(organizations.into_iter().map(|organization| (organization, now + time)));
+    }
+
+    pub(super) fn is_excluded(&self, organization: OrganizationId) -> bool {
+        self.excluded.locked().get(&organization).is_some_and(|until| *until > Instant::now())
     }
 
     /// A permit to handle `events` events, if there is room for them.

@@ -26,6 +26,8 @@ const POLL: Duration = Duration::from_millis(500);
 /// Shortest interval of polls of the priority lane, which is not woken when events are parked. It doubles up to [`POLL`] while
 /// nothing is found: a search counts the events of many organizations.
 const PRIORITY_POLL: Duration = Duration::from_millis(100);
+/// How long the priority lane leaves the events of an organization to the other lane after all of a chunk failed.
+const EXCLUSION: Duration = Duration::from_secs(5);
 /// Pauses of a worker while the database or a service that the handler needs is down.
 const OUTAGE_BACKOFF: ExponentialBuilder = backoff(Duration::from_millis(500), Duration::from_secs(5));
 /// After this many consecutive failures of a worker (within about five minutes), a chunk that fails as a whole is
@@ -103,15 +105,17 @@ impl Parking {
                 Ok(false) => {
                     let changed = timeout(poll, lane.changed.notified());
                     stop.run_until_cancelled(changed).await;
-                    poll = POLL.min(2 * poll);
+                    let has_searched = self.shared.may_hold_unclaimed.load(Ordering::Relaxed);
+                    poll = if has_searched { POLL.min(2 * poll) } else { shortest_poll };
                 }
                 // The end of the process may be the cause: the events are handled after the next start.
                 Err(_) if stop.is_cancelled() => {}
-                // Its chunk may be a single event: whether there is an outage is decided where events of others are, too.
-                Err(_) if matches!(kind, WorkerKind::Priority) => {
-                    stop.run_until_cancelled(sleep(POLL)).await;
+                Err(reason) => {
+                    let delay = pause.next(&reason);
+                    // The organizations of the chunk are left to the other lane: those of other events need not wait as long.
+                    let delay = if matches!(kind, WorkerKind::Priority) { POLL } else { delay };
+                    stop.run_until_cancelled(sleep(delay)).await;
                 }
-                Err(reason) => drop(stop.run_until_cancelled(sleep(pause.next(&reason))).await),
             }
         }
     }
@@ -125,11 +129,9 @@ impl Parking {
     ) -> Result<bool, String> {
         let lane = &self.shared.turns;
         let chunk = lane.chunk_size.get();
-        let mut first_listed = None;
+        let (mut first_listed, mut after) = (None, *lane.last_turn.locked());
         for _ in 0..MAX_PAGES {
-            let last_turn = *lane.last_turn.locked();
-            let organizations =
-                self.organizations(last_turn, chunk).await.map_err(|error| error.to_string())?;
+            let organizations = self.organizations(after, chunk).await.map_err(|error| error.to_string())?;
             let Some(last_listed) = organizations.last().copied() else {
                 self.shared.may_hold_unclaimed.store(false, Ordering::Relaxed);
                 return Ok(false);
@@ -141,7 +143,8 @@ impl Parking {
             let Some(mut in_flight) = lane.try_acquire(chunk) else { return Ok(false) };
             let claim = self.claim(organizations, now(), chunk).await.map_err(|error| error.to_string())?;
             in_flight.keep(claim.events.len());
-            *lane.last_turn.locked() = claim.last_turn.unwrap_or(last_listed);
+            after = claim.last_turn.unwrap_or(last_listed);
+            *lane.last_turn.locked() = after;
             let may_hold_unclaimed = has_more_organizations || claim.events.len() >= chunk;
             self.shared.may_hold_unclaimed.store(may_hold_unclaimed, Ordering::Relaxed);
             if !claim.events.is_empty() {
@@ -161,7 +164,8 @@ impl Parking {
         Ok(false)
     }
 
-    /// As `handle_chunk`, for the organizations with a small backlog. When a whole chunk fails, its events stay parked.
+    /// As `handle_chunk`, for the organizations with a small backlog. A chunk may be a single event, so when all of a chunk fail, that
+    /// is no sign of an outage: they stay parked, and only the other lane handles events of these organizations for a while.
     pub(super) async fn handle_priority_chunk(
         &self,
         work: &ParkedWork,
@@ -173,7 +177,8 @@ impl Parking {
         let lane = &self.shared.priority;
         let chunk = lane.chunk_size.get();
         let last_turn = *lane.last_turn.locked();
-        let page = self.small_backlogs(last_turn, chunk).await.map_err(|error| error.to_string())?;
+        let mut page = self.small_backlogs(last_turn, chunk).await.map_err(|error| error.to_string())?;
+        page.organizations.retain(|organization| !lane.is_excluded(*organization));
         if page.organizations.is_empty() {
             *lane.last_turn.locked() = page.last_listed.unwrap_or(last_turn);
             return Ok(false);
@@ -188,7 +193,11 @@ impl Parking {
             return Ok(false);
         }
         let (events, began) = (claim.events.len(), Instant::now());
-        self.handle((work, &*work.priority_handler), claim.events, 0, stop).await?;
+        let organizations: Vec<_> = claim.events.iter().map(|parked| parked.event.organization_id).collect();
+        if let Err(reason) = self.handle((work, &*work.priority_handler), claim.events, 0, stop).await {
+            lane.exclude(organizations, EXCLUSION);
+            return Err(reason);
+        }
         lane.chunk_size.adapt(events, began.elapsed());
         Ok(true)
     }

@@ -21,7 +21,7 @@ pub struct InvalidKeys(String);
 #[error("the signature does not match")]
 pub struct InvalidSignature;
 
-/// The keys of the gateway, the current one first. A key is derived of each for every purpose: signatures of addresses and
+/// The keys of a service, the current one first. A key is derived of each for every purpose: signatures of addresses and
 /// cursors, and the encryption of stored secrets.
 #[derive(Clone)]
 pub struct KeyRing {
