@@ -111,12 +111,16 @@ async fn failing_event_of_a_small_organization_does_not_stop_another(
 ) -> Result<()> {
     declare(&bus, QUEUE).await?;
     let (failing, other) = (new_id::<OrganizationId>(), new_id());
-    let other_is_done = AtomicBool::new(false);
+    let (other_is_done, succeeded) = (AtomicBool::new(false), Arc::new(AtomicBool::new(false)));
+    let success = succeeded.clone();
     let handler = Scripted::gated(move |delivery| {
         if delivery.organization_id == other {
             other_is_done.store(true, Ordering::SeqCst);
         }
         let fails = delivery.organization_id == failing && !other_is_done.load(Ordering::SeqCst);
+        if delivery.organization_id == failing && !fails {
+            success.store(true, Ordering::SeqCst);
+        }
         if fails { Outcome::Retry { reason: "not this time".to_owned() } } else { Outcome::Done }
     });
     let (_consumer, parking) = consume(&database, &bus, handler.clone());
@@ -124,8 +128,10 @@ async fn failing_event_of_a_small_organization_does_not_stop_another(
     accept(&bus, new_id(), BACKLOG).await?;
     eventually("a backlog", || async { Ok(parked(&parking).await? >= BACKLOG - 2 * CHUNK) }).await?;
     accept(&bus, failing, 1).await?;
-    accept(&bus, other, 1).await?;
+    let of_other = accept(&bus, other, 1).await?;
     handler.open();
+    handler.wait_for_all(&of_other).await?;
+    eventually("the attempt that succeeds", || async { Ok(succeeded.load(Ordering::SeqCst)) }).await?;
     eventually("an empty table", || async { Ok(parked(&parking).await? == 0) }).await
 }
 

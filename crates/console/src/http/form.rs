@@ -1,4 +1,4 @@
-//! Forms: read with limits, and refused unless a page of the same session sent them.
+//! Forms: read with limits, and refused if another site sent them.
 
 use std::time::Duration;
 

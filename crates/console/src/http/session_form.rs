@@ -30,7 +30,7 @@ impl FromRequest for VerifiedForm {
 ///
 /// # Errors
 /// [`PageError::SignedOut`] without a session; [`PageError::CsrfRejected`] when another site sent it, or its CSRF token is not
-/// that of the session. Unless another site sent it, what was typed is kept for the form's
+/// that of the session; [`PageError::Invalid`] beyond the limits of forms. A form within them that no other site sent is kept for its
 /// page, up to 16 KiB.
 async fn read_session_form(request: &HttpRequest, payload: Payload) -> Result<VerifiedForm, PageError> {
     let visit = Visit::of(request).await;

@@ -26,7 +26,8 @@ const POLL: Duration = Duration::from_millis(500);
 /// Shortest interval of polls of the priority lane, which is not woken when events are parked. It doubles up to [`POLL`] while
 /// nothing is found: a search counts the events of many organizations.
 const PRIORITY_POLL: Duration = Duration::from_millis(100);
-/// How long the priority lane leaves the events of an organization to the other lane after all of a chunk failed.
+/// How long the priority lane of this process leaves the events of an organization to the other lane after all of a chunk failed, or
+/// its results could not be recorded.
 const EXCLUSION: Duration = Duration::from_secs(5);
 /// Pauses of a worker while the database or a service that the handler needs is down.
 const OUTAGE_BACKOFF: ExponentialBuilder = backoff(Duration::from_millis(500), Duration::from_secs(5));
@@ -103,9 +104,9 @@ impl Parking {
                 }
                 // Nothing to do, or enough in flight.
                 Ok(false) => {
+                    let has_searched = self.shared.may_hold_unclaimed.load(Ordering::Relaxed);
                     let changed = timeout(poll, lane.changed.notified());
                     stop.run_until_cancelled(changed).await;
-                    let has_searched = self.shared.may_hold_unclaimed.load(Ordering::Relaxed);
                     poll = if has_searched { POLL.min(2 * poll) } else { shortest_poll };
                 }
                 // The end of the process may be the cause: the events are handled after the next start.
@@ -165,7 +166,8 @@ impl Parking {
     }
 
     /// As `handle_chunk`, for the organizations with a small backlog. A chunk may be a single event, so when all of a chunk fail, that
-    /// is no sign of an outage: they stay parked, and only the other lane handles events of these organizations for a while.
+    /// is no sign of an outage: they stay parked, and in this process only the other lane handles events of these organizations for a
+    /// while.
     pub(super) async fn handle_priority_chunk(
         &self,
         work: &ParkedWork,

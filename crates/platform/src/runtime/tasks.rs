@@ -1,5 +1,5 @@
 //! Task supervision: every task has a name, an owner and a stop token. Shutdown runs in phases, each with a time limit:
-//! not ready → stop consuming → stop serving the public → stop serving the other services → stop the relays.
+//! not ready → stop consuming → stop serving the public → stop serving the other services → stop the background tasks, such as relays.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -24,7 +24,7 @@ pub enum Phase {
     ServePublic,
     /// HTTP servers for other services.
     ServeInternal,
-    /// Relays and maintenance, which finish the work of the earlier phases.
+    /// Relays, writers, maintenance and watchers: the earlier phases need them until they end.
     Background,
 }
 

@@ -1,4 +1,5 @@
-//! Quoted replies and signatures in a message: they are not the author's own text, so never evidence.
+//! Quoted replies and signatures in a message: they are not the author's own text. Evidence quotes them only if a message has
+//! nothing else.
 
 use super::words::nfc;
 

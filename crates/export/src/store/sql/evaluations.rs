@@ -177,7 +177,8 @@ fn after_position(sort: Sort, backwards: bool, position: &ListPosition) -> Strin
     }
 }
 
-/// The condition for the rows that do not come after `last` in the direction of reading.
+/// The condition for the rows that do not come after `last` in the direction of reading, or
+/// tie with it.
 fn up_to_rank(sort: Sort, backwards: bool, last: Rank) -> String {
     // Rows with the same value are newest first in any order; only the list by date may begin with the oldest.
     let newest_first = sort.key != SortKey::StartedAt || sort.descending;

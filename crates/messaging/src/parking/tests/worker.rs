@@ -145,6 +145,8 @@ async fn organizations_of_a_failed_chunk_are_left_to_the_turns(Tables(database, 
     assert_eq!(parking.handle_priority_chunk(&work, &stop).await, Err("always".to_owned()));
     assert!(parking.shared.may_hold_unclaimed.load(Ordering::Relaxed), "it is claimable again");
     assert_eq!(parking.handle_priority_chunk(&work, &stop).await, Ok(false), "at once it would fail again");
+    parking.shared.priority.exclude(vec![failing], Duration::ZERO);
+    assert_eq!(parking.handle_priority_chunk(&work, &stop).await, Err("always".to_owned()), "again, later");
     park(&parking, other, 1).await?;
     let handler = Arc::new(Recorder::default());
     let of_other = ParkedWork { priority_handler: handler.clone(), ..work };
