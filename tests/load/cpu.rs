@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
+use std::path::Path;
 
 use anyhow::{Context, Result};
 
@@ -21,11 +22,12 @@ impl Usage {
             let ticks: u64 = processes
                 .iter()
                 .filter(|(pid, _)| descends(**pid, *root, &processes))
-                .map(|(_, process)| process.ticks)
+                .map(|(_, process)| process.own_ticks + process.children_ticks)
                 .sum();
             *usage.entry(name.clone()).or_default() += ticks as f64 / TICKS_PER_SECOND;
         }
-        let own = processes.get(&std::process::id()).context("we have no process")?.ticks;
+        let own = processes.get(&std::process::id()).context("we have no process")?;
+        let own = own.own_ticks + own.children_ticks;
         usage.insert("load generator".to_owned(), own as f64 / TICKS_PER_SECOND);
         Ok(Self(usage))
     }
@@ -40,36 +42,60 @@ impl Usage {
     }
 }
 
+/// CPU seconds that the live threads of this name have used, in a process and its descendants.
+pub fn seconds_of_threads(root: u32, name: &str) -> Result<f64> {
+    let processes = processes()?;
+    let mut ticks = 0;
+    for pid in processes.keys().filter(|pid| descends(**pid, root, &processes)) {
+        // The process may have ended meanwhile, and so may a thread.
+        let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { continue };
+        let stats = threads.flatten().filter_map(|thread| Stat::read(&thread.path().join("stat")));
+        ticks += stats.filter(|stat| stat.name == name).map(|stat| stat.own_ticks).sum::<u64>();
+    }
+    Ok(ticks as f64 / TICKS_PER_SECOND)
+}
+
 /// Formats the times by name, with their sum.
 pub fn listed(micros: &BTreeMap<String, f64>) -> String {
     let each: String = micros.iter().map(|(name, micros)| format!("{name} {micros:.0}, ")).collect();
     format!("{each}together {:.0}", micros.values().sum::<f64>())
 }
 
-struct Process {
+/// What the kernel tells of a process or thread (proc(5), `stat`).
+struct Stat {
+    name: String,
     parent: u32,
-    ticks: u64,
+    /// User and system time.
+    own_ticks: u64,
+    /// The same of ended children.
+    children_ticks: u64,
 }
 
-fn processes() -> Result<HashMap<u32, Process>> {
+impl Stat {
+    /// `None` if the process or thread has ended meanwhile.
+    fn read(path: &Path) -> Option<Self> {
+        let text = fs::read_to_string(path).ok()?;
+        // The name in parentheses may hold anything. Behind it field 0 is the state, and field 1 the parent.
+        let (begin, fields) = text.rsplit_once(')')?;
+        let name = begin.split_once('(')?.1.to_owned();
+        let fields: Vec<&str> = fields.split_whitespace().collect();
+        let field = |index: usize| fields.get(index).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+        let parent = u32::try_from(field(1)).unwrap_or(0);
+        Some(Self { name, parent, own_ticks: field(11) + field(12), children_ticks: field(13) + field(14) })
+    }
+}
+
+fn processes() -> Result<HashMap<u32, Stat>> {
     let mut processes = HashMap::new();
     for entry in fs::read_dir("/proc")? {
         let entry = entry?;
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        // The process may have ended meanwhile.
-        let Ok(text) = fs::read_to_string(entry.path().join("stat")) else { continue };
-        // The name in parentheses may hold anything. Behind it field 0 is the state, and field 1 the parent (proc(5)).
-        let Some((_, fields)) = text.rsplit_once(')') else { continue };
-        let fields: Vec<&str> = fields.split_whitespace().collect();
-        let field = |index: usize| fields.get(index).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
-        let parent = u32::try_from(field(1)).unwrap_or(0);
-        // Its own and those of its ended children: user, system, children's user, children's system.
-        processes.insert(pid, Process { parent, ticks: (11..=14).map(field).sum() });
+        processes.extend(Stat::read(&entry.path().join("stat")).map(|stat| (pid, stat)));
     }
     Ok(processes)
 }
 
-fn descends(mut pid: u32, root: u32, processes: &HashMap<u32, Process>) -> bool {
+fn descends(mut pid: u32, root: u32, processes: &HashMap<u32, Stat>) -> bool {
     while pid > 1 {
         if pid == root {
             return true;

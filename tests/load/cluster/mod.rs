@@ -18,12 +18,14 @@ use serde_json::{Value, json};
 pub use self::read_model::ReadModel;
 pub use self::servers::Servers;
 pub use self::stored_tickets::{Sizes, StoredTickets};
-use super::cpu::Usage;
+use super::cpu::{Usage, seconds_of_threads};
 
 const ASSAY: &str = env!("CARGO_BIN_EXE_assay");
 /// The API key of the organization.
 pub const KEY: &str = "bootstrap-key-of-the-load-test-clients";
 const SERVICE_SECRET: &str = "the-secret-of-the-services-under-load";
+/// The name that scoring-worker gives to the threads that evaluate a backlog; on them only the scorer computes.
+const SCORER_THREADS: &str = "scorer";
 const START_LIMIT: Duration = Duration::from_secs(60);
 const STOP_LIMIT: Duration = Duration::from_secs(30);
 
@@ -132,6 +134,12 @@ impl Cluster {
         let running = |instance: &Instance| Some((instance.name().to_owned(), instance.pid()?));
         let own = self.instances.iter().filter_map(running);
         Usage::now(&own.chain(self.servers.iter().cloned()).collect::<Vec<_>>())
+    }
+
+    /// CPU seconds of the threads that score, in all scoring-workers.
+    pub fn scorer_seconds(&self) -> Result<f64> {
+        let workers = self.instances.iter().filter_map(Instance::pid);
+        workers.map(|pid| seconds_of_threads(pid, SCORER_THREADS)).sum()
     }
 
     /// A call of the public API: status and body.
