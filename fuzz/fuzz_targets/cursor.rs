@@ -27,20 +27,20 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// A text that opens is the same text that the service makes for its position: no position has a second cursor.
+/// A text that is decoded is the same text that the service makes for its position: no position has a second cursor.
 fn any_text(text: &str) {
-    if let Ok(position) = LIST.open(text) {
-        assert_eq!(LIST.seal(&position), text, "two texts for one position");
+    if let Ok(position) = LIST.decode(text) {
+        assert_eq!(LIST.encode(&position), text, "two texts for one position");
     }
 }
 
 /// Every position comes back, and no altered cursor does.
 fn a_cursor(position: Position, changes: &[u8]) {
-    let cursor = LIST.seal(&position);
-    assert_eq!(LIST.open(&cursor), Ok(position));
-    assert!(Cursors::new(&KEYS, "exports of 8").open(&cursor).is_err(), "another list's");
+    let cursor = LIST.encode(&position);
+    assert_eq!(LIST.decode(&cursor), Ok(position));
+    assert!(Cursors::new(&KEYS, "exports of 8").decode(&cursor).is_err(), "another list's");
     let altered = alter::altered(&cursor, changes);
-    assert!(altered == cursor || LIST.open(&altered).is_err(), "{altered}");
+    assert!(altered == cursor || LIST.decode(&altered).is_err(), "{altered}");
 }
 
 fn a_position(data: &[u8]) -> Option<(Position, &[u8])> {

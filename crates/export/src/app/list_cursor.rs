@@ -33,7 +33,7 @@ impl<'k> ListCursors<'k> {
         Self { keys, purpose }
     }
 
-    pub fn seal(&self, cursor: &ListCursor) -> String {
+    pub fn encode(&self, cursor: &ListCursor) -> String {
         let ListCursor { after, total } = cursor;
         // Two flags, three numbers of 8 bytes, and an id of 16 bytes.
         let mut content = Vec::with_capacity(42);
@@ -42,13 +42,13 @@ impl<'k> ListCursors<'k> {
         content.extend(after.started_at.as_millis().to_be_bytes());
         content.extend(total.count.to_be_bytes());
         content.extend(after.ticket_id.as_uuid().as_bytes());
-        self.keys.seal(&self.purpose, &content)
+        self.keys.encode_signed(&self.purpose, &content)
     }
 
     /// # Errors
-    /// For any text that [`Self::seal`] did not make for this list.
-    pub fn open(&self, cursor: &str) -> Result<ListCursor, InvalidCursor> {
-        let content = self.keys.open(&self.purpose, cursor).map_err(|_| InvalidCursor)?;
+    /// For any text that [`Self::encode`] did not make for this list.
+    pub fn decode(&self, cursor: &str) -> Result<ListCursor, InvalidCursor> {
+        let content = self.keys.decode_signed(&self.purpose, cursor).map_err(|_| InvalidCursor)?;
         let ([has_value, exact], rest) = content.split_first_chunk().ok_or(InvalidCursor)?;
         let (value, rest) = rest.split_first_chunk().ok_or(InvalidCursor)?;
         let (started_at, rest) = rest.split_first_chunk().ok_or(InvalidCursor)?;

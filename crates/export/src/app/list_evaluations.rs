@@ -81,7 +81,7 @@ pub(crate) async fn list_evaluations(
     query: ListQuery,
 ) -> Result<EvaluationPage, ListEvaluationsError> {
     let cursors = ListCursors::new(keys, context.organization_id, &query.filters, query.sort);
-    let cursor = query.cursor.as_deref().map(|cursor| cursors.open(cursor)).transpose()?;
+    let cursor = query.cursor.as_deref().map(|cursor| cursors.decode(cursor)).transpose()?;
     let wanted = query.limit.saturating_add(1);
     let sort = query.sort;
     let selection = context.selection(query.filters, sort, cursor.map(|cursor| cursor.after));
@@ -91,7 +91,7 @@ pub(crate) async fn list_evaluations(
     let has_next_page = found.len() > query.limit as usize;
     found.truncate(query.limit as usize);
     let last = found.last().filter(|_| has_next_page);
-    let next_cursor = last.map(|last| cursors.seal(&ListCursor { after: position(last, sort), total }));
+    let next_cursor = last.map(|last| cursors.encode(&ListCursor { after: position(last, sort), total }));
     let page_info = PageInfo { has_next_page, limit: query.limit, next_cursor };
     Ok(EvaluationPage { data: found.into_iter().map(EvaluationFacts::into_item).collect(), page_info, total })
 }

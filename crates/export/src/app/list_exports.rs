@@ -36,7 +36,7 @@ pub(crate) async fn list_exports(
 ) -> Result<Page<Export>, ListExportsError> {
     let ListExports { organization_id, cursor, limit } = request;
     let cursors = Cursors::new(keys, &format!("exports of {organization_id}"));
-    let after = cursor.map(|cursor| cursors.open(&cursor)).transpose()?;
+    let after = cursor.map(|cursor| cursors.decode(&cursor)).transpose()?;
     let found = store.page(organization_id, after, limit.saturating_add(1)).await?;
     let position = |last: &Job| Position { created_at: last.created_at, id: last.id.as_uuid() };
     let Page { data, page_info } = cursors.page(found, limit, position);

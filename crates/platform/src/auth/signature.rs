@@ -21,8 +21,8 @@ pub struct InvalidKeys(String);
 #[error("the signature does not match")]
 pub struct InvalidSignature;
 
-/// The keys of a service, the current one first. A key is derived of each for every purpose: signatures of addresses and
-/// cursors, and the encryption of stored secrets.
+/// The keys of a service, the current one first. They sign addresses and cursors, and encrypt stored secrets; what was made for
+/// one purpose is not valid for another.
 #[derive(Clone)]
 pub struct KeyRing {
     keys: Vec<(String, SecretString)>,
@@ -84,17 +84,17 @@ impl KeyRing {
     }
 
     /// One opaque text with `content` and its signature.
-    pub fn seal(&self, purpose: &str, content: &[u8]) -> String {
+    pub fn encode_signed(&self, purpose: &str, content: &[u8]) -> String {
         let (id, signature) = self.sign(purpose, content);
         format!("{}.{id}.{signature}", URL_SAFE_NO_PAD.encode(content))
     }
 
-    /// The content of a sealed text.
+    /// The content of a signed text.
     ///
     /// # Errors
-    /// [`InvalidSignature`] for a text that is not from [`Self::seal`] with this purpose.
-    pub fn open(&self, purpose: &str, sealed: &str) -> Result<Vec<u8>, InvalidSignature> {
-        let mut parts = sealed.splitn(3, '.');
+    /// [`InvalidSignature`] for a text that is not from [`Self::encode_signed`] with this purpose.
+    pub fn decode_signed(&self, purpose: &str, text: &str) -> Result<Vec<u8>, InvalidSignature> {
+        let mut parts = text.splitn(3, '.');
         let (Some(content), Some(id), Some(signature)) = (parts.next(), parts.next(), parts.next()) else {
             return Err(InvalidSignature);
         };
@@ -138,21 +138,21 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn open_succeeds_after_a_key_rotation() {
-        let sealed = keys(OLD).seal("cursor", b"content");
-        assert_eq!(keys(ROTATED).open("cursor", &sealed), Ok(b"content".to_vec()));
-        let sealed = keys(ROTATED).seal("cursor", b"content");
-        assert_eq!(keys(OLD).open("cursor", &sealed), Err(InvalidSignature));
+    fn signed_text_is_decoded_after_a_key_rotation() {
+        let signed = keys(OLD).encode_signed("cursor", b"content");
+        assert_eq!(keys(ROTATED).decode_signed("cursor", &signed), Ok(b"content".to_vec()));
+        let signed = keys(ROTATED).encode_signed("cursor", b"content");
+        assert_eq!(keys(OLD).decode_signed("cursor", &signed), Err(InvalidSignature));
     }
 
     #[test]
-    fn open_refuses_altered_text_or_another_purpose() {
-        let sealed = keys(OLD).seal("cursor", b"content");
-        assert!(keys(OLD).open("download", &sealed).is_err());
-        for altered in alterations(&sealed) {
-            assert!(keys(OLD).open("cursor", &altered).is_err(), "{altered}");
+    fn altered_text_or_another_purpose_is_refused() {
+        let signed = keys(OLD).encode_signed("cursor", b"content");
+        assert!(keys(OLD).decode_signed("download", &signed).is_err());
+        for altered in alterations(&signed) {
+            assert!(keys(OLD).decode_signed("cursor", &altered).is_err(), "{altered}");
         }
-        assert!(keys(OLD).open("cursor", "").is_err());
+        assert!(keys(OLD).decode_signed("cursor", "").is_err());
     }
 
     #[test]

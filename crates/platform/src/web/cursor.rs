@@ -33,17 +33,17 @@ impl<'a> Cursors<'a> {
     }
 
     /// Encodes a position as an opaque, signed cursor.
-    pub fn seal(&self, position: &Position) -> String {
+    pub fn encode(&self, position: &Position) -> String {
         let moment = position.created_at.as_millis().to_be_bytes();
-        self.keys.seal(&self.purpose, &[&moment[..], position.id.as_bytes()].concat())
+        self.keys.encode_signed(&self.purpose, &[&moment[..], position.id.as_bytes()].concat())
     }
 
     /// Reads a cursor.
     ///
     /// # Errors
-    /// For any text that [`Self::seal`] did not make for this list.
-    pub fn open(&self, cursor: &str) -> Result<Position, InvalidCursor> {
-        let content = self.keys.open(&self.purpose, cursor).map_err(|_| InvalidCursor)?;
+    /// For any text that [`Self::encode`] did not make for this list.
+    pub fn decode(&self, cursor: &str) -> Result<Position, InvalidCursor> {
+        let content = self.keys.decode_signed(&self.purpose, cursor).map_err(|_| InvalidCursor)?;
         let (moment, id) = content.split_first_chunk().ok_or(InvalidCursor)?;
         Ok(Position {
             created_at: Timestamp::from_millis(i64::from_be_bytes(*moment)).map_err(|_| InvalidCursor)?,
@@ -57,7 +57,7 @@ impl<'a> Cursors<'a> {
         let has_next_page = found.len() > wanted;
         found.truncate(wanted);
         let last = found.last().filter(|_| has_next_page);
-        let next_cursor = last.map(|last| self.seal(&position(last)));
+        let next_cursor = last.map(|last| self.encode(&position(last)));
         Page { data: found, page_info: PageInfo { has_next_page, limit, next_cursor } }
     }
 }
@@ -79,14 +79,14 @@ mod tests {
     fn cursor_is_valid_for_its_own_list_only() {
         let (keys, position) = (keys(), position());
         let exports = Cursors::new(&keys, "exports of 1");
-        let cursor = exports.seal(&position);
-        assert_eq!(exports.open(&cursor), Ok(position));
+        let cursor = exports.encode(&position);
+        assert_eq!(exports.decode(&cursor), Ok(position));
         for other in ["exports of 2", "webhooks of 1", "exports of", ""] {
-            assert_eq!(Cursors::new(&keys, other).open(&cursor), Err(InvalidCursor), "{other}");
+            assert_eq!(Cursors::new(&keys, other).decode(&cursor), Err(InvalidCursor), "{other}");
         }
-        let foreign = keys.seal("exports of 1", b"content");
+        let foreign = keys.encode_signed("exports of 1", b"content");
         for text in ["", "x", &cursor[1..], &foreign] {
-            assert_eq!(exports.open(text), Err(InvalidCursor), "{text}");
+            assert_eq!(exports.decode(text), Err(InvalidCursor), "{text}");
         }
     }
 
@@ -94,8 +94,8 @@ mod tests {
     fn signed_content_that_is_no_position_is_refused() {
         let keys = keys();
         for length in [0, 7, 8, 23, 25] {
-            let cursor = keys.seal("cursor of a list", &vec![0; length]);
-            assert_eq!(Cursors::new(&keys, "a list").open(&cursor), Err(InvalidCursor), "{length} bytes");
+            let cursor = keys.encode_signed("cursor of a list", &vec![0; length]);
+            assert_eq!(Cursors::new(&keys, "a list").decode(&cursor), Err(InvalidCursor), "{length} bytes");
         }
     }
 
@@ -106,7 +106,7 @@ mod tests {
         let page = list.page(found.clone(), 2, |last| *last);
         assert_eq!(page.data, found[..2]);
         let cursor = page.page_info.next_cursor.unwrap();
-        assert_eq!((page.page_info.has_next_page, list.open(&cursor)), (true, Ok(found[1])));
+        assert_eq!((page.page_info.has_next_page, list.decode(&cursor)), (true, Ok(found[1])));
         let page = list.page(found.clone(), 3, |last| *last);
         assert_eq!((page.data, page.page_info.next_cursor), (found, None));
         assert!(!page.page_info.has_next_page);

@@ -20,7 +20,7 @@ pub(crate) async fn list_webhooks(
     (cursor, limit): (Option<String>, u32),
 ) -> Result<Page<Webhook>, RequestError> {
     let cursors = Cursors::new(keys, &format!("webhooks of {organization_id}"));
-    let after = cursor.map(|cursor| cursors.open(&cursor)).transpose()?;
+    let after = cursor.map(|cursor| cursors.decode(&cursor)).transpose()?;
     let found = store.page(organization_id, after, limit.saturating_add(1)).await?;
     let position = |last: &Endpoint| Position { created_at: last.created_at, id: last.id.as_uuid() };
     let Page { data, page_info } = cursors.page(found, limit, position);
