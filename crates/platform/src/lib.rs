@@ -13,7 +13,7 @@ pub mod settings;
 pub mod telemetry;
 pub mod web;
 
-/// The end of the error for an address of PostgreSQL, RabbitMQ, S3 or OTLP, in a build without the feature `distributed`.
+/// End of the error message that refuses an address of PostgreSQL, RabbitMQ, S3 or OTLP.
 #[cfg(not(feature = "distributed"))]
 pub const NOT_IN_THIS_BUILD: &str =
     "which this build of Assay, made by `make run`, does not have: build with `cargo build --release`";

@@ -105,11 +105,8 @@ impl Readiness {
     /// Runs all checks concurrently, or returns the cached outcomes of the last half second. Shutdown is never cached.
     pub async fn report(&self) -> ReadinessReport {
         let mut last = self.shared.last.lock().await;
-        let checks = match last.take() {
-            Some((at, checks)) if at.elapsed() < CACHE_TTL => {
-                *last = Some((at, checks.clone()));
-                checks
-            }
+        let checks = match &*last {
+            Some((at, checks)) if at.elapsed() < CACHE_TTL => checks.clone(),
             _ => {
                 let checks = self.run_checks().await;
                 *last = Some((Instant::now(), checks.clone()));

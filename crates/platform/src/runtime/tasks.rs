@@ -16,7 +16,7 @@ use super::readiness::Readiness;
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Shutdown phase of a task, in shutdown order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
     /// Consumers of the bus, and timers that start work.
     Consume,
@@ -95,14 +95,14 @@ pub struct Tasks {
     /// Phase and name of each running task.
     names: HashMap<Id, (Phase, String)>,
     /// Stop tokens by phase.
-    stops: HashMap<usize, CancellationToken>,
+    stops: HashMap<Phase, CancellationToken>,
     readiness: Readiness,
 }
 
 impl Tasks {
     /// An empty set. Shutdown sets the latch of `readiness`.
     pub fn new(readiness: Readiness) -> Self {
-        let stops = PHASES.iter().map(|phase| (*phase as usize, CancellationToken::new())).collect();
+        let stops = PHASES.into_iter().map(|phase| (phase, CancellationToken::new())).collect();
         Self { running: JoinSet::new(), names: HashMap::new(), stops, readiness }
     }
 
@@ -119,7 +119,7 @@ impl Tasks {
 
     /// Stop token of `phase`.
     pub fn stop_token(&self, phase: Phase) -> CancellationToken {
-        self.stops.get(&(phase as usize)).cloned().unwrap_or_default()
+        self.stops.get(&phase).cloned().unwrap_or_default()
     }
 
     /// Spawns a task. It must end soon after its token is cancelled, and not before.
