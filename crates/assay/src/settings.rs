@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use assay_messaging::BusSettings;
 use assay_platform::auth::{ApiKey, KeyRing, ServiceTokens};
 use assay_platform::objects::Objects;
-use assay_platform::runtime::Budgets;
+use assay_platform::runtime::ShutdownBudgets;
 use assay_platform::settings as source;
 use assay_platform::telemetry::TelemetrySettings;
 use secrecy::{ExposeSecret, SecretString};
@@ -124,8 +124,8 @@ impl Settings {
         Ok(Some((key, self.bootstrap_organization.clone())))
     }
 
-    pub fn budgets(&self) -> Budgets {
-        Budgets {
+    pub fn budgets(&self) -> ShutdownBudgets {
+        ShutdownBudgets {
             per_phase: Duration::from_secs(self.shutdown.phase_seconds),
             drain: Duration::from_millis(self.shutdown.drain_milliseconds),
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use assay_contracts::time::Timestamp;
 use assay_platform::db::{Clock, DatabaseError, Migrations, watch_clock_by};
-use assay_platform::runtime::{Budgets, CheckOutcome, Readiness, TaskFailure, Tasks, now, timeout};
+use assay_platform::runtime::{CheckOutcome, Readiness, ShutdownBudgets, TaskFailure, Tasks, now, timeout};
 use assay_testkit::{ServiceDatabase, eventually};
 
 /// The schema of any service will do: test databases know only the database users of services.
@@ -17,7 +17,7 @@ static NO_MIGRATIONS: [Migrations; 0] = [];
 const DEADLINE: Duration = Duration::from_secs(30);
 /// Time for many comparisons, none of which fails.
 const MANY_INTERVALS: Duration = Duration::from_secs(3);
-const BUDGETS: Budgets = Budgets { per_phase: Duration::from_secs(1), drain: Duration::ZERO };
+const BUDGETS: ShutdownBudgets = ShutdownBudgets { per_phase: Duration::from_secs(1), drain: Duration::ZERO };
 
 /// A clock of a process that is ahead of this machine's.
 #[derive(Default)]

@@ -17,7 +17,7 @@ use assay_export_worker::{Config, Dependencies, start};
 use assay_messaging::{Bus, BusSettings, OutgoingEvent};
 use assay_platform::auth::ServiceTokens;
 use assay_platform::objects::{ObjectError, Objects};
-use assay_platform::runtime::{Budgets, Readiness, TaskFailure, Tasks, new_id, now};
+use assay_platform::runtime::{Readiness, ShutdownBudgets, TaskFailure, Tasks, new_id, now};
 use assay_testkit::{eventually, number_on};
 use futures_util::StreamExt as _;
 use tempfile::TempDir;
@@ -212,7 +212,7 @@ impl TestApp {
 
 /// Stops a worker and waits for its end.
 pub async fn stop(worker: Tasks) -> Result<(), TaskFailure> {
-    let budgets = Budgets { per_phase: Duration::from_secs(20), drain: Duration::ZERO };
+    let budgets = ShutdownBudgets { per_phase: Duration::from_secs(20), drain: Duration::ZERO };
     worker.run(async {}, budgets).await
 }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use assay_ingest::{MIGRATIONS, SCHEMA, migrate};
-use assay_platform::runtime::Budgets;
+use assay_platform::runtime::ShutdownBudgets;
 use assay_testkit::{ServiceDatabase, eventually, execute_on, texts_on};
 
 use crate::test_app::{TestApp, config, conversation};
@@ -85,7 +85,7 @@ async fn role_accepts_at_once_with_a_large_default_partition() -> Result<()> {
 async fn shutdown_completes_within_its_budget() -> Result<()> {
     let app = TestApp::on_sqlite().await?;
     app.accepted(&conversation("T-1")).await?;
-    let budgets = Budgets { per_phase: Duration::from_secs(5), drain: Duration::ZERO };
+    let budgets = ShutdownBudgets { per_phase: Duration::from_secs(5), drain: Duration::ZERO };
     app.tasks.run(async {}, budgets).await?;
     Ok(())
 }

@@ -22,7 +22,7 @@ pub use self::locked::LockExt;
 pub use self::periodic::periodically;
 pub use self::readiness::{CheckOutcome, Readiness, ReadinessReport};
 pub use self::runtime_handle::RuntimeHandle;
-pub use self::tasks::{BoxError, Budgets, Phase, TaskFailure, TaskOutput, Tasks};
+pub use self::tasks::{BoxError, Phase, ShutdownBudgets, TaskFailure, TaskOutput, Tasks};
 
 /// The current time.
 pub fn now() -> Timestamp {

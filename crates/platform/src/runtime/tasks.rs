@@ -32,7 +32,7 @@ const PHASES: [Phase; 4] = [Phase::Consume, Phase::ServePublic, Phase::ServeInte
 
 /// Time limits of the shutdown.
 #[derive(Debug, Clone, Copy)]
-pub struct Budgets {
+pub struct ShutdownBudgets {
     /// Limit of each phase; its remaining tasks are aborted.
     pub per_phase: Duration,
     /// Pause between "not ready" and the first phase, for load balancers.
@@ -140,7 +140,11 @@ impl Tasks {
     ///
     /// # Errors
     /// The first failure, see [`TaskFailure`].
-    pub async fn run(mut self, stop: impl Future<Output = ()>, budgets: Budgets) -> Result<(), TaskFailure> {
+    pub async fn run(
+        mut self,
+        stop: impl Future<Output = ()>,
+        budgets: ShutdownBudgets,
+    ) -> Result<(), TaskFailure> {
         let mut failure = tokio::select! {
             () = stop => None,
             failure = self.next_early_end() => Some(failure),
@@ -224,7 +228,8 @@ mod tests {
 
     use super::*;
 
-    const BUDGETS: Budgets = Budgets { per_phase: Duration::from_millis(200), drain: Duration::ZERO };
+    const BUDGETS: ShutdownBudgets =
+        ShutdownBudgets { per_phase: Duration::from_millis(200), drain: Duration::ZERO };
 
     #[tokio::test]
     async fn tasks_stop_in_phase_order() {
