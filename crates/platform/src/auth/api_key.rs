@@ -8,7 +8,7 @@ use crate::runtime::{RandomnessUnavailable, random_bytes};
 
 const PREFIX: &str = "asy_";
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/// Base-62 digits of 32 bytes, and of 4 bytes.
+/// Base-62 digits of the 32 random bytes, and of the checksum of 4 bytes.
 const SECRET_DIGITS: usize = 43;
 const CHECKSUM_DIGITS: usize = 6;
 /// Accepted lengths, in characters. A bootstrap key may be a text that an operator chose: the minimum makes it hard to guess
@@ -109,7 +109,7 @@ fn checksum_of(secret: &str) -> String {
     base62(&crc32fast::hash(secret.as_bytes()).to_be_bytes(), CHECKSUM_DIGITS)
 }
 
-/// A big-endian number in base 62, padded to `digits` digits.
+/// A big-endian number in base 62, padded to `digits` digits: by long division, the last digit first.
 fn base62(bytes: &[u8], digits: usize) -> String {
     let mut number = bytes.to_vec();
     let mut text = vec![b'0'; digits];

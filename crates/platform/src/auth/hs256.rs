@@ -71,9 +71,9 @@ mod tests {
 
     use super::*;
 
-    /// RFC 7515, appendix A.1.
+    /// Appendix A.1.
     #[test]
-    fn signature_is_that_of_the_standard() {
+    fn signature_equals_the_example_of_rfc_7515() {
         install();
         let key = jsonwebtoken::DecodingKey::from_base64_secret(KEY_BASE64).unwrap();
         let signing = EncodingKey::from_base64_secret(KEY_BASE64).unwrap();

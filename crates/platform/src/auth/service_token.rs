@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn token_of_other_audience_key_or_time_is_refused() {
+    fn expired_token_or_one_of_another_audience_or_secret_is_refused() {
         let issue = |at| tokens(SECRET).issue(Audience::Ingest, &tenant(), at).unwrap();
         let token = issue(now());
         assert_eq!(tokens(SECRET).verify(Audience::Export, &token), Err(InvalidToken));

@@ -185,7 +185,7 @@ fn is_upload_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-fn timestamp(moment: SystemTime) -> Timestamp {
-    let age = moment.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Timestamp::saturating_from_millis(i64::try_from(age.as_millis()).unwrap_or(i64::MAX))
+fn timestamp(time: SystemTime) -> Timestamp {
+    let since_epoch = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Timestamp::saturating_from_millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
 }

@@ -155,9 +155,7 @@ impl Objects {
             Err(error) => Err(error),
         }
     }
-}
 
-impl Objects {
     /// Lists the files whose keys begin with the folder `prefix`; on a disk also the files of unfinished uploads.
     pub fn list(&self, prefix: &str) -> Listing {
         match &self.folder {

@@ -58,10 +58,10 @@ pub const CLIENT_VARIABLES: [&str; 2] = ["ASSAY_URL", "ASSAY_API_KEY"];
 /// When the value of one is not UTF-8.
 #[allow(clippy::disallowed_methods, reason = "the one place that may")]
 pub fn environment() -> Result<BTreeMap<String, String>, SettingsError> {
-    settings_of(std::env::vars_os())
+    settings_among(std::env::vars_os())
 }
 
-fn settings_of(
+fn settings_among(
     variables: impl Iterator<Item = (OsString, OsString)>,
 ) -> Result<BTreeMap<String, String>, SettingsError> {
     // Invalid UTF-8 in variables of other programs must not matter.
@@ -150,9 +150,9 @@ mod tests {
         use std::os::unix::ffi::OsStringExt as _;
         let invalid = || OsString::from_vec(vec![0xFF]);
         let foreign = [("PATH".into(), invalid()), ("ASSAY_URL".into(), invalid())];
-        assert_eq!(settings_of(foreign.into_iter()).unwrap(), BTreeMap::new());
+        assert_eq!(settings_among(foreign.into_iter()).unwrap(), BTreeMap::new());
         let ours = [("ASSAY_GATEWAY__LISTEN".into(), invalid())];
-        let error = settings_of(ours.into_iter()).unwrap_err();
+        let error = settings_among(ours.into_iter()).unwrap_err();
         assert_eq!(error.to_string(), "ASSAY_GATEWAY__LISTEN is not UTF-8");
     }
 

@@ -11,7 +11,7 @@ use super::SettingsError;
 const SUFFIX: &str = "_FILE";
 
 /// Options of `[objects.options]` whose names end with the suffix but whose values are paths.
-const PATHS: [&str; 2] = ["WEB_IDENTITY_TOKEN_FILE", "CONTAINER_AUTHORIZATION_TOKEN_FILE"];
+const PATH_OPTIONS: [&str; 2] = ["WEB_IDENTITY_TOKEN_FILE", "CONTAINER_AUTHORIZATION_TOKEN_FILE"];
 
 /// Maximum file size: larger than any setting. A mistyped path may name a file of any size.
 const MAX_BYTES: u64 = 64 * 1024;
@@ -35,7 +35,7 @@ pub(super) fn resolve(
 
 /// The variable that a `…_FILE` variable sets.
 fn setting_of(name: &str) -> Option<&str> {
-    if PATHS.iter().any(|path| name.to_ascii_uppercase().ends_with(path)) {
+    if PATH_OPTIONS.iter().any(|option| name.to_ascii_uppercase().ends_with(option)) {
         return None;
     }
     name.strip_suffix(SUFFIX)

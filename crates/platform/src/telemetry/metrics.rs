@@ -19,13 +19,13 @@ const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 /// How often readiness is evaluated for its metrics.
 const READINESS_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Upper bounds of the buckets of durations: a request answered from memory takes less than a millisecond, an export minutes.
-const SECONDS: &[f64] = &[
+/// Upper bounds of the buckets of durations, in seconds: a request answered from memory takes less than a millisecond, an export minutes.
+const DURATION_BUCKETS: &[f64] = &[
     0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0,
 ];
 
-/// Upper bounds of the buckets of scoring durations: most conversations take some tens of milliseconds.
-const SCORING_SECONDS: &[f64] =
+/// Upper bounds of the buckets of scoring durations, in seconds: most conversations take some tens of milliseconds.
+const SCORING_DURATION_BUCKETS: &[f64] =
     &[0.001, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1.0];
 
 /// Whether a recorder is installed; there is one per process.
@@ -41,11 +41,11 @@ impl Metrics {
     /// Installs the recorder. Without it, recording a metric is almost free.
     pub(super) fn start() -> Result<Self, TelemetryError> {
         let builder = PrometheusBuilder::new()
-            .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), SECONDS)
+            .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), DURATION_BUCKETS)
             .and_then(|builder| {
                 builder.set_buckets_for_metric(
                     Matcher::Full("assay_scoring_duration_seconds".to_owned()),
-                    SCORING_SECONDS,
+                    SCORING_DURATION_BUCKETS,
                 )
             });
         let handle =
@@ -81,21 +81,21 @@ pub fn is_on() -> bool {
     IS_ON.load(Ordering::Relaxed)
 }
 
-/// Spawns a task that exports the readiness of the role `name` and of each check as gauges, for alerts without a probe.
-pub(crate) fn spawn_readiness_metrics(tasks: &mut Tasks, name: &'static str) {
+/// Spawns a task that exports the readiness of `role` and the outcome of each check as gauges, for alerts without a probe.
+pub(crate) fn spawn_readiness_metrics(tasks: &mut Tasks, role: &'static str) {
     if !is_on() {
         return;
     }
     let readiness = tasks.readiness().clone();
-    tasks.spawn(Phase::Background, format!("{name} readiness"), move |stop| {
+    tasks.spawn(Phase::Background, format!("{role} readiness"), move |stop| {
         periodically("readiness", READINESS_INTERVAL, stop, move || {
             let readiness = readiness.clone();
             async move {
                 let report = readiness.report().await;
-                gauge!("assay_ready", "role" => name).set(f64::from(u8::from(report.ready)));
+                gauge!("assay_ready", "role" => role).set(f64::from(u8::from(report.ready)));
                 for (check, outcome) in report.checks {
                     let passed = f64::from(u8::from(outcome == CheckOutcome::Ok));
-                    gauge!("assay_check_holds", "role" => name, "check" => check).set(passed);
+                    gauge!("assay_check_holds", "role" => role, "check" => check).set(passed);
                 }
             }
         })

@@ -1,8 +1,7 @@
 //! Observability: logs (one line per event, text or JSON), metrics for Prometheus, and traces over OTLP. None of them contains
 //! personal data.
 //!
-//! These three are the only process-global state: every log line, metric and span names its subject. Only the executable
-//! starts them.
+//! Only these three are process-global, and only the executable starts them.
 
 pub mod metrics;
 #[cfg(feature = "distributed")]

@@ -2,7 +2,7 @@
 
 use super::{TelemetryError, TelemetrySettings};
 
-/// As in OpenTelemetry.
+/// What a span stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpanKind {
     /// A request that is answered.
@@ -37,8 +37,8 @@ impl Span {
 
 /// The `traceparent` of a caller outside of the installation, not sampled.
 pub fn with_own_sampling(traceparent: &str) -> String {
-    let kept = traceparent.rsplit_once('-').map_or(traceparent, |(kept, _flags)| kept);
-    format!("{kept}-00")
+    let without_flags = traceparent.rsplit_once('-').map_or(traceparent, |(rest, _flags)| rest);
+    format!("{without_flags}-00")
 }
 
 /// Without values: there is no exporter to shut down.

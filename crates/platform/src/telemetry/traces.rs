@@ -76,12 +76,13 @@ impl Span {
 /// The `traceparent` of a caller outside of the installation, with a sampling decision of our own: otherwise callers decide how
 /// much the collector has to store. The decision is random, not derived from the trace id, which the caller has chosen.
 pub fn with_own_sampling(traceparent: &str) -> String {
-    let is_sampled = is_sampled(SAMPLE_RATIO.get().copied().unwrap_or_default());
-    let kept = traceparent.rsplit_once('-').map_or(traceparent, |(kept, _flags)| kept);
-    format!("{kept}-{:02x}", u8::from(is_sampled))
+    let is_sampled = draw_sampling(SAMPLE_RATIO.get().copied().unwrap_or_default());
+    let without_flags = traceparent.rsplit_once('-').map_or(traceparent, |(rest, _flags)| rest);
+    format!("{without_flags}-{:02x}", u8::from(is_sampled))
 }
 
-fn is_sampled(ratio: f64) -> bool {
+/// True at random, for the share `ratio` of calls.
+fn draw_sampling(ratio: f64) -> bool {
     let u32_values = f64::from(u32::MAX) + 1.0;
     random_bytes().is_ok_and(|bytes| f64::from(u32::from_be_bytes(bytes)) < ratio * u32_values)
 }
@@ -221,7 +222,7 @@ mod tests {
 
     #[test]
     fn sampling_follows_the_ratio() {
-        let sampled = |ratio| (0..10_000).filter(|_| is_sampled(ratio)).count();
+        let sampled = |ratio| (0..10_000).filter(|_| draw_sampling(ratio)).count();
         assert_eq!((sampled(0.0), sampled(1.0)), (0, 10_000));
         // Six standard deviations are 260.
         assert!((2_240..=2_760).contains(&sampled(0.25)));
