@@ -27,7 +27,7 @@ use actix_web::http::Method;
 use actix_web::middleware::from_fn;
 use actix_web::web::{self, ServiceConfig};
 use assay_contracts::tenant::Scope;
-use assay_platform::web::{RefusedHeads, resource};
+use assay_platform::web::{RefusedHeadPage, resource};
 
 pub(crate) use self::context::Gateway;
 use self::keyless::limit_keyless;
@@ -138,7 +138,7 @@ fn downloads_and_openapi(config: &mut ServiceConfig) {
 
 /// The pages of the role `console`.
 fn console_pages(config: &mut ServiceConfig) {
-    config.app_data(RefusedHeads(console::refused_head));
+    config.app_data(RefusedHeadPage(console::refused_head));
     for path in ["/console", "/console/{page:.*}"] {
         let routes = vec![
             ("GET", web::get().to(console::forward_page)),

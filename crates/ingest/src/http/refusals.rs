@@ -26,7 +26,7 @@ pub async fn report(call: Call, payload: Payload) -> Result<HttpResponse, WebErr
 /// The latest refusals, newest first.
 pub async fn list(call: Call) -> Result<HttpResponse, WebError> {
     let organization_id = call.organization_with(Scope::EvaluationsRead)?;
-    let _permit = call.services.response_budget.begin().await?;
+    let _permit = call.services.response_budget.build_permit().await?;
     let refusals = call.services.store.list_refusals(organization_id).await?;
     let response = HttpResponse::Ok().json(ImportRefusals { refusals });
     call.services.response_budget.limit(organization_id, response)

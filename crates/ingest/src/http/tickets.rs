@@ -17,7 +17,7 @@ const MAX_COUNTED: u32 = 10_000;
 
 pub async fn read(call: Call, id: Path<String>) -> Result<HttpResponse, WebError> {
     let organization_id = call.organization_with(Scope::Tickets)?;
-    let _permit = call.services.response_budget.begin().await?;
+    let _permit = call.services.response_budget.build_permit().await?;
     let id: TicketId = id.parse().map_err(|_| not_found())?;
     let ticket = call.services.store.find_ticket(organization_id, id).await?.ok_or_else(not_found)?;
     call.services.response_budget.limit(organization_id, HttpResponse::Ok().json(ticket))

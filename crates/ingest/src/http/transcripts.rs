@@ -29,7 +29,7 @@ pub async fn read(call: Call, payload: Payload) -> Result<HttpResponse, WebError
 /// The transcript of a ticket of the token's organization.
 pub async fn read_one(call: Call, id: Path<String>) -> Result<HttpResponse, WebError> {
     let organization_id = call.organization_with(Scope::TranscriptsRead)?;
-    let _permit = call.services.response_budget.begin().await?;
+    let _permit = call.services.response_budget.build_permit().await?;
     let transcript = read_transcript(&call.services.store, organization_id, &id).await?;
     let body = to_json(transcript).await?;
     call.services.response_budget.limit(organization_id, respond_json_with_etag(&call.request, body.into()))

@@ -19,12 +19,12 @@ const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 /// How often readiness is evaluated for its metrics.
 const READINESS_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Upper bounds of the buckets of durations, in seconds: a request answered from memory takes less than a millisecond, an export minutes.
+/// Upper bounds of buckets of durations, in seconds: a request answered from memory takes less than a millisecond, an export minutes.
 const DURATION_BUCKETS: &[f64] = &[
     0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0,
 ];
 
-/// Upper bounds of the buckets of scoring durations, in seconds: most conversations take some tens of milliseconds.
+/// Upper bounds of buckets of scoring durations, in seconds: most conversations take some tens of milliseconds.
 const SCORING_DURATION_BUCKETS: &[f64] =
     &[0.001, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1.0];
 

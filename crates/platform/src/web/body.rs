@@ -51,7 +51,7 @@ pub async fn read_form(
     limits: BodyLimits,
     budget: &BodyBudget,
 ) -> Result<BufferedBody, WebError> {
-    if media_type(request) != Some(FORM_CONTENT_TYPE.to_owned()) {
+    if media_type(request).as_deref() != Some(FORM_CONTENT_TYPE) {
         let detail = format!("send the form as {FORM_CONTENT_TYPE}");
         return Err(WebError::new(ProblemCode::UnsupportedMediaType, detail));
     }
@@ -78,8 +78,8 @@ async fn read_within(
     limits: BodyLimits,
     budget: &BodyBudget,
 ) -> Result<BufferedBody, WebError> {
-    let expected = check_declared_length(request, limits.max_bytes)?.unwrap_or_default();
-    match timeout(limits.deadline, collect(payload, limits.max_bytes, budget, expected)).await {
+    let declared_length = check_declared_length(request, limits.max_bytes)?.unwrap_or_default();
+    match timeout(limits.deadline, collect(payload, limits.max_bytes, budget, declared_length)).await {
         Ok(result) => result,
         Err(_) => Err(WebError::new(
             ProblemCode::RequestTimeout,
@@ -89,7 +89,7 @@ async fn read_within(
     }
 }
 
-/// Largest body of the operations other than imports, in bytes. Larger ones are parsed on the blocking thread pool, few at once.
+/// Maximum size of a small body, in bytes; only imports are larger. Large bodies are parsed on the blocking thread pool, few at once.
 pub const SMALL_BODY: usize = 64 * 1024;
 
 /// Parses a body, see [`SMALL_BODY`].
@@ -123,9 +123,9 @@ async fn collect(
     mut payload: Payload,
     max_bytes: usize,
     budget: &BodyBudget,
-    expected: usize,
+    declared_length: usize,
 ) -> Result<BufferedBody, WebError> {
-    let mut body = budget.receive(expected);
+    let mut body = budget.receive(declared_length);
     while let Some(chunk) = payload.next().await {
         let chunk = chunk.map_err(|error| {
             tracing::debug!(cause = %error, "request body could not be read");

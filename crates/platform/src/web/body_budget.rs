@@ -41,7 +41,7 @@ pub struct BufferedBody {
 pub(super) struct BodyBuffer {
     budget: BodyBudget,
     bytes: BytesMut,
-    expected: usize,
+    declared_length: usize,
     permit: Option<OwnedSemaphorePermit>,
     share: ShareInUse,
 }
@@ -70,12 +70,12 @@ impl BodyBudget {
         Self { parse_permits: Arc::new(Semaphore::new(bodies)), ..self }
     }
 
-    /// A buffer for a body of the declared length `expected`, 0 if undeclared.
-    pub(super) fn receive(&self, expected: usize) -> BodyBuffer {
+    /// A buffer for a body; `declared_length` is 0 if there is none.
+    pub(super) fn receive(&self, declared_length: usize) -> BodyBuffer {
         BodyBuffer {
             budget: self.clone(),
-            bytes: BytesMut::with_capacity(expected.min(MAX_INITIAL_CAPACITY)),
-            expected,
+            bytes: BytesMut::with_capacity(declared_length.min(MAX_INITIAL_CAPACITY)),
+            declared_length,
             permit: None,
             share: self.shares.of(self.organization),
         }
@@ -109,7 +109,7 @@ impl BodyBuffer {
         let needed = self.bytes.len() + chunk.len();
         if needed > self.bytes.capacity() {
             // Twice what is needed, but not more than the declared length; just what is needed without one.
-            let grown = (2 * needed).min(self.expected.max(needed));
+            let grown = (2 * needed).min(self.declared_length.max(needed));
             self.bytes.reserve(grown - self.bytes.len());
         }
         self.bytes.extend_from_slice(chunk);

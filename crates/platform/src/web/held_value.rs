@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep};
 
 /// A response may take this long, whatever its length.
 const GRACE: Duration = Duration::from_secs(60);
-/// Minimum speed of a client beyond [`GRACE`], on average: that of a modem, twice.
+/// Minimum speed of a client beyond [`GRACE`], on average: twice that of a dial-up modem.
 const MIN_BYTES_PER_SECOND: u64 = 16 * 1024;
 /// How often the speed is checked.
 const CHECK_INTERVAL: Duration = Duration::from_secs(15);
@@ -35,7 +35,7 @@ pub fn hold_until_sent<T: 'static>(body: BoxBody, value: T) -> BoxBody {
     let mut checks = JoinSet::new();
     // A small body, too, may wait behind others that the client asked for on the same connection and does not read.
     if !matches!(size, BodySize::None | BodySize::Sized(0)) {
-        checks.spawn_local(end_slow(Rc::downgrade(&held), Rc::clone(&sent)));
+        checks.spawn_local(end_if_slow(Rc::downgrade(&held), Rc::clone(&sent)));
     }
     BoxBody::new(HoldingBody { size, held, sent, _checks: checks })
 }
@@ -72,12 +72,12 @@ struct HoldingBody<T> {
 struct SlowClient;
 
 /// Drops what is held when the client is too slow. A task of its own: a body is not polled while the connection's buffers are full.
-async fn end_slow<T>(held: Weak<RefCell<Option<Held<T>>>>, sent: Rc<Cell<u64>>) {
+async fn end_if_slow<T>(held: Weak<RefCell<Option<Held<T>>>>, sent: Rc<Cell<u64>>) {
     let begin = Instant::now();
     loop {
         sleep(CHECK_INTERVAL).await;
-        let beyond = begin.elapsed().saturating_sub(GRACE);
-        if sent.get() < beyond.as_secs().saturating_mul(MIN_BYTES_PER_SECOND) {
+        let beyond_grace = begin.elapsed().saturating_sub(GRACE);
+        if sent.get() < beyond_grace.as_secs().saturating_mul(MIN_BYTES_PER_SECOND) {
             let ended = held.upgrade().and_then(|held| held.take());
             // Nothing else wakes a connection that waits for a source of the body, because the source is dropped here.
             if let Some(connection) = ended.and_then(|held| held.waiting) {

@@ -8,8 +8,8 @@ mod etag;
 mod health;
 mod held_value;
 mod metrics;
-mod page;
 mod page_headers;
+mod pagination;
 mod read_ahead;
 mod recorded_response;
 mod request;
@@ -29,10 +29,10 @@ pub use self::etag::{respond_json_with_etag, respond_with_etag};
 pub use self::health::{healthz, readyz};
 pub use self::held_value::{hold_large_until_sent, hold_until_sent};
 pub use self::metrics::serve_metrics;
-pub use self::page::{invalid_parameter, page_parameters};
 pub use self::page_headers::add_page_headers;
+pub use self::pagination::{invalid_parameter, page_parameters};
 pub use self::recorded_response::{idempotency_key, respond_with};
-pub use self::request::{REQUEST_ID_HEADER, RefusedHeads, TRACEPARENT_HEADER, request_middleware};
+pub use self::request::{REQUEST_ID_HEADER, RefusedHeadPage, TRACEPARENT_HEADER, request_middleware};
 pub use self::response_budget::{ResponseBudget, chunked_body};
 pub use self::routes::{
     all_query_pairs, invalid_query, query_pairs, resource, route_not_found, without_content,

@@ -34,10 +34,10 @@ struct State {
     /// Bytes that may be read now.
     room: Cell<usize>,
     is_in_progress: Cell<bool>,
-    /// All that was to be read was read while no request was in progress, and none has begun since.
-    was_idle: Cell<bool>,
+    /// Reading has paused while no request was in progress, and none has begun since: the buffer holds no whole head.
+    paused_between_requests: Cell<bool>,
     /// Wakes the connection when it may be read further.
-    waiting: RefCell<Option<Waker>>,
+    waker: RefCell<Option<Waker>>,
 }
 
 impl ReadAhead {
@@ -59,14 +59,14 @@ impl ReadAhead {
 
     fn begin_request(self) -> RequestInProgress {
         self.0.is_in_progress.set(true);
-        self.0.was_idle.set(false);
+        self.0.paused_between_requests.set(false);
         RequestInProgress(self)
     }
 
     /// Ready when more may be read.
     fn poll_room(&self, context: &mut Context<'_>) -> Poll<()> {
         let state = &*self.0;
-        if !state.is_in_progress.get() && state.was_idle.take() {
+        if !state.is_in_progress.get() && state.paused_between_requests.take() {
             // No request has begun of what was read: the buffer holds the beginning of one at most.
             state.room.set(READ_AHEAD);
         }
@@ -74,29 +74,29 @@ impl ReadAhead {
             return Poll::Ready(());
         }
         if state.is_in_progress.get() {
-            *state.waiting.borrow_mut() = Some(context.waker().clone());
+            *state.waker.borrow_mut() = Some(context.waker().clone());
         } else {
             // What is buffered may hold the next request, which begins before the connection is read again.
-            state.was_idle.set(true);
+            state.paused_between_requests.set(true);
             context.waker().wake_by_ref();
         }
         Poll::Pending
     }
 
-    /// There is nothing more to read at the moment.
-    fn has_read_all(&self) {
-        self.0.was_idle.set(!self.0.is_in_progress.get());
+    /// Notes that the client has sent nothing more.
+    fn note_pause(&self) {
+        self.0.paused_between_requests.set(!self.0.is_in_progress.get());
     }
 
-    /// The handler waits for more of the body, of which this is the rest, if that is known: the buffer holds none of it.
-    fn wants_body(&self, rest: Option<usize>) {
+    /// Lets the body be read: the handler waits for it, and the buffer holds nothing of it. `rest` is still to come, if known.
+    fn allow_body(&self, rest: Option<usize>) {
         self.0.room.set(rest.map_or(READ_AHEAD, |rest| rest.clamp(1, MAX_BODY_READ)));
         self.wake();
     }
 
     fn wake(&self) {
-        if let Some(waiting) = self.0.waiting.take() {
-            waiting.wake();
+        if let Some(waker) = self.0.waker.take() {
+            waker.wake();
         }
     }
 }
@@ -115,7 +115,7 @@ impl Stream for RequestBody {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let polled = Pin::new(&mut self.payload).poll_next(context);
         match &polled {
-            Poll::Pending => self.connection.wants_body(self.rest),
+            Poll::Pending => self.connection.allow_body(self.rest),
             Poll::Ready(Some(Ok(bytes))) => {
                 self.rest = self.rest.map(|rest| rest.saturating_sub(bytes.len()));
             }
@@ -174,8 +174,8 @@ impl<S> LimitedStream<S> {
         let state = State {
             room: Cell::new(READ_AHEAD),
             is_in_progress: Cell::default(),
-            was_idle: Cell::default(),
-            waiting: RefCell::default(),
+            paused_between_requests: Cell::default(),
+            waker: RefCell::default(),
         };
         Self { stream, read_ahead: ReadAhead(Rc::new(state)) }
     }
@@ -206,7 +206,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for LimitedStream<S> {
             polled
         };
         match &polled {
-            Poll::Pending => self.read_ahead.has_read_all(),
+            Poll::Pending => self.read_ahead.note_pause(),
             Poll::Ready(_) => self.read_ahead.0.room.set(room - (buffer.filled().len() - before)),
         }
         polled
@@ -283,7 +283,7 @@ mod tests {
             let request = stream.read_ahead().begin_request();
             client.write_all(&[b'x'; 50]).await.unwrap();
             assert_eq!(read(&mut stream), 50, "of its body");
-            stream.read_ahead().wants_body(Some(5_000));
+            stream.read_ahead().allow_body(Some(5_000));
             client.write_all(&[b'x'; 5_000]).await.unwrap();
             assert_eq!(read(&mut stream), 5_000, "the rest of its body");
             drop(request);
@@ -301,9 +301,9 @@ mod tests {
             [(None, READ_AHEAD), (Some(100_000), MAX_BODY_READ), (Some(100), 100), (Some(0), 1)]
         {
             assert_eq!(read(&mut stream), 0);
-            assert!(connection.0.waiting.borrow().is_some());
-            connection.wants_body(rest);
-            assert!(connection.0.waiting.borrow().is_none(), "it is woken");
+            assert!(connection.0.waker.borrow().is_some());
+            connection.allow_body(rest);
+            assert!(connection.0.waker.borrow().is_none(), "it is woken");
             assert_eq!(read(&mut stream), room);
         }
     }

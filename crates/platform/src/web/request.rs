@@ -41,7 +41,7 @@ const MAX_URI_BYTES: usize = 8 * 1024;
 /// Renders refusals of a request head as pages, for paths that people open in a browser. Where it returns `None`, and in an app without
 /// it, they are problem objects. It belongs into the data of the app, because a refused head reaches no route.
 #[derive(Debug, Clone, Copy)]
-pub struct RefusedHeads(pub fn(path: &str, error: &WebError) -> Option<HttpResponse>);
+pub struct RefusedHeadPage(pub fn(path: &str, error: &WebError) -> Option<HttpResponse>);
 
 /// The outermost middleware of an app: sets the request context, checks the size of the head, and logs one line per
 /// response. It logs the matched route, never the path, query or body, which may hold personal data.
@@ -52,16 +52,17 @@ pub async fn request_middleware(
     let in_progress = ReadAhead::begin(&mut request);
     let header = |name: &HeaderName| request.headers().get(name).and_then(|value| value.to_str().ok());
     let mut context = RequestContext::from_headers(header(&REQUEST_ID_HEADER), header(&TRACEPARENT_HEADER));
-    if request.app_data::<ServedBy>().is_some_and(|by| by.is_public) {
+    if request.app_data::<ServedBy>().is_some_and(|server| server.is_public) {
         context.traceparent = context.traceparent.as_deref().map(traces::with_own_sampling);
     }
     let labels = RouteLabels::of(&request);
-    let mut traced = traces::span(SpanKind::Server, context.traceparent.as_deref(), || labels.to_string());
-    if let Some(traceparent) = traced.traceparent() {
+    let mut trace_span =
+        traces::span(SpanKind::Server, context.traceparent.as_deref(), || labels.to_string());
+    if let Some(traceparent) = trace_span.traceparent() {
         context.traceparent = Some(traceparent);
     }
     let request_id = context.request_id.clone();
-    let span = tracing::info_span!(
+    let log_span = tracing::info_span!(
         "request",
         request_id = %request_id,
         trace_id = context.trace_id(),
@@ -69,17 +70,17 @@ pub async fn request_middleware(
         route = labels.route,
     );
     let began = Instant::now();
-    let handled = context.scope(handle(request, next, began).instrument(span)).await;
+    let handled = context.scope(handle(request, next, began).instrument(log_span)).await;
     let status = match &handled {
         Ok(response) => response.status().as_u16(),
         Err(response) => response.status().as_u16(),
     };
-    traced.set("http.request.method", labels.method);
-    traced.set("http.response.status_code", i64::from(status));
+    trace_span.set("http.request.method", labels.method);
+    trace_span.set("http.response.status_code", i64::from(status));
     if status >= 500 {
-        traced.fail("answered with a server error");
+        trace_span.fail("answered with a server error");
     }
-    labels.count(status, began.elapsed());
+    labels.record(status, began.elapsed());
     let request_id = HeaderValue::from_str(&request_id).ok();
     let until_sent = |body| match in_progress {
         Some(in_progress) => in_progress.until_sent(body),
@@ -155,7 +156,7 @@ impl RouteLabels {
         }
     }
 
-    fn count(self, status: u16, elapsed: Duration) {
+    fn record(self, status: u16, elapsed: Duration) {
         metrics::record_request(self.server, self.method, self.route, status, elapsed);
     }
 }
@@ -167,7 +168,7 @@ impl Display for RouteLabels {
 }
 
 fn refuse_head(request: ServiceRequest, error: WebError) -> ServiceResponse<BoxBody> {
-    let page = request.app_data::<RefusedHeads>().and_then(|pages| (pages.0)(request.path(), &error));
+    let page = request.app_data::<RefusedHeadPage>().and_then(|render| (render.0)(request.path(), &error));
     match page {
         Some(page) => request.into_response(page),
         None => request.error_response(error),

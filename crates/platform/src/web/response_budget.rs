@@ -52,7 +52,7 @@ impl ResponseBudget {
     ///
     /// # Errors
     /// 503 when too many are being built for too long.
-    pub async fn begin(&self) -> Result<OwnedSemaphorePermit, WebError> {
+    pub async fn build_permit(&self) -> Result<OwnedSemaphorePermit, WebError> {
         match timeout(BUILD_WAIT, Arc::clone(&self.build_permits).acquire_owned()).await {
             Ok(Ok(permit)) => Ok(permit),
             _ => Err(WebError::unavailable(&"too many responses are being built")),
@@ -111,11 +111,11 @@ mod tests {
         let budget = ResponseBudget::new(SMALL_BODY);
         let mut permits = Vec::new();
         for _ in 0..BUILT_AT_ONCE {
-            permits.push(budget.begin().await.unwrap());
+            permits.push(budget.build_permit().await.unwrap());
         }
-        assert_eq!(budget.begin().await.unwrap_err().problem().status, 503);
+        assert_eq!(budget.build_permit().await.unwrap_err().problem().status, 503);
         permits.pop();
-        assert!(budget.begin().await.is_ok());
+        assert!(budget.build_permit().await.is_ok());
     }
 
     #[test]

@@ -14,7 +14,7 @@ use assay_contracts::problem::{Problem, ProblemCode};
 use assay_contracts::validation::FieldError;
 
 use super::error::WebError;
-use super::page::invalid_parameter;
+use super::pagination::invalid_parameter;
 
 /// A resource with its routes. HEAD is answered like GET, without the content; any other method gets 405 with `Allow`.
 pub fn resource(

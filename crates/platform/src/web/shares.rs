@@ -1,4 +1,4 @@
-//! Shares of a limit: no organization, or no file, uses all of it.
+//! Shares of a limit: one owner, an organization for instance, cannot use all of it.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -51,21 +51,21 @@ impl<K: Copy + Eq + Hash> Shares<K> {
 
     /// Whether an owner uses less than its share at the moment.
     pub fn has_room(&self, owner: K) -> bool {
-        self.0.in_use.locked().get(&owner).is_none_or(|total| *total < self.0.limit)
+        self.0.in_use.locked().get(&owner).is_none_or(|used| *used < self.0.limit)
     }
 
     /// An owner that uses its whole share at the moment.
     pub fn owner_at_limit(&self) -> Option<K> {
         let in_use = self.0.in_use.locked();
-        in_use.iter().find(|(_, total)| **total >= self.0.limit).map(|(owner, _)| *owner)
+        in_use.iter().find(|(_, used)| **used >= self.0.limit).map(|(owner, _)| *owner)
     }
 
-    /// Nothing yet of the share of an owner; without one everything is granted.
+    /// A use of the share of an owner, of 0 for now; without an owner it has no limit.
     pub fn of(&self, owner: Option<K>) -> ShareInUse<K> {
         ShareInUse { shares: self.clone(), owner, amount: 0 }
     }
 
-    /// One of the share of an owner; `None` when the owner uses all of it.
+    /// A use of 1 of the share of an owner; `None` when the owner uses all of it.
     pub fn take_one(&self, owner: K) -> Option<ShareInUse<K>> {
         let mut share = self.of(Some(owner));
         share.add(1).then_some(share)
@@ -79,18 +79,18 @@ impl<K: Copy + Eq + Hash> Shares<K> {
 }
 
 impl<K: Copy + Eq + Hash> ShareInUse<K> {
-    /// Adds `amount`; `false`, and nothing is added, when the owner would have more than its share. A single user may have more
-    /// than that.
+    /// Adds `amount`; `false`, and nothing is added, when the owner would have more than its share. The only use of an owner may be
+    /// larger than the share: a large body for instance.
     #[must_use]
     pub fn add(&mut self, amount: usize) -> bool {
         let Some(owner) = self.owner else { return true };
         let mut in_use = self.shares.0.in_use.locked();
-        let total = in_use.entry(owner).or_default();
-        let has_others = *total > self.amount;
-        if has_others && *total + amount > self.shares.0.limit {
+        let used = in_use.entry(owner).or_default();
+        let is_only_use = *used == self.amount;
+        if !is_only_use && *used + amount > self.shares.0.limit {
             return false;
         }
-        *total += amount;
+        *used += amount;
         self.amount += amount;
         true
     }
@@ -100,9 +100,9 @@ impl<K: Copy + Eq + Hash> Drop for ShareInUse<K> {
     fn drop(&mut self) {
         let Some(owner) = self.owner else { return };
         let mut in_use = self.shares.0.in_use.locked();
-        if let Some(total) = in_use.get_mut(&owner) {
-            *total -= self.amount;
-            if *total == 0 {
+        if let Some(used) = in_use.get_mut(&owner) {
+            *used -= self.amount;
+            if *used == 0 {
                 in_use.remove(&owner);
             }
         }
@@ -115,7 +115,7 @@ mod tests {
     use crate::runtime::new_id;
 
     #[test]
-    fn organization_has_half_beside_others_of_its_own() {
+    fn owner_gets_its_share_and_a_single_use_may_be_larger() {
         let shares: Shares = Shares::half_of(10);
         let (greedy, other) = (new_id(), new_id());
         let of = |owner| shares.of(Some(owner));
@@ -123,7 +123,7 @@ mod tests {
         assert!(first.add(4) && second.add(1) && third.add(5));
         assert!(!shares.has_room(greedy) && !second.add(1) && !first.add(1));
         drop(first);
-        assert!(second.add(9), "the only user may have more");
+        assert!(second.add(9), "the only use may be larger");
         drop((second, third));
         assert!(shares.of(None).add(100));
         assert!(shares.is_unused());
