@@ -91,25 +91,25 @@ impl Clock {
     }
 
     async fn watch(self, interval: Duration, stop: CancellationToken) -> Result<(), ClockSkew> {
-        let mut is_first = true;
+        let mut is_first_comparison = true;
         loop {
             let Some(compared) = stop.run_until_cancelled(self.compare()).await else { return Ok(()) };
-            let has_compared = compared.is_ok();
             let pause = match compared {
-                Ok(Some(skew)) if !skew.is_tolerable() => {
-                    if is_first {
-                        return Err(skew);
+                Ok(skew) => {
+                    if let Some(skew) = skew.filter(|skew| !skew.is_tolerable()) {
+                        if is_first_comparison {
+                            return Err(skew);
+                        }
+                        tracing::error!(cause = %skew, "leases and the removal of expired records pause");
                     }
-                    tracing::error!(cause = %skew, "leases and the removal of expired records pause");
+                    is_first_comparison = false;
                     interval
                 }
-                Ok(_) => interval,
                 Err(error) => {
                     tracing::debug!(cause = %error, "the clocks cannot be compared: trying again");
                     RETRY_PAUSE
                 }
             };
-            is_first &= !has_compared;
             if stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
                 return Ok(());
             }

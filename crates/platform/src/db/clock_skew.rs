@@ -42,15 +42,15 @@ impl ClockSkew {
 
     /// Whether times of this process can be compared with stored ones.
     pub fn is_tolerable(&self) -> bool {
-        self.certain_millis() <= TOLERATED_MILLIS
+        self.smallest_possible_millis() <= TOLERATED_MILLIS
     }
 
     pub(super) fn is_negligible(&self) -> bool {
-        self.certain_millis() <= NEGLIGIBLE_MILLIS
+        self.smallest_possible_millis() <= NEGLIGIBLE_MILLIS
     }
 
     /// The smallest possible skew: all of the round trip may have passed before, or after, the database read its clock.
-    fn certain_millis(&self) -> i64 {
+    fn smallest_possible_millis(&self) -> i64 {
         self.millis().abs() - self.uncertain_millis
     }
 }

@@ -58,9 +58,9 @@ struct Password(Option<String>);
 
 impl Password {
     fn of(url: &str) -> Self {
-        let parts = url.split_once("://").and_then(|(_, rest)| rest.rsplit_once('@'));
-        let password =
-            parts.and_then(|(user, _)| user.split_once(':')).map(|(_, password)| password.to_owned());
+        let user_and_host = url.split_once("://").and_then(|(_, rest)| rest.rsplit_once('@'));
+        let user_and_password = user_and_host.and_then(|(user, _)| user.split_once(':'));
+        let password = user_and_password.map(|(_, password)| password.to_owned());
         Self(password.filter(|password| !password.is_empty()))
     }
 

@@ -26,7 +26,7 @@ pub enum DatabaseError {
     BeforeFirstRelease {
         /// Schema, or service of a SQLite file.
         schema: &'static str,
-        /// The oldest of them.
+        /// The oldest of these migrations.
         version: String,
     },
     /// A stored value cannot be decoded.

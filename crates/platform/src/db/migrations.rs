@@ -137,9 +137,10 @@ where
     for source in sources {
         known.extend(source.migrations().map_err(migration_error)?);
     }
-    let first = known.iter().map(|migration| migration.name().version()).min();
+    let oldest_known = known.iter().map(|migration| migration.name().version()).min();
     let applied = connection.applied_migrations().map_err(migration_error)?;
-    match applied.into_iter().min().filter(|oldest| first.is_some_and(|first| *oldest < first)) {
+    let oldest_applied = applied.into_iter().min();
+    match oldest_applied.filter(|applied| oldest_known.is_some_and(|known| *applied < known)) {
         Some(version) => Err(DatabaseError::BeforeFirstRelease { schema, version: version.to_string() }),
         None => Ok(()),
     }

@@ -113,7 +113,7 @@ impl Database {
             Some(("postgres" | "postgresql", _)) => Err(DatabaseError::NoPostgres { schema }),
             #[cfg(feature = "distributed")]
             Some(("postgres" | "postgresql", _)) => {
-                tls::check(url, schema)?;
+                tls::prepare(url, schema)?;
                 Ok(Self::Postgres(Postgres::open(url, schema, size)))
             }
             Some(("sqlite", path)) if !path.is_empty() => Ok(Self::Sqlite(Sqlite::open(path, schema, size))),

@@ -23,7 +23,7 @@ use diesel::sql_types::{BigInt, Bool, Nullable, Text, Uuid as SqlUuid};
 use uuid::Uuid;
 
 use self::bounds::{IdRange, gaps};
-use self::large_default::{LargeDefault, attach_large_default, drop_abandoned_range};
+use self::large_default::{AttachOutcome, attach_large_default, drop_abandoned_constraint};
 use super::{DatabaseError, Postgres};
 
 /// Maximum rows and bytes that one transaction moves out of the default partition: it locks the table for less than a second.
@@ -54,7 +54,7 @@ pub async fn prepare_partitions(
 ) -> Result<(), DatabaseError> {
     database
         .run(move |connection| {
-            drop_abandoned_range(connection, table)?;
+            drop_abandoned_constraint(connection, table)?;
             ensure_monthly_partitions(connection, table, now, 0..=1)
         })
         .await
@@ -75,9 +75,9 @@ pub async fn maintain_partitions(
     // Without a deadline for the calls: each transaction has its own statement timeout.
     loop {
         match database.run_long(move |connection| attach_large_default(connection, table, now)).await? {
-            LargeDefault::Attached => continue,
-            LargeDefault::Busy => return Ok(()),
-            LargeDefault::Kept => {}
+            AttachOutcome::Attached => continue,
+            AttachOutcome::Busy => return Ok(()),
+            AttachOutcome::Kept => {}
         }
         if !database.run_long(move |connection| move_portion(connection, table)).await? {
             break;
@@ -123,7 +123,7 @@ fn ensure_partition(
             return Ok(());
         }
         for range in missing_ranges(connection, table, month)? {
-            let partition = free_name(connection, &name_of(table, month), false)?;
+            let partition = free_name(connection, &name_of(table, month))?;
             connection.batch_execute(&partition_creation(table, &partition, range))?;
         }
         Ok(())
@@ -143,10 +143,12 @@ pub fn move_portion(connection: &mut PgConnection, table: PartitionedTable) -> R
         let Some((lowest, gap)) = gap_with_fewest_rows(connection, table)? else { return Ok(false) };
         let month = month_of(lowest);
         let rest = gap.intersection(range_of(month));
-        let end = end_of_portion(connection, table, rest)?;
-        let partition = free_name(connection, &name_of(table, month), end.is_some())?;
-        let range = end.map_or(rest, |end| IdRange(rest.0, end));
-        connection.batch_execute(&partition_creation(table, &partition, range))?;
+        let name = name_of(table, month);
+        let (partition, to) = match end_of_portion(connection, table, rest)? {
+            Some(end) => (free_numbered_name(connection, &name)?, end),
+            None => (free_name(connection, &name)?, rest.to),
+        };
+        connection.batch_execute(&partition_creation(table, &partition, IdRange { to, ..rest }))?;
         tracing::info!(partition, "rows of the default partition moved into a new partition");
         Ok(true)
     })
@@ -166,8 +168,8 @@ fn gap_with_fewest_rows(
     let mut fewest: Option<(i64, Uuid, IdRange)> = None;
     for gap in gaps(connection, table)? {
         let rows: RowsOfGap = diesel::sql_query(&count)
-            .bind::<SqlUuid, _>(gap.0)
-            .bind::<SqlUuid, _>(gap.1)
+            .bind::<SqlUuid, _>(gap.from)
+            .bind::<SqlUuid, _>(gap.to)
             .get_result(connection)?;
         if let Some(lowest) = rows.lowest
             && fewest.is_none_or(|(number, ..)| rows.number < number)
@@ -197,11 +199,12 @@ fn missing_ranges(
     Ok(missing.filter(|range| !range.is_empty()).collect())
 }
 
-/// A free table name: `base` for the rest of a range, `base` with a number for a portion, or when a table `base` exists.
-fn free_name(connection: &mut PgConnection, base: &str, is_portion: bool) -> Result<String, DatabaseError> {
-    if !is_portion && !exists(connection, base)? {
-        return Ok(base.to_owned());
-    }
+/// A free table name: `base`, or with a number when a table `base` exists.
+fn free_name(connection: &mut PgConnection, base: &str) -> Result<String, DatabaseError> {
+    if exists(connection, base)? { free_numbered_name(connection, base) } else { Ok(base.to_owned()) }
+}
+
+fn free_numbered_name(connection: &mut PgConnection, base: &str) -> Result<String, DatabaseError> {
     let mut number = 1;
     loop {
         let numbered = format!("{base}_{number}");
@@ -250,7 +253,7 @@ fn lowest_in_default(connection: &mut PgConnection, table: PartitionedTable) -> 
 fn end_of_portion(
     connection: &mut PgConnection,
     PartitionedTable { name, key }: PartitionedTable,
-    IdRange(from, to): IdRange,
+    IdRange { from, to }: IdRange,
 ) -> QueryResult<Option<Uuid>> {
     // The size of the whole row, which includes values that are stored outside of it.
     let query = format!(
@@ -270,7 +273,7 @@ fn end_of_portion(
 
 /// The statements that create a partition and move its rows. Attaching does not lock out readers, and a query planned before
 /// would look for a moved row in the default partition: hence the exclusive lock on the table, for a short time.
-fn partition_creation(table: PartitionedTable, partition: &str, IdRange(from, to): IdRange) -> String {
+fn partition_creation(table: PartitionedTable, partition: &str, IdRange { from, to }: IdRange) -> String {
     let PartitionedTable { name, key } = table;
     format!(
         "LOCK TABLE ONLY {name}, ONLY {name}_default IN ACCESS EXCLUSIVE MODE; \
@@ -286,7 +289,7 @@ fn name_of(table: PartitionedTable, month: NaiveDate) -> String {
 }
 
 fn range_of(month: NaiveDate) -> IdRange {
-    IdRange(lowest_id_of(month), lowest_id_of(month + Months::new(1)))
+    IdRange { from: lowest_id_of(month), to: lowest_id_of(month + Months::new(1)) }
 }
 
 /// The month of an id.

@@ -47,16 +47,16 @@ struct Pools {
 }
 
 /// Type-erased work on a connection: the code that runs it is compiled once, not for each call.
-type Work = Box<dyn FnOnce(&mut PgConnection) -> Returned + Send>;
+type Work = Box<dyn FnOnce(&mut PgConnection) -> WorkOutcome + Send>;
 
-struct Returned {
+struct WorkOutcome {
     has_failed: bool,
     /// A `Result<T, E>` of the caller.
     result: Erased,
 }
 
 #[derive(diesel::QueryableByName)]
-struct Moment {
+struct ServerTime {
     #[diesel(sql_type = BigInt)]
     millis: i64,
 }
@@ -80,7 +80,7 @@ impl Postgres {
         let schema = self.name();
         let measure = move |connection: &mut PgConnection| {
             let (began, timer) = (now(), Instant::now());
-            let theirs: Moment = diesel::sql_query(CLOCK).get_result(connection)?;
+            let theirs: ServerTime = diesel::sql_query(CLOCK).get_result(connection)?;
             let theirs = Timestamp::saturating_from_millis(theirs.millis);
             Ok(ClockSkew::measured(schema, began, timer.elapsed(), theirs))
         };
@@ -136,7 +136,7 @@ impl Postgres {
     {
         let work = move |connection: &mut PgConnection| {
             let result = work(connection);
-            Returned { has_failed: result.is_err(), result: Box::new(result) }
+            WorkOutcome { has_failed: result.is_err(), result: Box::new(result) }
         };
         restore(self.run_erased(limit, Box::new(work)).await?)
     }
@@ -214,8 +214,8 @@ impl Postgres {
         pools.abandoned.retain(|connections| connections.active_calls() > 0);
         let abandoned_calls: usize =
             pools.abandoned.iter().map(|connections| connections.active_calls()).sum();
-        let limit = usize::try_from(self.shared.size).unwrap_or(usize::MAX);
-        if !Arc::ptr_eq(&pools.current, hung) || abandoned_calls + hung.active_calls() > limit {
+        let pool_size = usize::try_from(self.shared.size).unwrap_or(usize::MAX);
+        if !Arc::ptr_eq(&pools.current, hung) || abandoned_calls + hung.active_calls() > pool_size {
             return;
         }
         tracing::warn!(

@@ -5,8 +5,9 @@ use super::DatabaseError;
 /// Whether libpq has TLS in this build.
 const IS_BUILT_IN: bool = cfg!(feature = "postgres-tls");
 
-/// Refuses an address that demands TLS in a build without it: libpq would refuse each connection, which looks like an outage.
-pub(super) fn check(url: &str, schema: &'static str) -> Result<(), DatabaseError> {
+/// Initialises TLS, and refuses an address that demands it in a build without it: libpq would refuse each connection, which looks
+/// like an outage.
+pub(super) fn prepare(url: &str, schema: &'static str) -> Result<(), DatabaseError> {
     init_openssl();
     match demanded(url) {
         Some(demand) if !IS_BUILT_IN => Err(DatabaseError::NoTls { schema, demand }),

@@ -7,22 +7,25 @@ use uuid::Uuid;
 
 use super::PartitionedTable;
 
-/// Ids from the first (inclusive) to the second (exclusive).
+/// Ids from `from` (inclusive) to `to` (exclusive).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct IdRange(pub(super) Uuid, pub(super) Uuid);
+pub(super) struct IdRange {
+    pub(super) from: Uuid,
+    pub(super) to: Uuid,
+}
 
 impl IdRange {
     pub(super) fn is_empty(self) -> bool {
-        self.0 >= self.1
+        self.from >= self.to
     }
 
     pub(super) fn contains(self, id: Uuid) -> bool {
-        self.0 <= id && id < self.1
+        self.from <= id && id < self.to
     }
 
     /// The ids that are in both ranges; may be empty.
     pub(super) fn intersection(self, other: Self) -> Self {
-        Self(self.0.max(other.0), self.1.min(other.1))
+        Self { from: self.from.max(other.from), to: self.to.min(other.to) }
     }
 }
 
@@ -48,9 +51,10 @@ pub(super) fn gaps(connection: &mut PgConnection, table: PartitionedTable) -> Qu
          WHERE bound <> 'DEFAULT'
          ORDER BY first NULLS FIRST";
     let partitions: Vec<Bounds> = diesel::sql_query(BOUNDS).bind::<Text, _>(table.name).load(connection)?;
-    let covered = partitions
-        .into_iter()
-        .map(|Bounds { first, after }| IdRange(first.unwrap_or(Uuid::nil()), after.unwrap_or(Uuid::max())));
+    let covered = partitions.into_iter().map(|Bounds { first, after }| IdRange {
+        from: first.unwrap_or(Uuid::nil()),
+        to: after.unwrap_or(Uuid::max()),
+    });
     Ok(uncovered(covered))
 }
 
@@ -59,10 +63,10 @@ fn uncovered(covered: impl Iterator<Item = IdRange>) -> Vec<IdRange> {
     let mut from = Uuid::nil();
     let mut gaps = Vec::new();
     for range in covered {
-        gaps.push(IdRange(from, range.0));
-        from = range.1;
+        gaps.push(IdRange { from, to: range.from });
+        from = range.to;
     }
-    gaps.push(IdRange(from, Uuid::max()));
+    gaps.push(IdRange { from, to: Uuid::max() });
     gaps.retain(|gap| !gap.is_empty());
     gaps
 }
@@ -72,7 +76,7 @@ mod tests {
     use super::*;
 
     fn range(from: u128, to: u128) -> IdRange {
-        IdRange(Uuid::from_u128(from), Uuid::from_u128(to))
+        IdRange { from: Uuid::from_u128(from), to: Uuid::from_u128(to) }
     }
 
     #[test]

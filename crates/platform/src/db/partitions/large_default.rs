@@ -25,7 +25,7 @@ const LARGE_BYTES: i64 = 128 * 1024 * 1024;
 
 /// Outcome of [`attach_large_default`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LargeDefault {
+pub(super) enum AttachOutcome {
     /// It is an ordinary partition now.
     Attached,
     /// It is small or empty, or has rows in several gaps.
@@ -42,15 +42,15 @@ pub(super) fn attach_large_default(
     connection: &mut PgConnection,
     table: PartitionedTable,
     now: Timestamp,
-) -> Result<LargeDefault, DatabaseError> {
-    if default_of(connection, table)?.bytes < LARGE_BYTES {
-        return Ok(LargeDefault::Kept);
+) -> Result<AttachOutcome, DatabaseError> {
+    if find_default(connection, table)?.bytes < LARGE_BYTES {
+        return Ok(AttachOutcome::Kept);
     }
     let outcome = with_session_lock(connection, table, |connection| {
         match range_of_rows(connection, table, now)? {
             Some(range) => {
                 let attached = attach(connection, table, range);
-                // The first error says more; `drop_abandoned_range` tries again.
+                // The first error says more; `drop_abandoned_constraint` tries again.
                 if attached.is_err()
                     && let Err(cause) = drop_constraint(connection, table)
                 {
@@ -58,21 +58,21 @@ pub(super) fn attach_large_default(
                 }
                 attached
             }
-            None => Ok(LargeDefault::Kept),
+            None => Ok(AttachOutcome::Kept),
         }
     })?;
-    Ok(outcome.unwrap_or(LargeDefault::Busy))
+    Ok(outcome.unwrap_or(AttachOutcome::Busy))
 }
 
 /// Drops the constraint of [`attach`] if a process has ended without dropping it.
 ///
 /// # Errors
 /// As [`attach_large_default`].
-pub(super) fn drop_abandoned_range(
+pub(super) fn drop_abandoned_constraint(
     connection: &mut PgConnection,
     table: PartitionedTable,
 ) -> Result<(), DatabaseError> {
-    if default_of(connection, table)?.has_range {
+    if find_default(connection, table)?.has_range {
         with_session_lock(connection, table, |connection| drop_constraint(connection, table))?;
     }
     Ok(())
@@ -115,16 +115,18 @@ fn range_of_rows(
     let gap = gaps(connection, table)?.into_iter().find(|gap| gap.contains(lowest) && gap.contains(highest));
     let present = DateTime::<Utc>::from_timestamp_millis(now.as_millis()).unwrap_or_default().date_naive();
     let latest = month_of(highest).max(first_day(present));
-    let around =
-        IdRange(lowest_id_of(month_of(lowest) - Months::new(1)), lowest_id_of(latest + Months::new(2)));
-    Ok(gap.map(|gap| gap.intersection(around)))
+    let months_around_rows = IdRange {
+        from: lowest_id_of(month_of(lowest) - Months::new(1)),
+        to: lowest_id_of(latest + Months::new(2)),
+    };
+    Ok(gap.map(|gap| gap.intersection(months_around_rows)))
 }
 
 fn attach(
     connection: &mut PgConnection,
     table: PartitionedTable,
-    IdRange(from, to): IdRange,
-) -> Result<LargeDefault, DatabaseError> {
+    IdRange { from, to }: IdRange,
+) -> Result<AttachOutcome, DatabaseError> {
     let PartitionedTable { name, key } = table;
     connection.transaction(|connection| {
         lock_creation(connection, table)?;
@@ -141,8 +143,7 @@ fn attach(
     })?;
     connection.transaction(|connection| {
         lock_creation(connection, table)?;
-        let partition =
-            free_name(connection, &format!("{}_and_later", name_of(table, month_of(from))), false)?;
+        let partition = free_name(connection, &format!("{}_and_later", name_of(table, month_of(from))))?;
         connection.batch_execute(&format!(
             "LOCK TABLE ONLY {name}, ONLY {name}_default IN ACCESS EXCLUSIVE MODE; \
              ALTER TABLE {name} DETACH PARTITION {name}_default; \
@@ -152,7 +153,7 @@ fn attach(
              CREATE TABLE {name}_default PARTITION OF {name} DEFAULT"
         ))?;
         tracing::info!(partition, "the large default partition becomes an ordinary one");
-        Ok(LargeDefault::Attached)
+        Ok(AttachOutcome::Attached)
     })
 }
 
@@ -182,7 +183,7 @@ struct DefaultPartition {
     has_range: bool,
 }
 
-fn default_of(connection: &mut PgConnection, table: PartitionedTable) -> QueryResult<DefaultPartition> {
+fn find_default(connection: &mut PgConnection, table: PartitionedTable) -> QueryResult<DefaultPartition> {
     const DEFAULT: &str = "
         SELECT pg_relation_size(oid) AS bytes,
                EXISTS (SELECT FROM pg_constraint WHERE conrelid = pg_class.oid AND conname = $2) AS has_range
