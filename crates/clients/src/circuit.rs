@@ -25,9 +25,7 @@ use super::metrics;
 
 /// A call without a response after this time is reported as a failure.
 pub(crate) const REPORT_SLOW_CALL_AFTER: Duration = Duration::from_secs(1);
-/// Timeout of a probe.
 const PROBE_DEADLINE: Duration = Duration::from_secs(1);
-/// Pause between probes.
 const PROBE_INTERVAL: Duration = Duration::from_millis(500);
 /// Consecutive failed probes that open the circuit.
 const PROBES_TO_OPEN: u32 = 2;
@@ -61,7 +59,7 @@ impl Circuit {
     pub(crate) fn report_response(&self, service: &'static str) {
         self.shared.responses.fetch_add(1, Ordering::Relaxed);
         if self.shared.is_open.swap(false, Ordering::Relaxed) {
-            metrics::record_circuit(service, false);
+            metrics::record_circuit_open(service, false);
             tracing::info!(service, "circuit closed: the service responds again");
         }
     }
@@ -79,7 +77,6 @@ impl Circuit {
         }
     }
 
-    /// Probes until a probe has a response.
     async fn probe_until_alive<P, F>(&self, service: &'static str, probe: &mut P)
     where
         P: FnMut() -> F,
@@ -92,7 +89,7 @@ impl Circuit {
             failed_probes = if responses == responses_before { failed_probes.saturating_add(1) } else { 0 };
             responses_before = responses;
             if failed_probes >= PROBES_TO_OPEN && !self.shared.is_open.swap(true, Ordering::Relaxed) {
-                metrics::record_circuit(service, true);
+                metrics::record_circuit_open(service, true);
                 tracing::warn!(
                     service,
                     "circuit opened: the service does not respond to probes, calls fail at once"

@@ -2,8 +2,8 @@
 //!
 //! An HTTP server has one runtime per thread, and a connection is driven by the runtime of the thread that opened it. With a
 //! shared client, other threads would wait for that thread, wake it for each call, and lose the connection when it ends. With
-//! a client per thread, a call stays on its thread. On one thread, too, `hyper` cannot lose a request whose connection ends
-//! while it is handed over (<https://github.com/hyperium/hyper/issues/4122>).
+//! a client per thread, a call stays on its thread. Nor can `hyper` lose a request whose connection ends while it is handed to
+//! another thread (<https://github.com/hyperium/hyper/issues/4122>).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,6 @@ use super::metrics;
 /// Longest pause within a response.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Timeout of connecting.
 const CONNECT_DEADLINE: Duration = Duration::from_millis(800);
 
 /// Idle connections per service and thread.

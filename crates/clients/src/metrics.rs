@@ -21,7 +21,7 @@ pub(crate) fn record_call(callee: &'static str, status: Option<StatusCode>, elap
 }
 
 /// Records that the circuit of a service opened or closed.
-pub(crate) fn record_circuit(callee: &'static str, is_open: bool) {
+pub(crate) fn record_circuit_open(callee: &'static str, is_open: bool) {
     gauge!("assay_circuit_open", "callee" => callee).set(f64::from(u8::from(is_open)));
 }
 

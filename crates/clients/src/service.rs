@@ -291,9 +291,7 @@ impl ServiceClient {
         let body = match timeout(self.deadline, response.bytes()).await {
             Some(Ok(body)) => body,
             Some(Err(error)) => return Err(self.unreachable(error)),
-            None => {
-                return Err(self.unreachable_because("the response body did not arrive in time"));
-            }
+            None => return Err(self.unreachable_because("the response body did not arrive in time")),
         };
         if !status.is_success() {
             let problem = serde_json::from_slice::<Problem>(&body).ok().map(Box::new);

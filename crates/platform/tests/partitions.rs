@@ -139,7 +139,7 @@ async fn partly_moved_month_is_completed_without_rows() -> Result<()> {
     Ok(())
 }
 
-/// A table whose default partition has many rows of 2027-05, and what the statements `other` add.
+/// A table whose default partition has many rows of 2027-05, and those that the statements `other` add.
 async fn with_large_default(other: &str) -> Result<(ServiceDatabase, Postgres)> {
     let rows = rows_of_large_default();
     let database = ServiceDatabase::postgres(SCHEMA, &NO_MIGRATIONS).await?;
@@ -161,11 +161,12 @@ fn rows_of_large_default() -> i64 {
     std::env::var("LARGE_DEFAULT_ROWS").ok().and_then(|rows| rows.parse().ok()).unwrap_or(100_000)
 }
 
+const NO_OTHER_ROWS: &str = "SELECT 1";
 const PARTITIONS_OF_STRAYS: &str = "SELECT count(DISTINCT tableoid) FROM things WHERE note <> ''";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn large_default_becomes_a_partition_beside_writers() -> Result<()> {
-    let (_database, postgres) = with_large_default("SELECT 1").await?;
+    let (_database, postgres) = with_large_default(NO_OTHER_ROWS).await?;
     let written = maintain_beside_writer(&postgres, Duration::from_secs(1), async |written| {
         // Rows of the present and of the wrong clock, which still runs: at first neither has a partition.
         let millis = if written % 2 == 0 { AHEAD.as_millis() + 1_000_000_000 } else { NOW.as_millis() };

@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 /// More than the buffers of a connection take.
 const LENGTH: usize = 64 * 1024 * 1024;
-/// A connection that waits needs nothing of it, one that is polled again and again a fifth, even beside other processes.
+/// How long processor time is measured. A connection that waits takes none, one that is polled again and again a fifth or more.
 const OBSERVED: Duration = Duration::from_secs(2);
 
 #[derive(Deserialize)]
@@ -89,7 +89,7 @@ async fn busy_with(request: &str) -> Result<Duration> {
     Ok(processor_time()? - before)
 }
 
-/// One response `<NUMBER>`.
+/// Reads one response, `<NUMBER>`.
 fn read_number(mut connection: &TcpStream) -> Result<usize> {
     let (mut response, mut buffer) = (String::new(), [0; 1024]);
     while !response.ends_with('>') {
@@ -101,7 +101,7 @@ fn read_number(mut connection: &TcpStream) -> Result<usize> {
     Ok(number.trim_end_matches('>').parse()?)
 }
 
-/// Each begins with more of the connection read than the one before.
+/// Many on one connection: heads and bodies that were read before must not use up what may be read ahead.
 #[tokio::test(flavor = "multi_thread")]
 async fn bodies_that_arrive_after_their_heads_are_read() -> Result<()> {
     let (_tasks, mut connection) = connect()?;

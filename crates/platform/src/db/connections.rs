@@ -155,12 +155,10 @@ impl Connections {
         }
     }
 
-    /// Number of calls in flight.
     pub(super) fn active_calls(&self) -> usize {
         self.state.locked().calls.len()
     }
 
-    /// Whether a call in flight is past its deadline.
     pub(super) fn has_overdue_calls(&self) -> bool {
         let now = Instant::now();
         self.state.locked().calls.values().any(|deadline| deadline.is_some_and(|deadline| deadline <= now))

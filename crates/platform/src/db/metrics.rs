@@ -52,7 +52,6 @@ impl PoolMetrics {
         GaugeGuard::add(self.in_use.clone(), 1.0)
     }
 
-    /// Records the wait for a connection.
     pub(super) fn record_wait(&self, wait: Duration) {
         self.wait.record(wait);
     }

@@ -101,7 +101,6 @@ pub(super) fn apply_sqlite(
     Ok(applied)
 }
 
-/// Names of the pending migrations of `sources`.
 pub(super) fn pending<'s, DB, C>(
     connection: &mut C,
     schema: &'static str,

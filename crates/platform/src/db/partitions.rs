@@ -292,7 +292,6 @@ fn range_of(month: NaiveDate) -> IdRange {
     IdRange { from: lowest_id_of(month), to: lowest_id_of(month + Months::new(1)) }
 }
 
-/// The month of an id.
 fn month_of(id: Uuid) -> NaiveDate {
     let millis = i64::try_from(id.as_u128() >> 80).unwrap_or_default();
     first_day(DateTime::<Utc>::from_timestamp_millis(millis).unwrap_or_default().date_naive())

@@ -1,7 +1,7 @@
 //! Middleware of every request: request id, log line, trace span, metrics, and limits of the request head.
 
 use std::fmt::{Display, Formatter};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -80,7 +80,7 @@ pub async fn request_middleware(
     if status >= 500 {
         trace_span.fail("answered with a server error");
     }
-    labels.record(status, began.elapsed());
+    metrics::record_request(labels.server, labels.method, labels.route, status, began.elapsed());
     let request_id = HeaderValue::from_str(&request_id).ok();
     let until_sent = |body| match in_progress {
         Some(in_progress) => in_progress.until_sent(body),
@@ -154,10 +154,6 @@ impl RouteLabels {
             method,
             route: request.match_pattern().unwrap_or_else(|| "none".to_owned()),
         }
-    }
-
-    fn record(self, status: u16, elapsed: Duration) {
-        metrics::record_request(self.server, self.method, self.route, status, elapsed);
     }
 }
 
