@@ -140,10 +140,11 @@ impl Database {
     }
 
     /// Compares the clock of its server, if there is one, with `now`.
-    async fn measure_clock(&self, _now: clock::Now) -> Result<Option<ClockSkew>, DatabaseError> {
+    #[cfg_attr(not(feature = "distributed"), expect(unused_variables, reason = "SQLite has no clock"))]
+    async fn measure_clock(&self, now: clock::Now) -> Result<Option<ClockSkew>, DatabaseError> {
         match self {
             #[cfg(feature = "distributed")]
-            Self::Postgres(postgres) => postgres.measure_clock(_now).await.map(Some),
+            Self::Postgres(postgres) => postgres.measure_clock(now).await.map(Some),
             Self::Sqlite(_) => Ok(None),
         }
     }

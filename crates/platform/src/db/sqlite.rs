@@ -113,30 +113,30 @@ impl Sqlite {
         self.read(pending).await
     }
 
-    /// Runs `work` on a blocking thread while holding a permit of `semaphore`.
-    async fn with_permit<T, E, W>(&self, semaphore: &Arc<Semaphore>, limit: Duration, work: W) -> Result<T, E>
+    /// Runs `work` on a blocking thread with a permit of `semaphore`, after a `wait` at most.
+    async fn with_permit<T, E, W>(&self, semaphore: &Arc<Semaphore>, wait: Duration, work: W) -> Result<T, E>
     where
         W: FnOnce() -> Result<T, E> + Send + 'static,
         T: Send + 'static,
         E: From<DatabaseError> + Send + 'static,
     {
         let work = move || Box::new(work()) as Erased;
-        restore(self.run_erased(semaphore, limit, Box::new(work)).await?)
+        restore(self.run_erased(semaphore, wait, Box::new(work)).await?)
     }
 
     fn run_erased<'a>(
         &'a self,
         semaphore: &'a Arc<Semaphore>,
-        limit: Duration,
+        wait: Duration,
         work: Work,
     ) -> BoxFuture<'a, Result<Erased, DatabaseError>> {
-        Box::pin(self.acquire_and_run(semaphore, limit, work))
+        Box::pin(self.acquire_and_run(semaphore, wait, work))
     }
 
     async fn acquire_and_run(
         &self,
         semaphore: &Arc<Semaphore>,
-        limit: Duration,
+        wait: Duration,
         work: Work,
     ) -> Result<Erased, DatabaseError> {
         let semaphore = Arc::clone(semaphore);
@@ -147,13 +147,13 @@ impl Sqlite {
         }
         let began = Instant::now();
         let waiting = async move {
-            let permit = timeout(limit, semaphore.acquire_owned()).await;
+            let permit = timeout(wait, semaphore.acquire_owned()).await;
             metrics.record_wait(began.elapsed());
             match permit {
                 Ok(Ok(permit)) => run_blocking(permit, metrics.track_in_use(), work).await,
                 Ok(Err(_)) | Err(_) => {
                     metrics.count_unavailable();
-                    Err(DatabaseError::Unavailable(format!("no free connection within {limit:?}")))
+                    Err(DatabaseError::Unavailable(format!("no free connection within {wait:?}")))
                 }
             }
         };

@@ -128,7 +128,7 @@ impl BodyBuffer {
 }
 
 impl BufferedBody {
-    /// Frees the bytes; what was made of them counts in their place until the body is dropped.
+    /// Frees the bytes. The budget counts them until the body is dropped, in place of what was parsed from them.
     pub fn free_bytes(&mut self) {
         self.bytes = Bytes::new();
     }
