@@ -1,4 +1,4 @@
-//! AI agents: specification, sections "AI agent" and "POST /v1/agents".
+//! AI agents, and the body of `POST /v1/agents`.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

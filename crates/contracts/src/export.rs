@@ -1,4 +1,4 @@
-//! Evaluation exports: specification, sections "Evaluation export" and "POST /v1/evaluations/exports".
+//! Evaluation exports, and the body of `POST /v1/evaluations/exports`.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

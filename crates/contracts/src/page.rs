@@ -1,4 +1,4 @@
-//! Pages of results: specification, section "Page of results".
+//! Pages of a list that a cursor continues, and their sizes.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

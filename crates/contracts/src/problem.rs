@@ -1,5 +1,5 @@
-//! Problem objects (RFC 9457), the body of every error response: specification, section "Problem object". Each condition has
-//! a stable `code`, which determines its status and title.
+//! Problem objects (RFC 9457), the body of every error response. Each condition has a stable `code`, which determines its
+//! status and title.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -1,4 +1,4 @@
-//! Tickets and receipts: specification, sections "Import receipt" and "Ticket (summary)".
+//! Tickets, and the receipts of their imports.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -1,4 +1,4 @@
-//! Time: Unix epoch milliseconds everywhere, as in the specification.
+//! Time: Unix epoch milliseconds everywhere.
 
 use std::fmt;
 

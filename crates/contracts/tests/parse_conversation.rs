@@ -1,4 +1,4 @@
-//! The rules of the specification about the body of `POST /v1/assess`, one by one.
+//! The rules about the body of `POST /v1/assess`, one by one.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! Registers an AI agent: specification, "POST /v1/agents".
+//! Registers the AI agent of a `POST /v1/agents`.
 
 use assay_contracts::agent::NewAgent;
 use assay_contracts::event::AgentCreated;

@@ -1,4 +1,4 @@
-//! Agents: specification, section "AI agent".
+//! AI agents of an organization.
 
 use assay_contracts::agent::{Agent, AgentFacts, NewAgent};
 use assay_contracts::ids::AgentId;

@@ -1,4 +1,4 @@
-//! Labels of AI tools: the specification names `custom` and leaves ten provider labels to the service.
+//! Labels of AI tools: ten products, and `custom` for any other.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

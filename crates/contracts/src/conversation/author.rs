@@ -1,4 +1,4 @@
-//! Authors: specification, section "Author variants".
+//! The authors of a transcript: customer, teammate, AI agent, system, or several at once.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -1,4 +1,4 @@
-//! The identity of an import: specification, "Identity and duplicate rules".
+//! The identity of an import, by which a second import of the same conversation is refused.
 
 use sha2::{Digest, Sha256};
 

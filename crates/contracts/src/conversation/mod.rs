@@ -1,8 +1,7 @@
-//! A conversation as it is submitted: specification, sections "Conversation import request", "Message object"
-//! and "Author variants".
+//! A conversation as it is submitted: the body of `POST /v1/assess`.
 //!
-//! [`Conversation::parse`] is the only way from bytes to a [`Conversation`], so a value satisfies every rule of the
-//! specification about its shape.
+//! [`Conversation::parse`] checks every rule about its shape. Deserialization checks none: it is for conversations that were
+//! parsed before.
 
 mod ai_tool;
 mod author;
@@ -81,7 +80,7 @@ impl Conversation {
         self.messages.last().map_or(Timestamp::MIN, |message| message.timestamp)
     }
 
-    /// The identity namespace: the account when it is given, else the source (specification, identity rule 1).
+    /// The identity namespace: the account when it is given, else the source.
     pub fn namespace(&self) -> Namespace<'_> {
         match &self.source_account_id {
             Some(account) => Namespace::Account(account),

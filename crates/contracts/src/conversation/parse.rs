@@ -92,7 +92,7 @@ impl CrossMessageRules {
         self.latest = self.latest.max(Some(timestamp));
     }
 
-    /// An external id is unique within the same source, ticket and kind (specification, identity rule 4).
+    /// An external id is unique among the messages of a kind.
     fn check_external_id(
         &mut self,
         kind: MessageKind,

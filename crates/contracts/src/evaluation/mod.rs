@@ -1,8 +1,7 @@
 //! The evaluation of one conversation: AXIS, the resolution audit, and the evidence for both.
 //!
-//! The specification leaves the shape of the score output open; this is version [`SCHEMA_VERSION`] of Assay's schema. The same
-//! transcript and scorer version give the same bytes: field order is fixed, scores are whole tenths. This does not hold for
-//! evaluations by a judge: a model is not deterministic, and each response has its own latency and cost.
+//! The same transcript and scorer version give the same bytes: field order is fixed, scores are whole tenths. This does not
+//! hold for evaluations by a judge: a model is not deterministic, and each response has its own latency and cost.
 
 mod audit;
 mod axis;

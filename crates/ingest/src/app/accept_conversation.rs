@@ -1,4 +1,4 @@
-//! Accepts a conversation (specification, "POST /v1/assess"). It is committed before the request is answered.
+//! Accepts the conversation of a `POST /v1/assess`. It is committed before the request is answered.
 
 use std::sync::Arc;
 use std::time::Duration;

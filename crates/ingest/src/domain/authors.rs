@@ -1,5 +1,4 @@
-//! Resolves AI authors to registered agents: by id, by external id, or by both, which must then agree (specification,
-//! section "Author variants").
+//! Resolves AI authors to registered agents: by id, by external id, or by both, which must then agree.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,5 +1,4 @@
-//! Display names of the authors of a source system: the latest non-empty name is the canonical display name of a provider
-//! identity (specification, section "Author variants").
+//! Display names of the authors in a source system: of each author the latest one is kept.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +7,7 @@ use assay_contracts::ids::OrganizationId;
 use assay_contracts::time::Timestamp;
 use sha2::{Digest, Sha256};
 
-/// A display name of a provider identity.
+/// A display name of an author in a source system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Participant {
     pub organization_id: OrganizationId,
