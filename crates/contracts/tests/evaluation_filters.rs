@@ -1,4 +1,4 @@
-//! The filters of evaluations: every fault is reported, and a canonical query parses to the same filters.
+//! The filters of evaluations: every error is reported, and a canonical query parses to the same filters.
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -49,7 +49,7 @@ const FULL: [(&str, &str); 34] = [
     ("status", "scored"),
 ];
 
-fn faults(pairs: &[(&str, &str)]) -> Vec<String> {
+fn error_names(pairs: &[(&str, &str)]) -> Vec<String> {
     names(EvaluationFilters::parse(pairs.iter().copied()).unwrap_err())
 }
 
@@ -89,7 +89,7 @@ fn repeated_values_are_sorted_and_kept_once() {
 }
 
 #[test]
-fn every_fault_is_reported_by_parameter() {
+fn every_error_is_reported_by_parameter() {
     let pairs = [
         ("colour", "red"),
         ("from", "2026-01-01"),
@@ -104,7 +104,7 @@ fn every_fault_is_reported_by_parameter() {
         ("external_id", ""),
         ("source", "a\0b"),
     ];
-    let mut found = faults(&pairs);
+    let mut found = error_names(&pairs);
     found.sort();
     let mut expected: Vec<&str> = pairs.iter().map(|(name, _)| *name).collect();
     expected.sort_unstable();
@@ -139,7 +139,7 @@ fn contradictory_filters_are_refused() {
         (&[("involvement", "no_ai"), ("agent", "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a11")], "agent"),
     ];
     for (pairs, name) in cases {
-        assert_eq!(faults(pairs), [name], "{pairs:?}");
+        assert_eq!(error_names(pairs), [name], "{pairs:?}");
     }
     for fine in [
         vec![("from", "1"), ("to", "1")],

@@ -42,9 +42,9 @@ pub fn read_filters(
     let filters = EvaluationFilters::read(&mut query);
     match query.finish(filters) {
         Ok(filters) => Some(filters),
-        Err(faults) => {
-            for fault in faults {
-                object.add_error(&fault.pointer, fault.detail);
+        Err(errors) => {
+            for error in errors {
+                object.add_error(&error.pointer, error.detail);
             }
             None
         }

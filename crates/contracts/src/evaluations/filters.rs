@@ -176,7 +176,7 @@ impl EvaluationFilters {
     /// Reads a query that has only filters: any other parameter is an error.
     ///
     /// # Errors
-    /// Every fault, by the name of its parameter.
+    /// Every error, by the name of its parameter.
     pub fn parse<N: Into<String>, V: Into<String>>(
         pairs: impl IntoIterator<Item = (N, V)>,
     ) -> Result<Self, Vec<FieldError>> {
@@ -185,7 +185,7 @@ impl EvaluationFilters {
         query.finish(filters)
     }
 
-    /// Takes the filters from a query reader, which collects their faults.
+    /// Takes the filters from a query reader, which collects their errors.
     pub fn read(query: &mut QueryReader) -> Self {
         let filters = Self::take(query);
         filters.check(query);

@@ -112,7 +112,7 @@ impl ListQuery {
     /// Reads a query.
     ///
     /// # Errors
-    /// Every fault, by the name of its parameter.
+    /// Every error, by the name of its parameter.
     pub fn parse<N: Into<String>, V: Into<String>>(
         pairs: impl IntoIterator<Item = (N, V)>,
     ) -> Result<Self, Vec<FieldError>> {
@@ -158,7 +158,7 @@ impl NeighboursQuery {
     /// Reads a query.
     ///
     /// # Errors
-    /// Every fault, by the name of its parameter.
+    /// Every error, by the name of its parameter.
     pub fn parse<N: Into<String>, V: Into<String>>(
         pairs: impl IntoIterator<Item = (N, V)>,
     ) -> Result<Self, Vec<FieldError>> {

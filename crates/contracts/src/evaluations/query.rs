@@ -1,4 +1,4 @@
-//! Reads query parameters, with every fault under the name of its parameter.
+//! Reads query parameters, with every error under the name of its parameter.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
@@ -29,10 +29,10 @@ impl QueryReader {
         Self { values, errors: ValidationErrors::default() }
     }
 
-    /// `value`, unless there was a fault; parameters that were not read are faults.
+    /// `value`, unless there was an error; parameters that were not read are errors.
     ///
     /// # Errors
-    /// All faults, at most [`crate::validation::MAX_REPORTED_ERRORS`].
+    /// All errors, at most [`crate::validation::MAX_REPORTED_ERRORS`].
     pub fn finish<T>(mut self, value: T) -> Result<T, Vec<FieldError>> {
         for name in self.values.keys() {
             // The caller chooses the name: it is truncated to keep the response small.
@@ -45,7 +45,7 @@ impl QueryReader {
         })
     }
 
-    /// Adds a fault of a parameter.
+    /// Adds an error of a parameter.
     pub fn add_error(&mut self, name: &str, detail: impl Into<String>) {
         self.errors.add(name, detail);
     }
@@ -59,7 +59,7 @@ impl QueryReader {
         values.pop()
     }
 
-    /// A parameter that may be given once, parsed; `detail` is its fault when `parse` returns `None`.
+    /// A parameter that may be given once, parsed; `detail` is its error when `parse` returns `None`.
     pub fn parsed<T>(&mut self, name: &str, detail: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
         let text = self.single(name)?;
         let value = parse(&text);

@@ -103,7 +103,7 @@ impl SummaryQuery {
     /// Reads a query.
     ///
     /// # Errors
-    /// Every fault, by the name of its parameter.
+    /// Every error, by the name of its parameter.
     pub fn parse<N: Into<String>, V: Into<String>>(
         pairs: impl IntoIterator<Item = (N, V)>,
     ) -> Result<Self, Vec<FieldError>> {
