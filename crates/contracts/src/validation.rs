@@ -8,6 +8,9 @@ use utoipa::ToSchema;
 /// Maximum number of validation errors in one response.
 pub const MAX_REPORTED_ERRORS: usize = 20;
 
+/// Maximum length of a caller's unknown field or parameter in an error, in characters: longer names are truncated.
+pub const MAX_REPORTED_NAME_CHARS: usize = 100;
+
 /// Maximum length of ids and names, in characters (Unicode scalar values).
 pub const MAX_NAME_CHARS: usize = 1_024;
 

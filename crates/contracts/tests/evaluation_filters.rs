@@ -166,7 +166,7 @@ fn more_than_fifty_values_are_refused() {
 }
 
 #[test]
-fn list_query_has_an_order_and_a_page() {
+fn list_query_reads_order_and_page_and_omits_defaults() {
     let query = ListQuery::parse([("sort", "-axis"), ("limit", "100"), ("charge", "review")]).unwrap();
     assert_eq!((query.sort.key, query.sort.descending, query.limit), (SortKey::Axis, true, 100));
     assert_eq!(encode_query(query.to_pairs()), "charge=review&sort=-axis&limit=100");

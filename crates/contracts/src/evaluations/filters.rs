@@ -97,7 +97,7 @@ filters! {
     /// The ticket's id in the source system, exactly.
     external_id: Vec<String>, texts, push_texts;
     /// Words of the subject, in any order; all of them must occur as words of the subject, ignoring case.
-    subject: Vec<String>, words, push_texts;
+    subject: Vec<String>, texts_with_words, push_texts;
     /// Words of the subject as in `subject`, or the ticket's id in the source system.
     search: Option<String>, one_text_with_words, push_texts;
     /// Source of the import, exactly.
@@ -297,7 +297,7 @@ impl EvaluationFilters {
         }
     }
 
-    /// Adds an error for each filter by a score, its band or its confidence.
+    /// Adds one error for each score with a filter, one for the confidence and one for the band.
     fn refuse_scores(&self, query: &mut QueryReader, detail: &str) {
         for (name, score) in self.scores() {
             let given = [

@@ -6,7 +6,7 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::filters::EvaluationFilters;
 use super::item::EvaluationItem;
-use super::query::QueryReader;
+use super::query::{QueryReader, parse_digits};
 use super::render::Pairs;
 use crate::ids::TicketId;
 use crate::named_enum::{Named, named_enum};
@@ -40,8 +40,8 @@ named_enum!(
     }
 );
 
-/// An order: a key, and its direction. Rows without a value of the key come last in both directions;
-/// a charge that is not applicable is none.
+/// An order: a key, and its direction. Rows without a value of the key come last in both directions; `not_applicable` is no
+/// value of the charge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sort {
     /// The key.
@@ -124,11 +124,7 @@ impl ListQuery {
             query.add_error("cursor", "must not be empty: leave it out for the first page");
         }
         let limit = query.parsed("limit", "must be an integer from 1 to 100", |text| {
-            // Digits only: `parse` also accepts a sign.
-            if !text.bytes().all(|byte| byte.is_ascii_digit()) {
-                return None;
-            }
-            text.parse::<u32>().ok().filter(|limit| (1..=MAX_LIMIT).contains(limit))
+            u32::try_from(parse_digits(text)?).ok().filter(|limit| (1..=MAX_LIMIT).contains(limit))
         });
         query.finish(Self { filters, sort, cursor, limit: limit.unwrap_or(DEFAULT_LIMIT) })
     }

@@ -7,7 +7,7 @@ use crate::evaluation::{Confidence, Score};
 use crate::json::ValidationErrors;
 use crate::named_enum::Named;
 use crate::time::Timestamp;
-use crate::validation::{BodyError, FieldError, MAX_NAME_CHARS};
+use crate::validation::{BodyError, FieldError, MAX_NAME_CHARS, MAX_REPORTED_NAME_CHARS};
 
 /// Most values of one parameter.
 pub const MAX_VALUES: usize = 50;
@@ -35,8 +35,7 @@ impl QueryReader {
     /// All errors, at most [`crate::validation::MAX_REPORTED_ERRORS`].
     pub fn finish<T>(mut self, value: T) -> Result<T, Vec<FieldError>> {
         for name in self.values.keys() {
-            // The caller chooses the name: it is truncated to keep the response small.
-            let name: String = name.chars().take(100).collect();
+            let name: String = name.chars().take(MAX_REPORTED_NAME_CHARS).collect();
             self.errors.add(name, "is not a parameter of this operation");
         }
         self.errors.finish(Some(value)).map_err(|error| match error {
@@ -72,7 +71,7 @@ impl QueryReader {
     /// Epoch milliseconds.
     pub fn moment(&mut self, name: &str) -> Option<Timestamp> {
         self.parsed(name, "must be Unix epoch milliseconds from 0 to 253402300799999", |text| {
-            Timestamp::from_millis(digits(text)?).ok()
+            Timestamp::from_millis(parse_digits(text)?).ok()
         })
     }
 
@@ -100,14 +99,14 @@ impl QueryReader {
     }
 
     /// Texts with at least one word.
-    pub fn words(&mut self, name: &str) -> Vec<String> {
-        self.parse_each(name, check_words)
+    pub fn texts_with_words(&mut self, name: &str) -> Vec<String> {
+        self.parse_each(name, text_with_words)
     }
 
     /// A text with at least one word, given at most once.
     pub fn one_text_with_words(&mut self, name: &str) -> Option<String> {
         let text = self.single(name)?;
-        check_words(&text).map_err(|detail| self.add_error(name, detail)).ok()
+        text_with_words(&text).map_err(|detail| self.add_error(name, detail)).ok()
     }
 
     /// Language codes.
@@ -125,13 +124,13 @@ impl QueryReader {
     /// A score: 1.0 to 5.0 in tenths.
     pub fn score(&mut self, name: &str) -> Option<Score> {
         let detail = "must be a number from 1.0 to 5.0 with at most one decimal";
-        self.parsed(name, detail, |text| Score::from_tenths(decimal(text, 1)?))
+        self.parsed(name, detail, |text| Score::from_tenths(parse_decimal(text, 1)?))
     }
 
     /// A confidence: 0 to 1 in hundredths.
     pub fn confidence(&mut self, name: &str) -> Option<Confidence> {
         let detail = "must be a number from 0 to 1 with at most two decimals";
-        self.parsed(name, detail, |text| Confidence::from_hundredths(decimal(text, 2)?))
+        self.parsed(name, detail, |text| Confidence::from_hundredths(parse_decimal(text, 2)?))
     }
 
     /// The values of a parameter, sorted, each once.
@@ -174,8 +173,8 @@ fn check_text(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The text with single spaces.
-fn check_words(text: &str) -> Result<String, String> {
+/// The text with single spaces, if it has a word.
+fn text_with_words(text: &str) -> Result<String, String> {
     check_text(text)?;
     if words_of(text).next().is_none() {
         return Err("must hold a letter or a digit".to_owned());
@@ -184,12 +183,13 @@ fn check_words(text: &str) -> Result<String, String> {
 }
 
 /// The number of a text that has only digits; `parse` alone would also accept a sign.
-fn digits(text: &str) -> Option<i64> {
-    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+pub(super) fn parse_digits(text: &str) -> Option<i64> {
+    let has_only_digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    if has_only_digits { text.parse().ok() } else { None }
 }
 
 /// A decimal number without sign and exponent, in units of `10^-places`.
-fn decimal(text: &str, places: usize) -> Option<i64> {
+fn parse_decimal(text: &str, places: usize) -> Option<i64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     // Longer texts are refused: no score or confidence needs as many digits.
     if whole.is_empty() || fraction.is_empty() || whole.len() > 3 || fraction.len() > 6 {
@@ -199,7 +199,8 @@ fn decimal(text: &str, places: usize) -> Option<i64> {
     if significant.len() > places {
         return None;
     }
-    digits(&format!("{whole}{significant:0<places$}"))
+    let padded = format!("{significant:0<places$}");
+    parse_digits(&format!("{whole}{padded}"))
 }
 
 #[cfg(test)]
@@ -212,7 +213,7 @@ mod tests {
             [("4", Some(40)), ("4.5", Some(45)), ("4.50", Some(45)), ("04.5", Some(45)), ("4.55", None)];
         let refused = ["", ".", ".5", "4.", "-4", "+4", "4e0", "4,5", "NaN", "٤", "99999999999999999999"];
         for (text, tenths) in cases.into_iter().chain(refused.map(|text| (text, None))) {
-            assert_eq!(decimal(text, 1), tenths, "{text:?}");
+            assert_eq!(parse_decimal(text, 1), tenths, "{text:?}");
         }
     }
 

@@ -5,7 +5,7 @@ use std::fmt::{Display, Write};
 use crate::named_enum::Named;
 use crate::time::Timestamp;
 
-/// Parameters in order.
+/// Names and values of query parameters, in order.
 pub type Pairs = Vec<(&'static str, String)>;
 
 /// `application/x-www-form-urlencoded`, with `%20` for a space.

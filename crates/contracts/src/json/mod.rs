@@ -15,7 +15,9 @@ pub use self::fault::JsonFault;
 use self::tree::TreeSeed;
 pub use self::tree::{Fields, Tree};
 use crate::named_enum::Named;
-use crate::validation::{BodyError, FieldError, MAX_NAME_CHARS, MAX_REPORTED_ERRORS};
+use crate::validation::{
+    BodyError, FieldError, MAX_NAME_CHARS, MAX_REPORTED_ERRORS, MAX_REPORTED_NAME_CHARS,
+};
 
 /// Collects validation errors while a body is read.
 #[derive(Debug, Default)]
@@ -128,11 +130,10 @@ impl<'f, 'b> ObjectReader<'f, 'b> {
 
     /// Adds an error for each field that was not taken, is not `null` and not one of `known`.
     pub fn refuse_unknown(&mut self, known: &[&str], detail: &str) {
-        // The caller chooses the name: it is truncated to keep the response small.
-        let unknown = self.fields.names().filter(|name| !known.contains(name));
-        let unknown: Vec<String> =
-            unknown.take(MAX_REPORTED_ERRORS).map(|name| name.chars().take(100).collect()).collect();
-        for name in unknown {
+        let unknown = self.fields.names().filter(|name| !known.contains(name)).take(MAX_REPORTED_ERRORS);
+        let truncated: Vec<String> =
+            unknown.map(|name| name.chars().take(MAX_REPORTED_NAME_CHARS).collect()).collect();
+        for name in truncated {
             self.add_error(&name.replace('~', "~0").replace('/', "~1"), detail);
         }
     }
