@@ -40,7 +40,7 @@ named_enum!(
 );
 
 /// A registered AI agent of a row, as it was named at the time of the import.
-// The wire form in events and lists; its documentation is that of the public API.
+// Also part of events; the comments are those of the public API.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = ItemAgent)]
 pub struct AgentFacts {
@@ -109,7 +109,7 @@ impl NewAgent {
 }
 
 /// Request to register an AI agent.
-// The wire form of `NewAgent`.
+// The OpenAPI schema of the body that `NewAgent::parse` reads.
 #[derive(ToSchema)]
 #[allow(dead_code, reason = "documentation only: never built")]
 pub struct NewAgentRequest {

@@ -139,7 +139,7 @@ impl NewExport {
 }
 
 /// Request to create an export.
-// The wire form of `NewExport`.
+// The OpenAPI schema of the body that `NewExport::parse` reads.
 #[derive(ToSchema)]
 #[allow(dead_code, reason = "documentation only: never built")]
 pub struct NewExportRequest {

@@ -31,7 +31,7 @@ macro_rules! named_enum {
             /// Every value.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// The name on the wire and in exports.
+            /// The name on the wire and in exports; a `const fn`, which a trait cannot have.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
             }

@@ -4,19 +4,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::RefusalId;
 use crate::problem::{Problem, ProblemCode};
-use crate::time::Timestamp;
+use crate::time::{DAY_MILLIS, Timestamp};
 use crate::validation::{FieldError, shortened};
 
 /// Maximum number of refusals that are kept of an organization, and that are in one report.
 pub const MAX_REFUSALS: usize = 100;
 
 /// How long a refusal is kept, in milliseconds.
-pub const REFUSAL_RETENTION_MILLIS: i64 = 30 * 24 * 60 * 60 * 1_000;
+pub const REFUSAL_RETENTION_MILLIS: i64 = 30 * DAY_MILLIS;
 
-/// Maximum number of field errors in a refusal. The caller got all that were reported.
+/// Maximum number of field errors in a refusal. The response to the caller has all of them.
 const MAX_ERRORS: usize = 5;
 
-/// Maximum length of a pointer, in characters. Ours are shorter.
+/// Maximum length of a pointer, in characters; those of errors in imports are shorter.
 const MAX_POINTER_CHARS: usize = 100;
 
 /// Maximum length of an explanation, in characters.
@@ -24,7 +24,7 @@ const MAX_DETAIL_CHARS: usize = 200;
 
 /// The problems that are kept: those that sending the same import again does not solve. A duplicate is none of them: its
 /// conversation is stored, and whoever imports a file a second time would displace all other refusals.
-const KEPT: [ProblemCode; 7] = [
+const KEPT_CODES: [ProblemCode; 7] = [
     ProblemCode::MalformedJson,
     ProblemCode::InvalidRequest,
     ProblemCode::AgentMismatch,
@@ -62,7 +62,7 @@ impl ImportRefusal {
     /// The refusal of an import by a problem, with texts of bounded length. `None` when it is not kept: a duplicate, or a
     /// refusal after which the caller can send the same again (a limit, a slow body, an outage).
     pub fn of(problem: &Problem, id: RefusalId, refused_at: Timestamp) -> Option<Self> {
-        if !KEPT.contains(&problem.code) {
+        if !KEPT_CODES.contains(&problem.code) {
             return None;
         }
         let errors = problem.errors.iter().take(MAX_ERRORS).map(|error| FieldError {

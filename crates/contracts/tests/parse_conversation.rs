@@ -265,7 +265,7 @@ fn error_of_an_author_has_the_pointer_of_its_field() {
 }
 
 #[test]
-fn number_beyond_every_moment_is_an_error_of_its_field() {
+fn number_out_of_the_time_range_is_an_error_of_its_field() {
     for number in ["9223372036854775808", "18446744073709551616", "123456789012345678901234567890", "1e300"] {
         let text = body().to_string().replace("1700000000001", number);
         assert_eq!(pointers_of(&text), ["/messages/1/timestamp"], "{number}");
@@ -282,7 +282,7 @@ fn first_and_last_moment_and_zero_fraction_are_accepted() {
 }
 
 #[test]
-fn text_has_any_length() {
+fn subject_and_content_may_have_any_length() {
     for subject in ["", &"s".repeat(5_000)] {
         assert_eq!(parse(&with("/subject", json!(subject))).unwrap().subject.as_deref(), Some(subject));
     }
@@ -310,7 +310,7 @@ fn comment_may_have_the_external_id_of_a_message() {
 }
 
 #[test]
-fn equal_timestamps_are_chronological() {
+fn timestamp_may_equal_but_not_precede_an_earlier_one() {
     parse(&with("/messages/1/timestamp", json!(1_700_000_000_000_i64))).unwrap();
     // Each is compared with all before it.
     let mut body = with("/messages", json!([message(0), message(60_000), message(59_999)]));

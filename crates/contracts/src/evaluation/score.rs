@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn score_serializes_with_one_decimal() {
+    fn score_and_confidence_serialize_as_short_decimals() {
         assert_eq!(serde_json::to_string(&Score::nearest(4.0)).ok().as_deref(), Some("4.0"));
         assert_eq!(serde_json::to_string(&Confidence::nearest(0.82)).ok().as_deref(), Some("0.82"));
     }

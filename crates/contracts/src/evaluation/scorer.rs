@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn fallback_has_a_reason() {
+    fn fallback_round_trips_with_its_reason() {
         let scorer = Scorer {
             kind: ScorerKind::Fallback,
             version: "1.0.0".to_owned(),

@@ -35,7 +35,7 @@ pub struct TicketTranscript<M = Vec<Message>> {
 }
 
 /// The transcript of a ticket: its items as they were imported.
-// The wire form of `TicketTranscript`.
+// The OpenAPI schema of `TicketTranscript`.
 #[derive(ToSchema)]
 #[schema(as = TicketTranscript)]
 #[allow(dead_code, reason = "documentation only: never built")]

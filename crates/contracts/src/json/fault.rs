@@ -14,7 +14,7 @@ pub struct JsonFault {
 }
 
 impl JsonFault {
-    /// The fault of an error.
+    /// Kind and position of this error.
     pub fn of(error: &serde_json::Error) -> Self {
         let kind = match error.classify() {
             Category::Io => "input cannot be read",

@@ -36,7 +36,7 @@ impl ValidationErrors {
         self.0.len() >= MAX_REPORTED_ERRORS
     }
 
-    /// `value` if there are no errors, else the errors.
+    /// `value` if there are no errors, else the errors. It is `None` only after an error.
     pub fn finish<T>(self, value: Option<T>) -> Result<T, BodyError> {
         match value {
             Some(value) if self.0.is_empty() => Ok(value),
@@ -123,7 +123,7 @@ impl<'f, 'b> ObjectReader<'f, 'b> {
         self.errors.add(pointer, detail);
     }
 
-    /// Removes and returns a field of any type. `null` counts as absent: connectors send it for fields without a value.
+    /// Takes a field of any type. `null` counts as absent: connectors send it for fields without a value.
     pub fn take(&mut self, field: &str) -> Option<Tree<'b>> {
         self.fields.take(field).filter(|value| *value != Tree::Null)
     }
@@ -138,7 +138,7 @@ impl<'f, 'b> ObjectReader<'f, 'b> {
         }
     }
 
-    /// Removes and returns a required field.
+    /// Takes a required field.
     pub fn required(&mut self, field: &str) -> Option<Tree<'b>> {
         let value = self.take(field);
         if value.is_none() {
@@ -150,7 +150,7 @@ impl<'f, 'b> ObjectReader<'f, 'b> {
     /// A required string of at least one character, without a maximum length.
     pub fn required_text(&mut self, field: &str) -> Option<String> {
         let value = self.required(field)?;
-        self.check_text(field, value)
+        self.non_empty_text_of(field, value)
     }
 
     /// A required id or name: 1 to [`MAX_NAME_CHARS`] characters.
@@ -167,14 +167,14 @@ impl<'f, 'b> ObjectReader<'f, 'b> {
 
     /// Checks a value from [`Self::take`] that must be an id or name.
     pub fn short_text_of(&mut self, field: &str, value: Tree<'b>) -> Option<String> {
-        let text = self.check_text(field, value)?;
+        let text = self.non_empty_text_of(field, value)?;
         self.check_length(field, text)
     }
 
     /// An optional string of any length, possibly empty.
     pub fn optional_free_text(&mut self, field: &str) -> Option<String> {
         let value = self.take(field)?;
-        self.check_string(field, value).map(Cow::into_owned)
+        self.text_of(field, value).map(Cow::into_owned)
     }
 
     /// An optional value of a closed list.
@@ -191,7 +191,7 @@ impl<'f, 'b> ObjectReader<'f, 'b> {
 
     /// Checks a value from [`Self::take`] that must be one of a closed list.
     pub fn choice<T: Named>(&mut self, field: &str, value: Tree<'b>) -> Option<T> {
-        let text = self.check_string(field, value)?;
+        let text = self.text_of(field, value)?;
         let named = T::from_name(&text);
         if named.is_none() {
             self.add_error(field, format!("must be one of: {}", T::names()));
@@ -219,8 +219,8 @@ impl<'f, 'b> ObjectReader<'f, 'b> {
         in_range
     }
 
-    fn check_text(&mut self, field: &str, value: Tree<'b>) -> Option<String> {
-        let text = self.check_string(field, value)?;
+    fn non_empty_text_of(&mut self, field: &str, value: Tree<'b>) -> Option<String> {
+        let text = self.text_of(field, value)?;
         if text.is_empty() {
             self.add_error(field, "must not be empty");
             return None;
@@ -228,7 +228,7 @@ impl<'f, 'b> ObjectReader<'f, 'b> {
         Some(text.into_owned())
     }
 
-    fn check_string(&mut self, field: &str, value: Tree<'b>) -> Option<Cow<'b, str>> {
+    fn text_of(&mut self, field: &str, value: Tree<'b>) -> Option<Cow<'b, str>> {
         let text = match value {
             Tree::String(text) => text,
             other => {

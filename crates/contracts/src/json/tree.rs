@@ -46,7 +46,7 @@ impl Tree<'_> {
 }
 
 impl<'b> Fields<'b> {
-    /// Removes and returns a value. Of several fields with the same name the last one wins.
+    /// Takes a value and leaves `null` in its place. Of several fields with the same name the last one wins.
     pub fn take(&mut self, name: &str) -> Option<Tree<'b>> {
         let (_, value) = self.0.iter_mut().rev().find(|(field, _)| field == name)?;
         Some(std::mem::take(value))
@@ -58,8 +58,7 @@ impl<'b> Fields<'b> {
     }
 }
 
-/// Builds a [`Tree`] of bounded size: a value needs up to 128 bytes of memory however short its text is, so that two bytes
-/// (`[]`) of a hostile body would cost 128.
+/// Builds a [`Tree`] with a bounded number of values: a value of two bytes (`[]`) can take 128 bytes of memory.
 #[derive(Clone, Copy)]
 pub(super) struct TreeSeed<'l> {
     /// Names of the fields that are read, at any depth: `None` for all. The values of others are skipped without being built.

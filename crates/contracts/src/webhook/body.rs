@@ -126,7 +126,9 @@ fn read_events(object: &mut ObjectReader<'_, '_>, value: Tree<'_>) -> Option<BTr
     let mut are_valid = true;
     for (index, item) in items.into_iter().enumerate() {
         let event = match &item {
-            Tree::String(name) => WebhookEvent::from_name(name).filter(|event| *event != WebhookEvent::Test),
+            Tree::String(name) => {
+                WebhookEvent::from_name(name).filter(|event| WebhookEvent::SUBSCRIBABLE.contains(event))
+            }
             _ => None,
         };
         match event {
@@ -154,7 +156,7 @@ fn read_threshold(object: &mut ObjectReader<'_, '_>, value: &Tree<'_>) -> Option
 }
 
 /// Request to create an endpoint.
-// The wire form of `NewWebhook`.
+// The OpenAPI schema of the body that `NewWebhook::parse` reads.
 #[derive(ToSchema)]
 #[allow(dead_code, reason = "documentation only: never built")]
 pub struct NewWebhookRequest {
@@ -173,7 +175,7 @@ pub struct NewWebhookRequest {
 }
 
 /// Request to change an endpoint; absent fields stay unchanged.
-// The wire form of `WebhookChange`.
+// The OpenAPI schema of the body that `WebhookChange::parse` reads.
 #[derive(ToSchema)]
 #[allow(dead_code, reason = "documentation only: never built")]
 pub struct WebhookChangeRequest {
