@@ -20,7 +20,7 @@ use crate::app::write_imports::{Writer, write_imports};
 use crate::http::{Services, configure};
 use crate::{Config, MIGRATIONS, SCHEMA, store};
 
-/// Memory of large responses to clients that are being sent. One has up to 4 MiB.
+/// Maximum bytes of the large responses that are being sent to clients. One has up to 4 MiB.
 const RESPONSE_MEMORY_BYTES: usize = 128 * 1024 * 1024;
 
 /// Dependencies that the process provides.

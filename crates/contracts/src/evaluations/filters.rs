@@ -262,7 +262,7 @@ impl EvaluationFilters {
             return;
         }
         self.refuse_scores(query, "contradicts `involvement=no_ai`: without an AI agent there is no score");
-        // A failed evaluation has no involvement; `status=failed` alone is refused by `check_status`.
+        // Without an AI agent the status is `not_applicable`; `status=failed` alone is refused by `check_status`.
         if self.status.contains(&ResultStatus::Scored) && !self.status.contains(&ResultStatus::NotApplicable)
         {
             query.add_error(

@@ -127,7 +127,7 @@ impl ImportQueue {
     }
 
     fn check_room(&self, jobs: &Turns<Job>, job: &Job) -> Result<(), QueueFull> {
-        // `divisor` is 1 for the whole queue and 2 for the share of an organization.
+        // `divisor` is 1 for the whole queue and 2 for the share of an organization. The first import may have any size.
         let is_full = |count: usize, bytes: usize, divisor: usize| {
             count >= (self.shared.capacity / divisor).max(1)
                 || (count > 0 && bytes + job.bytes() > MAX_QUEUED_BYTES / divisor)

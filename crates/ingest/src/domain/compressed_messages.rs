@@ -4,13 +4,19 @@
 //! Format 1, lengths in bytes, numbers little-endian:
 //! the format (1), CRC-32 of everything after it (4), length of the JSON (4), the JSON as an LZ4 block.
 
+use std::ops::Range;
+
 use assay_contracts::conversation::Message;
 
 /// The first byte; identifies the format.
 const FORMAT: u8 = 1;
 
+/// Positions of checksum and length.
+const CHECKSUM: Range<usize> = 1..5;
+const LENGTH: Range<usize> = 5..HEADER_BYTES;
+
 /// Bytes of format, checksum and length.
-const HEADER: usize = 9;
+const HEADER_BYTES: usize = 9;
 
 /// Bytes of a message in JSON beside its content: more than most have.
 const BYTES_BESIDE_CONTENT: usize = 512;
@@ -47,7 +53,7 @@ pub enum DecompressError {
 
 impl CompressedMessages {
     pub fn compress(messages: &[Message]) -> Result<Self, CompressError> {
-        // Allocated at once: a buffer that grows has up to twice the size of a large conversation.
+        // Allocated at once: a buffer that grows has up to twice the size of a large conversation. A sixteenth is for escapes.
         let expected = messages.iter().map(|message| message.content.len() / 16 * 17 + BYTES_BESIDE_CONTENT);
         let mut json = Vec::with_capacity(expected.sum());
         serde_json::to_writer(&mut json, messages)?;
@@ -57,15 +63,15 @@ impl CompressedMessages {
     fn compress_json(json: &[u8]) -> Result<Self, CompressError> {
         let length = u32::try_from(json.len()).ok().filter(|_| json.len() <= MAX_BYTES);
         let length = length.ok_or(CompressError::TooLarge(json.len()))?;
-        let mut compressed = vec![0; HEADER + lz4_flex::block::get_maximum_output_size(json.len())];
+        let mut compressed = vec![0; HEADER_BYTES + lz4_flex::block::get_maximum_output_size(json.len())];
         // Cannot fail: the buffer has the maximum size of a block.
-        let block_bytes = lz4_flex::block::compress_into(json, &mut compressed[HEADER..])
+        let block_bytes = lz4_flex::block::compress_into(json, &mut compressed[HEADER_BYTES..])
             .map_err(|_| CompressError::TooLarge(json.len()))?;
-        compressed.truncate(HEADER + block_bytes);
-        compressed[5..HEADER].copy_from_slice(&length.to_le_bytes());
+        compressed.truncate(HEADER_BYTES + block_bytes);
+        compressed[LENGTH].copy_from_slice(&length.to_le_bytes());
         compressed[0] = FORMAT;
-        let checksum = crc32fast::hash(&compressed[5..]);
-        compressed[1..5].copy_from_slice(&checksum.to_le_bytes());
+        let checksum = crc32fast::hash(&compressed[CHECKSUM.end..]);
+        compressed[CHECKSUM].copy_from_slice(&checksum.to_le_bytes());
         // It may wait in the queue: free the unused capacity.
         compressed.shrink_to_fit();
         Ok(Self(compressed))

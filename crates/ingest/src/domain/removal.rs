@@ -74,10 +74,9 @@ impl RetentionCutoff {
 #[cfg(test)]
 mod tests {
     use assay_contracts::retention::RetentionPeriod;
+    use assay_contracts::time::DAY_MILLIS;
 
     use super::*;
-
-    const DAY: i64 = 24 * 60 * 60 * 1_000;
 
     fn removed(days_ago: &[i64], now: Timestamp) -> Vec<TicketFacts> {
         let ticket = |days: &i64| TicketFacts {
@@ -88,7 +87,7 @@ mod tests {
             subject: None,
             started_at: now,
             ended_at: now,
-            imported_at: now.plus_millis(-days * DAY),
+            imported_at: now.plus_millis(-days * DAY_MILLIS),
             agents: Vec::new(),
         };
         days_ago.iter().map(ticket).collect()
@@ -118,7 +117,7 @@ mod tests {
 
     #[test]
     fn expiry_events_are_chunked_and_list_tickets_with_kept_evaluations() {
-        let now = Timestamp::saturating_from_millis(1_000 * DAY);
+        let now = Timestamp::saturating_from_millis(1_000 * DAY_MILLIS);
         let ages = [vec![31; 45], vec![61, 62]].concat();
         // Number of tickets in each event.
         let cases = [

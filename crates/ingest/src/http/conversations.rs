@@ -25,7 +25,7 @@ pub async fn accept(call: Call, payload: Payload) -> Result<HttpResponse, WebErr
     let mut body = read_body(&call, payload, call.services.max_body_bytes, &budget).await?;
     let conversation = parse_body(&body, Conversation::parse).await?;
     let idempotency = key.map(|key| (key, Fingerprint::of(&body)));
-    // The conversation waits for its turn without them, within the budget of its body.
+    // While it waits to be written, the parsed conversation counts in the budget in place of the bytes.
     body.free_bytes();
     let accept = AcceptConversation { organization_id, conversation, idempotency };
     respond_with(call.services.acceptance.accept(accept).await?)

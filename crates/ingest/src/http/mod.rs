@@ -28,9 +28,9 @@ pub struct Services {
     pub acceptance: Acceptance,
     /// Maximum size of a body, in bytes.
     pub max_body_bytes: usize,
-    /// Shared by all requests.
+    /// Bounds the bodies of all requests.
     pub body_budget: BodyBudget,
-    /// Tickets with a long subject, and transcripts, for clients.
+    /// Bounds the large responses to clients: transcripts, refusals, and tickets with a long subject.
     pub response_budget: ResponseBudget,
 }
 
@@ -54,7 +54,7 @@ pub fn configure(services: Services, auth: ServiceAuth) -> impl Fn(&mut ServiceC
                     "/refusals",
                     vec![("GET", get().to(refusals::list)), ("POST", post().to(refusals::report))],
                 ))
-                .service(resource("/transcripts", vec![("POST", post().to(transcripts::read))])),
+                .service(resource("/transcripts", vec![("POST", post().to(transcripts::read_many))])),
         );
     }
 }

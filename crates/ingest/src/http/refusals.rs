@@ -10,7 +10,7 @@ use assay_platform::web::{WebError, parse_body};
 
 use super::{Call, read_body};
 
-/// Maximum size of a report, in bytes: [`MAX_REFUSALS`] refusals of less than 10 kB, whatever their letters.
+/// Maximum size of a report, in bytes: [`MAX_REFUSALS`] refusals of less than 10 kB, whatever their characters.
 const MAX_REPORT_BYTES: usize = 1024 * 1024;
 
 /// Keeps reported refusals. 204 once they are committed.

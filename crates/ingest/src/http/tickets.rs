@@ -13,7 +13,7 @@ use super::Call;
 use crate::app::delete_ticket::{DeleteTicketError, delete_ticket, find_deletion};
 
 /// Maximum number of tickets that a count considers: it reads the row of each for the date of the conversation.
-const MAX_COUNTED: u32 = 10_000;
+const MAX_CONSIDERED: u32 = 10_000;
 
 pub async fn read(call: Call, id: Path<String>) -> Result<HttpResponse, WebError> {
     let organization_id = call.organization_with(Scope::Tickets)?;
@@ -37,13 +37,13 @@ pub async fn deletion(call: Call, id: Path<String>) -> Result<Json<Deletion>, We
 }
 
 /// Counts the tickets from the id `since` on whose conversations began between `from` and `to`; considers only the newest
-/// [`MAX_COUNTED`].
+/// [`MAX_CONSIDERED`].
 pub async fn count(call: Call) -> Result<Json<TicketCount>, WebError> {
     let organization_id = call.organization_with(Scope::EvaluationsRead)?;
     let CountQuery { period, since } =
         CountQuery::parse(all_query_pairs(&call.request)).map_err(invalid_query)?;
     let period = (period.from, period.to);
-    Ok(Json(call.services.store.count_tickets(organization_id, since, period, MAX_COUNTED).await?))
+    Ok(Json(call.services.store.count_tickets(organization_id, since, period, MAX_CONSIDERED).await?))
 }
 
 impl From<DeleteTicketError> for WebError {

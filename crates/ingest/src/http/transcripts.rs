@@ -17,7 +17,7 @@ use crate::app::read_transcript::{ReadTranscriptError, read_transcript};
 use crate::app::read_transcripts::{ReadTranscriptsError, read_transcripts};
 
 /// Transcripts of any organization, for services only.
-pub async fn read(call: Call, payload: Payload) -> Result<HttpResponse, WebError> {
+pub async fn read_many(call: Call, payload: Payload) -> Result<HttpResponse, WebError> {
     call.caller.require_service()?;
     let body = read_body(&call, payload, SMALL_BODY, &call.services.body_budget).await?;
     let wanted: ReadTranscripts = serde_json::from_slice(&body)
@@ -35,7 +35,7 @@ pub async fn read_one(call: Call, id: Path<String>) -> Result<HttpResponse, WebE
     call.services.response_budget.limit(organization_id, respond_json_with_etag(&call.request, body.into()))
 }
 
-/// Serializing megabytes of JSON would block a thread that serves requests.
+/// Serializes on a thread for blocking work: megabytes of JSON would block one that serves requests.
 async fn to_json(transcripts: impl Serialize + Send + 'static) -> Result<Vec<u8>, WebError> {
     let body = blocking(move || serde_json::to_vec(&transcripts)).await;
     let body = body.map_err(|error| WebError::internal(&error))?;

@@ -148,7 +148,7 @@ impl Store {
         on_database!(self, write, removal::prune_tombstones(before, limit))
     }
 
-    /// Keeps refused imports of an organization, of which it keeps only the latest [`MAX_REFUSALS`]. One that is kept already is
+    /// Stores refused imports of an organization, and removes all but its latest [`MAX_REFUSALS`]. One that is stored already is
     /// ignored.
     ///
     /// [`MAX_REFUSALS`]: assay_contracts::refusal::MAX_REFUSALS

@@ -14,6 +14,10 @@ use super::{Connection, find_deletions, row_limit};
 use crate::store::rows::ConversationRow;
 use crate::store::transcripts::{from_rows, missing};
 
+/// Values of `packed_bytes` of [`load_rows`].
+const ALL_BYTES: i32 = i32::MAX;
+const NO_BYTES: i32 = 0;
+
 #[declare_sql_function]
 extern "SQL" {
     fn octet_length(bytes: Binary) -> Integer;
@@ -32,7 +36,7 @@ pub fn read(
 ) -> Result<Transcripts<StoredTranscript>, DatabaseError> {
     let sizes = stored_sizes(connection, &tickets)?;
     let unread = tickets.split_off(count_within(&tickets, &sizes, max_bytes));
-    let rows = load_rows(connection, &tickets, i32::MAX)?;
+    let rows = load_rows(connection, &tickets, ALL_BYTES)?;
     let mut found = from_rows(&tickets, rows, max_bytes);
     // Read after the transcripts, so that a ticket deleted in between is reported as deleted.
     let deletions = find_deletions(connection, &missing(&found, &tickets))?;
@@ -46,12 +50,12 @@ pub fn read_facts(
     connection: &mut Connection,
     tickets: &[TicketReference],
 ) -> Result<Vec<UnreadableTranscript>, DatabaseError> {
-    let rows = load_rows(connection, tickets, 0)?;
+    let rows = load_rows(connection, tickets, NO_BYTES)?;
     let wanted = rows.into_iter().filter(|row| tickets.contains(&row.reference()));
     Ok(wanted.map(ConversationRow::into_facts).collect())
 }
 
-/// The rows of tickets, with the first `packed_bytes` of their messages.
+/// The rows of tickets, with the first `packed_bytes` of their compressed messages.
 fn load_rows(
     connection: &mut Connection,
     tickets: &[TicketReference],
