@@ -10,14 +10,14 @@ use crate::test_app::{TestApp, conversation, conversation_of, message};
 async fn cached_agent_is_not_fetched_again() -> Result<()> {
     let app = TestApp::on_sqlite().await?;
     app.accepted(&conversation("T-0")).await?;
-    assert_eq!(app.registry.calls(), 0, "a conversation without AI authors needs no call");
+    assert_eq!(app.registry.agent_calls(), 0, "a conversation without AI authors needs no call");
     let agent = app.registry.register(app.organization, "bot")?;
     app.accepted(&by_agent("T-1", "bot")).await?;
     app.registry.set_unavailable(true);
     app.accepted(&by_agent("T-2", "bot")).await?;
     let by_id = json!([message("1", 1, json!({"type": "ai", "id": agent.id}))]);
     app.accepted(&conversation_of("T-3", by_id)).await?;
-    assert_eq!(app.registry.calls(), 1);
+    assert_eq!(app.registry.agent_calls(), 1);
     Ok(())
 }
 

@@ -112,15 +112,17 @@ async fn dead_database_refuses_requests_at_once_and_recovers() -> Result<()> {
     expect_unavailable(app.submit(&conversation("during")).await?).await?;
     let first = began.elapsed();
     let began = Instant::now();
-    for answer in join_all((0..REQUESTS).map(|n| app.submit_owned(format!("during-{n}")))).await {
+    for answer in join_all((0..REQUESTS).map(|n| app.submit_ticket(format!("during-{n}")))).await {
         expect_unavailable(answer?).await?;
     }
     let others = began.elapsed();
     let server = start(&folder).await?;
     proxy.set_target(format!("127.0.0.1:{}", server.port()));
     let outage = Outage { app, server, proxy, folder };
-    let back = outage.wait_until_recovered("after").await?;
-    eprintln!("dead: first 503 after {first:?}, {REQUESTS} more within {others:?}; back: 202 after {back:?}");
+    let recovered_after = outage.wait_until_recovered("after").await?;
+    eprintln!(
+        "dead: first 503 after {first:?}, {REQUESTS} more within {others:?}; back: 202 after {recovered_after:?}"
+    );
     assert!(first < MAX_RESPONSE_TIME && others < MAX_RESPONSE_TIME, "{first:?}, {others:?}");
     Ok(())
 }
@@ -129,7 +131,7 @@ async fn dead_database_refuses_requests_at_once_and_recovers() -> Result<()> {
 async fn frozen_database_refuses_requests_without_piling_up_threads() -> Result<()> {
     let outage = Outage::prepare(|config| config.accept_deadline_milliseconds = 2_000).await?;
     // Opens all connections of the pool.
-    join_all((0..REQUESTS).map(|n| outage.app.submit_owned(format!("warm-{n}")))).await;
+    join_all((0..REQUESTS).map(|n| outage.app.submit_ticket(format!("warm-{n}")))).await;
     let threads_before = count_threads()?;
     outage.server.signal_all(Signal::SIGSTOP)?;
     let waves = async {
@@ -139,7 +141,7 @@ async fn frozen_database_refuses_requests_without_piling_up_threads() -> Result<
         let second = outage.expect_all_refused("second").await?;
         anyhow::Ok((first, threads_during.max(count_threads()?), second))
     };
-    let pulse = async {
+    let liveness = async {
         let mut slowest = Duration::ZERO;
         for _ in 0..20 {
             slowest = slowest.max(outage.check_liveness().await?);
@@ -147,20 +149,20 @@ async fn frozen_database_refuses_requests_without_piling_up_threads() -> Result<
         }
         Ok(slowest)
     };
-    let both = try_join(waves, pulse).await;
+    let both = try_join(waves, liveness).await;
     outage.server.signal_all(Signal::SIGCONT)?;
-    let ((first, threads_during, second), pulse) = both?;
-    let back = outage.wait_until_recovered("after").await?;
+    let ((first, threads_during, second), slowest_liveness) = both?;
+    let recovered_after = outage.wait_until_recovered("after").await?;
     let is_read =
         || async { Ok(outage.app.ticket(&uuid::Uuid::now_v7().to_string()).await?.status() == 404) };
     eventually("tickets to be read", is_read).await?;
     eprintln!(
-        "frozen: {} x 503 within {first:?}, then within {second:?}; /healthz within {pulse:?}; threads {threads_before} \
-         -> {threads_during}; back: 202 after {back:?}",
+        "frozen: {} x 503 within {first:?}, then within {second:?}; /healthz within {slowest_liveness:?}; threads {threads_before} \
+         -> {threads_during}; back: 202 after {recovered_after:?}",
         2 * REQUESTS
     );
     assert!(first < Duration::from_secs(12) && second < Duration::from_secs(12), "{first:?}, {second:?}");
-    assert!(pulse < MAX_RESPONSE_TIME, "{pulse:?}");
+    assert!(slowest_liveness < MAX_RESPONSE_TIME, "{slowest_liveness:?}");
     // Hanging calls: those of the abandoned pool and of its replacement, the relay's four result writes and their second
     // attempts, and periodic tasks; none per request.
     let (pool, result_writes, periodic) = (usize::try_from(outage.app.config.database_pool_size)?, 2 * 4, 8);

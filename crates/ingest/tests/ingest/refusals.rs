@@ -1,70 +1,114 @@
-//! Requests that are refused before any write.
+//! `/internal/v1/refusals`: refused imports, which the gateway reports and the console lists.
 
 use anyhow::Result;
+use assay_contracts::ids::{OrganizationId, RefusalId};
+use assay_contracts::problem::ProblemCode;
+use assay_contracts::refusal::{ImportRefusal, ImportRefusals, MAX_REFUSALS};
 use assay_contracts::tenant::Scope;
-use assay_platform::auth::{Audience, ServiceClaims};
-use assay_platform::runtime::now;
-use serde_json::{Value, json};
+use assay_contracts::time::DAY_MILLIS;
+use assay_contracts::validation::FieldError;
+use assay_platform::auth::ServiceClaims;
+use assay_platform::runtime::{new_id, now};
+use assay_testkit::{eventually, execute_on, on_both_databases, texts_on};
+use uuid::Uuid;
 
-use crate::test_app::{TestApp, conversation};
+use crate::test_app::{TestApp, claims_for};
 
-#[tokio::test]
-async fn invalid_body_is_refused_with_all_errors() -> Result<()> {
-    let app = TestApp::on_sqlite().await?;
-    let mut invalid = conversation("T-1");
-    invalid["source"] = "".into();
-    invalid["messages"][0]["author"] = json!({"type": "robot"});
-    invalid["messages"][0]["timestamp"] = json!(-1);
-    let cases = [
-        (
-            invalid.to_string(),
-            "invalid-request",
-            vec!["/source", "/messages/0/timestamp", "/messages/0/author/type"],
-        ),
-        (r#"{"messages":[]}"#.to_owned(), "invalid-request", vec!["/ticket_id", "/messages"]),
-        ("[]".to_owned(), "invalid-request", vec![""]),
-        (String::new(), "malformed-json", vec![]),
-        (r#"{"ticket_id":"\ud800"}"#.to_owned(), "malformed-json", vec![]),
-    ];
-    for (body, code, pointers) in cases {
-        let response = app.submit_to(&app.address, app.organization, None, body.clone()).await?;
-        assert_eq!(response.status(), 400, "{body}");
-        let problem: Value = response.json().await?;
-        assert_eq!(problem["code"], code, "{body}");
-        let errors = problem["errors"].as_array().cloned().unwrap_or_default();
-        let found: Vec<&str> = errors.iter().filter_map(|error| error["pointer"].as_str()).collect();
-        assert_eq!(found, pointers, "{body}");
+on_both_databases! { TestApp {
+    reported_refusals_are_listed_newest_first_and_once,
+    only_the_latest_refusals_of_each_organization_are_kept,
+    unreadable_refusal_is_left_out,
+    refusals_expire_after_30_days,
+    invalid_report_is_refused,
+} }
+
+const PATH: &str = "/internal/v1/refusals";
+
+/// A refusal, later than those with smaller numbers.
+fn refusal(number: usize) -> ImportRefusal {
+    let error =
+        FieldError { pointer: format!("/messages/{number}/content"), detail: "is required".to_owned() };
+    ImportRefusal {
+        id: RefusalId::from(Uuid::from_u128(number as u128)),
+        refused_at: now(),
+        code: ProblemCode::InvalidRequest,
+        detail: format!("{} is required", error.pointer),
+        errors: vec![error],
+        omitted_errors: 0,
     }
+}
+
+/// The status of a report.
+async fn report(app: &TestApp, organization: OrganizationId, refusals: &[ImportRefusal]) -> Result<u16> {
+    let body = serde_json::to_string(&ImportRefusals { refusals: refusals.to_vec() })?;
+    Ok(app.post(PATH, &claims_for(organization, Scope::Assess), body).await?.status().as_u16())
+}
+
+async fn list(app: &TestApp, organization: OrganizationId) -> Result<Vec<ImportRefusal>> {
+    let response = app.get(PATH, &claims_for(organization, Scope::EvaluationsRead)).await?;
+    let listed: ImportRefusals = response.error_for_status()?.json().await?;
+    Ok(listed.refusals)
+}
+
+async fn reported_refusals_are_listed_newest_first_and_once(app: TestApp) -> Result<()> {
+    assert!(list(&app, app.organization).await?.is_empty());
+    let [first, second, third] = [refusal(1), refusal(2), refusal(3)];
+    assert_eq!(report(&app, app.organization, &[first.clone(), second.clone()]).await?, 204);
+    // As after a response that did not reach the gateway.
+    let again = [first.clone(), second.clone(), third.clone()];
+    assert_eq!(report(&app, app.organization, &again).await?, 204);
+    assert_eq!(list(&app, app.organization).await?, [third, second, first]);
+    assert!(list(&app, new_id()).await?.is_empty(), "another organization");
     Ok(())
 }
 
-#[tokio::test]
-async fn body_that_is_too_large_or_not_json_is_refused() -> Result<()> {
-    let app = TestApp::on_sqlite().await?;
-    let mut large = conversation("T-1");
-    large["messages"][0]["content"] = "x".repeat(app.config.max_body_bytes).into();
-    assert_eq!(app.submit(&large).await?.status(), 413);
-    let token = app.tokens.issue(Audience::Ingest, &app.claims(Scope::Assess), now())?;
-    let request = app.http.post(format!("{}/internal/v1/conversations", app.address)).bearer_auth(token);
-    let request = request.header("content-type", "text/csv").body(conversation("T-1").to_string());
-    assert_eq!(request.send().await?.status(), 415);
+async fn only_the_latest_refusals_of_each_organization_are_kept(app: TestApp) -> Result<()> {
+    let other = new_id();
+    report(&app, other, &[refusal(1)]).await?;
+    let refusals: Vec<ImportRefusal> = (10..10 + MAX_REFUSALS + 5).map(refusal).collect();
+    let (latest, earliest) = (&refusals[5..], &refusals[..5]);
+    // Reports of two gateways may arrive in any order.
+    report(&app, app.organization, latest).await?;
+    report(&app, app.organization, earliest).await?;
+    let listed = list(&app, app.organization).await?;
+    assert_eq!(listed, latest.iter().rev().cloned().collect::<Vec<_>>());
+    assert_eq!(list(&app, other).await?.len(), 1);
+    let rows = texts_on(&app.database, "SELECT CAST(count(*) AS text) AS value FROM refusals").await?;
+    assert_eq!(rows, [(MAX_REFUSALS + 1).to_string()]);
     Ok(())
 }
 
-#[tokio::test]
-async fn call_requires_a_token_with_audience_kind_and_scope() -> Result<()> {
-    let app = TestApp::on_sqlite().await?;
-    let path = "/internal/v1/conversations";
-    let body = conversation("T-1").to_string();
-    let url = format!("{}{path}", app.address);
-    assert_eq!(app.http.post(&url).body(body.clone()).send().await?.status(), 401);
-    let foreign = app.tokens.issue(Audience::AgentRegistry, &app.claims(Scope::Assess), now())?;
-    assert_eq!(app.http.post(&url).bearer_auth(foreign).body(body.clone()).send().await?.status(), 401);
-    assert_eq!(app.post(path, &ServiceClaims::Service, body.clone()).await?.status(), 401);
-    assert_eq!(app.post(path, &app.claims(Scope::Tickets), body).await?.status(), 403);
-    let id = app.accepted(&conversation("T-1")).await?;
-    let ticket = format!("/internal/v1/tickets/{id}");
-    assert_eq!(app.get(&ticket, &app.claims(Scope::Assess)).await?.status(), 403);
-    assert_eq!(app.get(&ticket, &ServiceClaims::Service).await?.status(), 401);
+async fn unreadable_refusal_is_left_out(app: TestApp) -> Result<()> {
+    report(&app, app.organization, &[refusal(1), refusal(2)]).await?;
+    let of_a_later_release = "UPDATE refusals SET refusal = replace(refusal, 'invalid-request', 'new-code')
+        WHERE refusal LIKE '%/messages/1/%'";
+    execute_on(&app.database, of_a_later_release).await?;
+    let listed = list(&app, app.organization).await?;
+    assert_eq!(listed.iter().map(|refusal| refusal.id).collect::<Vec<_>>(), [refusal(2).id]);
+    Ok(())
+}
+
+async fn refusals_expire_after_30_days(app: TestApp) -> Result<()> {
+    let days_ago = |number, days: i64| ImportRefusal {
+        refused_at: now().plus_millis(-days * DAY_MILLIS),
+        ..refusal(number)
+    };
+    report(&app, app.organization, &[days_ago(1, 31), days_ago(2, 29)]).await?;
+    let is_expired = || async { Ok(list(&app, app.organization).await?.len() == 1) };
+    eventually("the older refusal to expire", is_expired).await?;
+    app.registry.wait_for_maintenance().await?;
+    assert_eq!(list(&app, app.organization).await?[0].id, refusal(2).id);
+    Ok(())
+}
+
+async fn invalid_report_is_refused(app: TestApp) -> Result<()> {
+    let too_many: Vec<ImportRefusal> = (0..=MAX_REFUSALS).map(refusal).collect();
+    assert_eq!(report(&app, app.organization, &too_many).await?, 400);
+    let claims = app.claims(Scope::Assess);
+    assert_eq!(app.post(PATH, &claims, "{}".to_owned()).await?.status(), 400);
+    let empty = r#"{"refusals":[]}"#;
+    assert_eq!(app.post(PATH, &app.claims(Scope::Tickets), empty.to_owned()).await?.status(), 403);
+    assert_eq!(app.post(PATH, &ServiceClaims::Service, empty.to_owned()).await?.status(), 401);
+    assert_eq!(app.get(PATH, &claims).await?.status(), 403);
     Ok(())
 }

@@ -19,16 +19,16 @@ use assay_testkit::eventually;
 use url::Url;
 
 #[derive(Clone, Default)]
-pub struct Registry {
+pub struct FakeRegistry {
     agents: Arc<Mutex<Vec<(OrganizationId, AgentFacts)>>>,
-    calls: Arc<AtomicUsize>,
+    agent_calls: Arc<AtomicUsize>,
     unavailable: Arc<AtomicBool>,
     /// `None`: the registry answers 503.
     retention: Arc<Mutex<Option<Vec<OrganizationRetention>>>>,
     retention_calls: Arc<AtomicUsize>,
 }
 
-impl Registry {
+impl FakeRegistry {
     /// Starts the server as one of `tasks`.
     pub fn start(tokens: ServiceTokens, tasks: &mut Tasks) -> Result<(Self, Url)> {
         let registry = Self::default();
@@ -78,8 +78,8 @@ impl Registry {
     }
 
     /// Number of requests for agents.
-    pub fn calls(&self) -> usize {
-        self.calls.load(Ordering::SeqCst)
+    pub fn agent_calls(&self) -> usize {
+        self.agent_calls.load(Ordering::SeqCst)
     }
 
     /// Whether requests for agents are answered with 503.
@@ -90,10 +90,10 @@ impl Registry {
 
 async fn find(
     caller: Caller,
-    registry: Data<Registry>,
+    registry: Data<FakeRegistry>,
     wanted: Json<FindAgents>,
 ) -> Result<Json<FoundAgents>, WebError> {
-    registry.calls.fetch_add(1, Ordering::SeqCst);
+    registry.agent_calls.fetch_add(1, Ordering::SeqCst);
     if registry.unavailable.load(Ordering::SeqCst) {
         return Err(WebError::unavailable(&"unavailable for a test"));
     }
@@ -106,7 +106,7 @@ async fn find(
     Ok(Json(FoundAgents { agents: found.map(|(_, agent)| agent.clone()).collect() }))
 }
 
-async fn retention(caller: Caller, registry: Data<Registry>) -> Result<Json<RetentionPage>, WebError> {
+async fn retention(caller: Caller, registry: Data<FakeRegistry>) -> Result<Json<RetentionPage>, WebError> {
     caller.require_service()?;
     registry.retention_calls.fetch_add(1, Ordering::SeqCst);
     let retention = registry.retention.locked().clone();

@@ -6,6 +6,7 @@ use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::internal::{Deletion, OrganizationRetention, TicketReference};
 use assay_contracts::retention::RetentionPeriod;
 use assay_contracts::tenant::Scope;
+use assay_contracts::time::DAY_MILLIS;
 use assay_platform::auth::Audience;
 use assay_platform::db::Database;
 use assay_platform::runtime::{new_id, now};
@@ -33,8 +34,6 @@ on_both_databases! { TestApp {
     tombstones_expire_after_90_days,
 } }
 
-const DAY: i64 = 24 * 60 * 60 * 1_000;
-
 const TOPICS: &[Topic] = &[ConversationDeleted::TOPIC, ConversationsExpired::TOPIC];
 
 pub async fn delete(app: &TestApp, organization: OrganizationId, id: &str) -> Result<u16> {
@@ -43,25 +42,36 @@ pub async fn delete(app: &TestApp, organization: OrganizationId, id: &str) -> Re
     Ok(app.http.delete(url).bearer_auth(token).send().await?.status().as_u16())
 }
 
-/// Whether the ticket was deleted, and whether it is stored.
-async fn deletion(app: &TestApp, organization: OrganizationId, id: &str) -> Result<(bool, bool)> {
+#[derive(Debug, PartialEq)]
+enum TicketState {
+    Stored,
+    Deleted,
+    Unknown,
+}
+
+async fn state_of(app: &TestApp, organization: OrganizationId, id: &str) -> Result<TicketState> {
     let path = format!("/internal/v1/tickets/{id}/deletion");
     let answer = app.get(&path, &claims_for(organization, Scope::Tickets)).await?.error_for_status()?;
     let deletion: Deletion = answer.json().await?;
-    Ok((deletion.deleted_at.is_some(), deletion.exists))
+    match (deletion.deleted_at, deletion.exists) {
+        (None, true) => Ok(TicketState::Stored),
+        (Some(_), false) => Ok(TicketState::Deleted),
+        (None, false) => Ok(TicketState::Unknown),
+        (Some(_), true) => anyhow::bail!("{id} is deleted and stored"),
+    }
 }
 
 async fn deleted_ticket_is_not_found_and_publishes_one_event(mut app: TestApp) -> Result<()> {
     let received = Received::<ConversationDeleted>::listen(&mut app, TOPICS);
     let (gone, kept) = (app.accepted(&conversation("T-1")).await?, app.accepted(&conversation("T-2")).await?);
-    assert_eq!(deletion(&app, app.organization, &gone).await?, (false, true));
+    assert_eq!(state_of(&app, app.organization, &gone).await?, TicketState::Stored);
     assert_eq!(delete(&app, app.organization, &gone).await?, 204);
     assert_eq!(
         (app.ticket(&gone).await?.status(), app.ticket(&kept).await?.status()),
         (404.try_into()?, 200.try_into()?)
     );
-    assert_eq!(deletion(&app, app.organization, &gone).await?, (true, false));
-    assert_eq!(deletion(&app, new_id(), &gone).await?, (false, false));
+    assert_eq!(state_of(&app, app.organization, &gone).await?, TicketState::Deleted);
+    assert_eq!(state_of(&app, new_id(), &gone).await?, TicketState::Unknown);
     assert_eq!(delete(&app, app.organization, &gone).await?, 404);
     // Published after any event of the second deletion.
     assert_eq!(delete(&app, app.organization, &kept).await?, 204);
@@ -155,7 +165,7 @@ async fn break_transcript(database: &Database, id: &str) -> Result<()> {
 
 /// Imports a ticket and ages it by `days`.
 async fn imported_days_ago(app: &TestApp, days: i64) -> Result<String> {
-    let at = now().plus_millis(-days * DAY);
+    let at = now().plus_millis(-days * DAY_MILLIS);
     let contact =
         json!({"type": "contact", "external_id": format!("c-{days}"), "name": format!("Name {days}")});
     let body = conversation_of(&format!("{days} days"), json!([message("1", 1_000, contact)]));
@@ -191,25 +201,26 @@ async fn expired_transcripts_are_removed_and_publish_events(mut app: TestApp) ->
     let organization = app.organization;
     let young = imported_days_ago(&app, 29).await?;
     let old = imported_days_ago(&app, 31).await?;
-    let without_evaluation = imported_days_ago(&app, 61).await?;
+    let with_expired_evaluation = imported_days_ago(&app, 61).await?;
     let nothing_to_remove = [
         retention(organization, RetentionPeriod::Forever, RetentionPeriod::Days(1)),
         retention(new_id(), RetentionPeriod::Days(1), RetentionPeriod::Days(1)),
     ];
     app.registry.set_retention(Some(nothing_to_remove.to_vec()));
     app.registry.wait_for_maintenance().await?;
-    for id in [&young, &old, &without_evaluation] {
+    for id in [&young, &old, &with_expired_evaluation] {
         assert_eq!(app.ticket(id).await?.status(), 200);
     }
     keep_for_30_and_60_days(&app);
-    for id in [&old, &without_evaluation] {
+    for id in [&old, &with_expired_evaluation] {
         eventually("the removal", || async { Ok(app.ticket(id).await?.status() == 404) }).await?;
-        assert_eq!(deletion(&app, organization, id).await?, (false, false), "expiry is not a deletion");
+        let state = state_of(&app, organization, id).await?;
+        assert_eq!(state, TicketState::Unknown, "expiry is not a deletion");
     }
     for (id, status, code) in [
         (&young, 200, Value::Null),
         (&old, 404, "transcript-expired".into()),
-        (&without_evaluation, 404, "ticket-not-found".into()),
+        (&with_expired_evaluation, 404, "ticket-not-found".into()),
     ] {
         let path = format!("/internal/v1/tickets/{id}/transcript");
         let answer = app.get(&path, &claims_for(organization, Scope::TranscriptsRead)).await?;
@@ -235,20 +246,20 @@ async fn ticket_with_expired_transcript_and_kept_evaluation_is_deletable(mut app
     let received = Received::<ConversationDeleted>::listen(&mut app, TOPICS);
     let organization = app.organization;
     let old = imported_days_ago(&app, 31).await?;
-    let without_evaluation = imported_days_ago(&app, 61).await?;
+    let with_expired_evaluation = imported_days_ago(&app, 61).await?;
     keep_for_30_and_60_days(&app);
-    for id in [&old, &without_evaluation] {
+    for id in [&old, &with_expired_evaluation] {
         eventually("the removal", || async { Ok(app.ticket(id).await?.status() == 404) }).await?;
     }
     assert_eq!(delete(&app, new_id(), &old).await?, 404);
     assert_eq!(delete(&app, organization, &old).await?, 204);
     assert_eq!(delete(&app, organization, &old).await?, 404);
     assert_eq!(
-        delete(&app, organization, &without_evaluation).await?,
+        delete(&app, organization, &with_expired_evaluation).await?,
         404,
         "its evaluation has expired, too"
     );
-    assert_eq!(deletion(&app, organization, &old).await?, (true, false));
+    assert_eq!(state_of(&app, organization, &old).await?, TicketState::Deleted);
     eventually("the event", || async { Ok(received.all().len() == 1) }).await
 }
 
@@ -258,7 +269,7 @@ async fn expired_tickets_are_removed_with_their_evaluations(app: TestApp) -> Res
     for (organization, days, count) in
         [(keeps_transcripts, 61, 1_500), (keeps_transcripts, 59, 1), (other, 61, 1)]
     {
-        let first = TicketId::min_at(now().plus_millis(-days * DAY)).as_uuid().as_u128();
+        let first = TicketId::min_at(now().plus_millis(-days * DAY_MILLIS)).as_uuid().as_u128();
         rows.extend(
             (0..count).map(|number| format!("('{}', '{organization}')", Uuid::from_u128(first + number))),
         );
@@ -290,15 +301,15 @@ async fn tombstones_expire_after_90_days(app: TestApp) -> Result<()> {
     let [old, young] = [app.accepted(&conversation("T-1")).await?, app.accepted(&conversation("T-2")).await?];
     for (id, days) in [(&young, 89), (&old, 91)] {
         assert_eq!(delete(&app, app.organization, id).await?, 204);
-        let millis = now().plus_millis(-days * DAY).as_millis();
+        let millis = now().plus_millis(-days * DAY_MILLIS).as_millis();
         let age = format!("UPDATE deletions SET deleted_at = {millis} WHERE ticket_id = '{id}'");
         execute_on(&app.database, age).await?;
     }
     let organization = app.organization;
-    let is_expired = || async { Ok(!deletion(&app, organization, &old).await?.0) };
+    let is_expired = || async { Ok(state_of(&app, organization, &old).await? != TicketState::Deleted) };
     eventually("the older tombstone to expire", is_expired).await?;
     app.registry.wait_for_maintenance().await?;
-    assert_eq!(deletion(&app, organization, &young).await?, (true, false));
+    assert_eq!(state_of(&app, organization, &young).await?, TicketState::Deleted);
     assert_eq!(app.submit(&conversation("T-1")).await?.status(), 409);
     Ok(())
 }

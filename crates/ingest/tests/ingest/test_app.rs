@@ -17,14 +17,14 @@ use reqwest::{Client, Response};
 use serde_json::{Value, json};
 use url::Url;
 
-use crate::registry::Registry;
+use crate::registry::FakeRegistry;
 
 pub const DEADLINE: Duration = Duration::from_secs(20);
 
 pub struct TestApp {
     pub config: Config,
     pub database: Database,
-    pub registry: Registry,
+    pub registry: FakeRegistry,
     pub bus: Bus,
     pub tasks: Tasks,
     pub tokens: ServiceTokens,
@@ -51,7 +51,7 @@ impl TestApp {
         let tokens = ServiceTokens::new(&"a secret of the tests of the role ingest".to_owned().into())?;
         let bus = Bus::open(&BusSettings::new("local:".to_owned()))?;
         let mut tasks = Tasks::new(Readiness::default());
-        let (registry, registry_url) = Registry::start(tokens.clone(), &mut tasks)?;
+        let (registry, registry_url) = FakeRegistry::start(tokens.clone(), &mut tasks)?;
         let address = start_role(&config, &tokens, &bus, &registry_url, &mut tasks)?;
         let database = Database::open(&config.database(), SCHEMA)?;
         let http = client_builder().no_proxy().timeout(DEADLINE).build()?;
@@ -87,7 +87,7 @@ impl TestApp {
     }
 
     /// Submits a conversation with this ticket id.
-    pub async fn submit_owned(&self, ticket_id: String) -> Result<Response> {
+    pub async fn submit_ticket(&self, ticket_id: String) -> Result<Response> {
         self.submit(&conversation(&ticket_id)).await
     }
 
