@@ -7,7 +7,7 @@ use assay_platform::db::DatabaseError;
 
 use crate::store::Store;
 
-/// Maximum number of ids of either kind. Twice the 50 messages of a conversation, each with one author.
+/// Maximum number of ids of either kind: twice as many as the 50 messages of a conversation can have.
 pub const MAX_IDS: usize = 100;
 
 #[derive(Debug, thiserror::Error)]

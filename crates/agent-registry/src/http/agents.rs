@@ -11,7 +11,7 @@ use assay_contracts::validation::FieldError;
 use assay_platform::db::idempotency::{self, Fingerprint};
 use assay_platform::web::{WebError, body_error, idempotency_key, read_body, respond_with};
 
-use super::{BODY_LIMITS, Call, read_as, read_before};
+use super::{CLIENT_BODY_LIMITS, Call, read_as, read_before};
 use crate::app::create_agent::{CreateAgent, CreateAgentError, create_agent};
 use crate::app::find_agents::{FindAgentsError, find_agents};
 use crate::app::list_agents::list_agents;
@@ -20,7 +20,7 @@ use crate::app::list_agents::list_agents;
 pub async fn create(call: Call, payload: Payload) -> Result<HttpResponse, WebError> {
     let organization_id = call.organization_with(Scope::Agents)?;
     let key = idempotency_key(&call.request)?;
-    let body = read_body(&call.request, payload, BODY_LIMITS).await?;
+    let body = read_body(&call.request, payload, CLIENT_BODY_LIMITS).await?;
     let agent = NewAgent::parse(&body).map_err(body_error)?;
     let idempotency = key.map(|key| (key, Fingerprint::of(&body)));
     let request = CreateAgent { organization_id, agent, idempotency };

@@ -25,11 +25,12 @@ use crate::domain::{DefaultRetention, SessionLimits};
 use crate::store::Store;
 
 /// Limits of a body that the gateway passes on from a client. The gateway refuses larger ones itself.
-const BODY_LIMITS: BodyLimits = BodyLimits { max_bytes: SMALL_BODY, deadline: Duration::from_secs(10) };
+const CLIENT_BODY_LIMITS: BodyLimits =
+    BodyLimits { max_bytes: SMALL_BODY, deadline: Duration::from_secs(10) };
 
 /// Limits of a body that a service wrote. The largest is that of `/agents/find`, with which ingest looks up the authors of
 /// an import.
-const CALL_LIMITS: BodyLimits = BodyLimits { max_bytes: 1024 * 1024, ..BODY_LIMITS };
+const SERVICE_BODY_LIMITS: BodyLimits = BodyLimits { max_bytes: 1024 * 1024, ..CLIENT_BODY_LIMITS };
 
 /// Shared state of the handlers.
 pub struct Services {
@@ -69,7 +70,7 @@ pub fn configure(app: &mut ServiceConfig, services: Data<Services>, auth: Servic
     );
 }
 
-/// The parameter `before` of a list: an id of it, after which it goes on.
+/// The parameter `before` of a list: the last id of the page before.
 fn read_before<T: FromStr>(request: &HttpRequest) -> Result<Option<T>, WebError> {
     let query = query_pairs(request, &["before"])?;
     let parse = |text: &String| text.parse().map_err(|_| invalid_parameter("before", "must be an id"));
@@ -81,7 +82,8 @@ async fn read_as<T>(call: &Call, payload: Payload) -> Result<T, WebError>
 where
     T: DeserializeOwned + Send + 'static,
 {
-    let body = read_buffered_body(&call.request, payload, CALL_LIMITS, &call.services.body_budget).await?;
+    let body =
+        read_buffered_body(&call.request, payload, SERVICE_BODY_LIMITS, &call.services.body_budget).await?;
     parse_body(&body, |bytes| {
         serde_json::from_slice(bytes).map_err(|error| BodyError::Malformed(JsonFault::of(&error).to_string()))
     })

@@ -49,7 +49,7 @@ pub enum StoreAgentOutcome {
 /// The organization of a key to be stored.
 #[derive(Clone)]
 pub enum KeyOwner {
-    /// It is created with this id when it does not exist.
+    /// The organization with this name; it is created with `new_id` when it does not exist.
     Named {
         name: OrganizationName,
         new_id: OrganizationId,
@@ -149,7 +149,7 @@ impl Store {
         on_database!(self, read, keys::list_in_organization(organization_id, before))
     }
 
-    /// Revokes a key; a key of another organization than `owner` is unknown.
+    /// Revokes a key; a key of another organization than `owner` is unknown. Without `owner` it may belong to any.
     pub async fn revoke_key(
         &self,
         id: ApiKeyId,

@@ -6,7 +6,7 @@ use diesel::prelude::*;
 use crate::domain::OrganizationName;
 
 pub(super) type Connection = diesel::pg::PgConnection;
-type IdType = diesel::sql_types::Uuid;
+type Id = diesel::sql_types::Uuid;
 
 #[path = "sql/mod.rs"]
 #[expect(clippy::duplicate_mod, reason = "the same statements, compiled for both databases")]

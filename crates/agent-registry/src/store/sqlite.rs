@@ -5,7 +5,7 @@ use assay_platform::db::DatabaseError;
 use crate::domain::OrganizationName;
 
 pub(super) type Connection = diesel::sqlite::SqliteConnection;
-type IdType = diesel::sql_types::Text;
+type Id = diesel::sql_types::Text;
 
 #[path = "sql/mod.rs"]
 #[cfg_attr(

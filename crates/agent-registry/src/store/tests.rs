@@ -45,7 +45,7 @@ impl Sessions {
         let began = now();
         let organization_id = new_id();
         let this = Self { database, organization_id, began, _service_database: service_database };
-        this.key(None).await?;
+        this.sign_in_by_new_key(None).await?;
         Ok(this)
     }
 
@@ -54,7 +54,7 @@ impl Sessions {
     }
 
     /// Creates a key, and returns the sign-in with it.
-    async fn key(&self, expires_at: Option<Timestamp>) -> Result<SignIn> {
+    async fn sign_in_by_new_key(&self, expires_at: Option<Timestamp>) -> Result<SignIn> {
         let id = new_id();
         let owner = KeyOwner::Named { name: organization()?, new_id: self.organization_id };
         let key = KeyToStore {
@@ -94,8 +94,8 @@ fn organization() -> Result<OrganizationName> {
 }
 
 async fn session_ends_when_it_is_not_used(test: Sessions) -> Result<()> {
-    let key = test.key(None).await?;
-    let token = test.begin(key, test.began).await?.context("refused")?;
+    let sign_in = test.sign_in_by_new_key(None).await?;
+    let token = test.begin(sign_in, test.began).await?.context("refused")?;
     let last_moment = test.began.plus_millis(LIMITS.idle_millis - 1);
     assert!(test.is_in_force(token, last_moment).await?);
     assert!(!test.is_in_force(token, last_moment.plus_millis(1)).await?);
@@ -110,8 +110,8 @@ async fn session_ends_when_it_is_not_used(test: Sessions) -> Result<()> {
 }
 
 async fn session_in_use_ends_after_its_total_time(test: Sessions) -> Result<()> {
-    let key = test.key(None).await?;
-    let token = test.begin(key, test.began).await?.context("refused")?;
+    let sign_in = test.sign_in_by_new_key(None).await?;
+    let token = test.begin(sign_in, test.began).await?.context("refused")?;
     let last_moment = test.began.plus_millis(LIMITS.total_millis - 1);
     let session = test.store().find_session(token, test.began.plus_millis(-1), test.began).await?;
     test.store().record_session_use(session.context("none")?.session.id, last_moment).await?;
@@ -127,8 +127,8 @@ async fn session_in_use_ends_after_its_total_time(test: Sessions) -> Result<()> 
 
 async fn session_ends_when_its_key_expires(test: Sessions) -> Result<()> {
     let end = test.began.plus_millis(30_000);
-    let key = test.key(Some(end)).await?;
-    let token = test.begin(key, test.began).await?.context("refused")?;
+    let sign_in = test.sign_in_by_new_key(Some(end)).await?;
+    let token = test.begin(sign_in, test.began).await?.context("refused")?;
     assert!(test.is_in_force(token, end.plus_millis(-1)).await?);
     assert!(!test.is_in_force(token, end).await?);
     Ok(())

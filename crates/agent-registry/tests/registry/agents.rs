@@ -72,8 +72,8 @@ async fn agents_are_found_by_either_id_within_organization(app: TestApp) -> Resu
     };
     assert_eq!(find(&app, &one, wanted(&[&first], &["second"])).await?, ["first", "second"]);
     assert_eq!(find(&app, &one, wanted(&[&first], &["first"])).await?, ["first"]);
-    assert_eq!(find(&app, &one, wanted(&["no UUID", &second.to_uppercase()], &[])).await?, [""; 0]);
-    assert_eq!(find(&app, &one, wanted(&[], &["third", "FIRST", "unknown"])).await?, [""; 0]);
+    assert_eq!(find(&app, &one, wanted(&["no UUID", &second.to_uppercase()], &[])).await?, NONE);
+    assert_eq!(find(&app, &one, wanted(&[], &["third", "FIRST", "unknown"])).await?, NONE);
     assert_eq!(find(&app, &other, wanted(&[&first, &second], &["third"])).await?, ["third"]);
 
     let too_many = FindAgents { ids: vec![first; 101], external_ids: Vec::new() };
@@ -135,7 +135,7 @@ async fn body_of_an_agent_has_at_most_64_kib() -> Result<()> {
     // The authors of an import may need more.
     let longest: Vec<String> = (0..50).map(|number| format!("{number:02}{}", "🦀".repeat(1_022))).collect();
     let wanted = FindAgents { ids: longest.clone(), external_ids: longest };
-    assert_eq!(find(&app, &credentials, wanted).await?, [""; 0]);
+    assert_eq!(find(&app, &credentials, wanted).await?, NONE);
     Ok(())
 }
 
@@ -182,6 +182,8 @@ async fn call_needs_token_with_audience_kind_and_scope() -> Result<()> {
     Ok(())
 }
 
+const NONE: [&str; 0] = [];
+
 const TOPICS: &[Topic] = &[AgentCreated::TOPIC];
 const AGENT_CREATED: Subscription =
     Subscription { queue: "test.agent-created", topics: TOPICS, max_batch: 10, max_in_flight: 10 };
@@ -212,7 +214,7 @@ async fn find(app: &TestApp, credentials: &Credentials, wanted: FindAgents) -> R
     let body = serde_json::to_string(&wanted)?;
     let response = app.post("/internal/v1/agents/find", &claims, body).await?.error_for_status()?;
     let found: FoundAgents = response.json().await?;
-    let mut names: Vec<String> = found.agents.into_iter().map(|agent| agent.external_id).collect();
-    names.sort();
-    Ok(names)
+    let mut external_ids: Vec<String> = found.agents.into_iter().map(|agent| agent.external_id).collect();
+    external_ids.sort();
+    Ok(external_ids)
 }

@@ -17,14 +17,14 @@ use crate::test_app::{Credentials, TestApp, claims_of, new_key};
 
 on_both_databases! { TestApp {
     sign_in_link_begins_one_session,
-    sign_in_link_needs_an_organization,
-    key_needs_the_scope_console,
+    sign_in_link_needs_an_existing_organization,
+    sign_in_by_key_needs_the_scope_console,
     session_ends_with_its_key,
     session_is_not_found_by_another_token,
     sessions_are_listed_and_ended_within_the_organization,
     keys_are_managed_within_the_organization,
-    lists_go_on_before_an_id,
-    key_is_made_with_scopes_of_its_maker_only,
+    lists_continue_before_an_id,
+    new_key_has_only_scopes_of_its_creator,
     agents_are_listed_within_the_organization,
 } }
 
@@ -69,13 +69,13 @@ async fn sign_in_link_begins_one_session(app: TestApp) -> Result<()> {
     Ok(())
 }
 
-async fn sign_in_link_needs_an_organization(app: TestApp) -> Result<()> {
+async fn sign_in_link_needs_an_existing_organization(app: TestApp) -> Result<()> {
     let refused = create_sign_in_link(&app.database, OrganizationName::parse("nobody")?).await;
     assert!(matches!(refused, Err(CreateSignInLinkError::UnknownOrganization)));
     Ok(())
 }
 
-async fn key_needs_the_scope_console(app: TestApp) -> Result<()> {
+async fn sign_in_by_key_needs_the_scope_console(app: TestApp) -> Result<()> {
     let plain = app.credentials_of("acme").await?;
     assert_eq!(begin(&app, key_credential(&plain.key)).await?.0, SignInOutcome::ScopeMissing);
     assert_eq!(begin(&app, key_credential(&ApiKey::generate()?)).await?.0, SignInOutcome::Refused);
@@ -151,7 +151,7 @@ async fn keys_are_managed_within_the_organization(app: TestApp) -> Result<()> {
     Ok(())
 }
 
-async fn key_is_made_with_scopes_of_its_maker_only(app: TestApp) -> Result<()> {
+async fn new_key_has_only_scopes_of_its_creator(app: TestApp) -> Result<()> {
     let acme = app.credentials_of("acme").await?;
     let session = session_of(&acme);
     let admin = with_scopes(&acme, Scope::ALL.iter().copied());
@@ -193,7 +193,7 @@ async fn agents_are_listed_within_the_organization(app: TestApp) -> Result<()> {
     Ok(())
 }
 
-async fn lists_go_on_before_an_id(app: TestApp) -> Result<()> {
+async fn lists_continue_before_an_id(app: TestApp) -> Result<()> {
     let (acme, other) = (app.credentials_of("acme").await?, app.credentials_of("other").await?);
     app.create_agent(&other, r#"{"external_id":"x","name":"X"}"#).await?.error_for_status()?;
     for name in ["a", "b", "c"] {

@@ -157,8 +157,8 @@ async fn frozen_database_refuses_requests_without_piling_up_threads() -> Result<
         || async { Ok(outage.app.ticket(&uuid::Uuid::now_v7().to_string()).await?.status() == 404) };
     eventually("tickets to be read", is_read).await?;
     eprintln!(
-        "frozen: {} x 503 within {first:?}, then within {second:?}; /healthz within {slowest_liveness:?}; threads {threads_before} \
-         -> {threads_during}; back: 202 after {recovered_after:?}",
+        "frozen: {} x 503 within {first:?}, then within {second:?}; /healthz within {slowest_liveness:?}; \
+         threads {threads_before} -> {threads_during}; back: 202 after {recovered_after:?}",
         2 * REQUESTS
     );
     assert!(first < Duration::from_secs(12) && second < Duration::from_secs(12), "{first:?}, {second:?}");

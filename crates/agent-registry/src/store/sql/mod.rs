@@ -9,4 +9,4 @@ pub mod sessions;
 
 pub use assay_platform::db::idempotency;
 
-use super::{Connection, IdType, lock_organization};
+use super::{Connection, Id, lock_organization};

@@ -1,13 +1,13 @@
 //! The tables, as the migrations create them.
 
-use super::IdType;
+use super::Id;
 
 diesel::table! {
     use diesel::sql_types::{BigInt, Text};
-    use super::IdType;
+    use super::Id;
 
     organizations (id) {
-        id -> IdType,
+        id -> Id,
         name -> Text,
         created_at -> BigInt,
     }
@@ -15,11 +15,11 @@ diesel::table! {
 
 diesel::table! {
     use diesel::sql_types::{BigInt, Binary, Nullable, Text};
-    use super::IdType;
+    use super::Id;
 
     api_keys (id) {
-        id -> IdType,
-        organization_id -> IdType,
+        id -> Id,
+        organization_id -> Id,
         key_sha256 -> Binary,
         name -> Text,
         scopes -> Text,
@@ -32,11 +32,11 @@ diesel::table! {
 
 diesel::table! {
     use diesel::sql_types::{BigInt, Binary, Text};
-    use super::IdType;
+    use super::Id;
 
     agents (id) {
-        id -> IdType,
-        organization_id -> IdType,
+        id -> Id,
+        organization_id -> Id,
         external_id -> Text,
         external_id_sha256 -> Binary,
         name -> Text,
@@ -46,10 +46,10 @@ diesel::table! {
 
 diesel::table! {
     use diesel::sql_types::{Integer, Nullable};
-    use super::IdType;
+    use super::Id;
 
     retention (organization_id) {
-        organization_id -> IdType,
+        organization_id -> Id,
         transcripts_days -> Nullable<Integer>,
         evaluations_days -> Nullable<Integer>,
         files_days -> Nullable<Integer>,
@@ -58,23 +58,23 @@ diesel::table! {
 
 diesel::table! {
     use diesel::sql_types::{BigInt, Binary};
-    use super::IdType;
+    use super::Id;
 
     console_links (token_sha256) {
         token_sha256 -> Binary,
-        organization_id -> IdType,
+        organization_id -> Id,
         expires_at -> BigInt,
     }
 }
 
 diesel::table! {
     use diesel::sql_types::{BigInt, Binary, Nullable, Text};
-    use super::IdType;
+    use super::Id;
 
     console_sessions (id) {
-        id -> IdType,
-        organization_id -> IdType,
-        api_key_id -> Nullable<IdType>,
+        id -> Id,
+        organization_id -> Id,
+        api_key_id -> Nullable<Id>,
         token_sha256 -> Binary,
         browser -> Text,
         created_at -> BigInt,
