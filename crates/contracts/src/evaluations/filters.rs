@@ -261,20 +261,16 @@ impl EvaluationFilters {
         if self.involvement != [AiInvolvement::NoAi] {
             return;
         }
-        self.refuse_scores(query, "contradicts `involvement=no_ai`: without an AI agent there is no score");
+        let no_score = "contradicts `involvement=no_ai`: without an AI agent there is no score";
+        self.refuse_scores(query, no_score);
         // Without an AI agent the status is `not_applicable`; `status=failed` alone is refused by `check_status`.
         if self.status.contains(&ResultStatus::Scored) && !self.status.contains(&ResultStatus::NotApplicable)
         {
-            query.add_error(
-                "status",
-                "contradicts `involvement=no_ai`: without an AI agent there is no score",
-            );
+            query.add_error("status", no_score);
         }
         if !self.charge.is_empty() && !self.charge.contains(&ChargeAssessment::NotApplicable) {
-            query.add_error(
-                "charge",
-                "contradicts `involvement=no_ai`: without an AI agent there is no charge",
-            );
+            let no_charge = "contradicts `involvement=no_ai`: without an AI agent there is no charge";
+            query.add_error("charge", no_charge);
         }
         if !self.ai_tool.is_empty() && !self.ai_tool.contains(&OrNone::None) {
             query.add_error("ai_tool", "contradicts `involvement=no_ai`: no AI tool took part");
@@ -288,10 +284,8 @@ impl EvaluationFilters {
         if self.status.is_empty() || self.status.contains(&ResultStatus::Scored) {
             return;
         }
-        self.refuse_scores(
-            query,
-            "contradicts `status`: only evaluations with the status `scored` have a score",
-        );
+        let no_score = "contradicts `status`: only evaluations with the status `scored` have a score";
+        self.refuse_scores(query, no_score);
         if self.status == [ResultStatus::Failed] {
             self.refuse_results(query);
         }

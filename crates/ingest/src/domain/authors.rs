@@ -161,10 +161,10 @@ mod tests {
         ]);
         let expected =
             ["/messages/1/author/id", "/messages/2/author/external_id", "/messages/3/author/external_id"];
-        match resolve_authors(&mut conversation, &known) {
-            Err(UnresolvedAuthors::Unknown(errors)) => assert_eq!(pointers(&errors), expected),
-            other => panic!("{other:?}"),
-        }
+        let Err(UnresolvedAuthors::Unknown(errors)) = resolve_authors(&mut conversation, &known) else {
+            panic!("not reported as unknown")
+        };
+        assert_eq!(pointers(&errors), expected);
     }
 
     #[test]
@@ -180,9 +180,7 @@ mod tests {
     #[test]
     fn at_most_twenty_errors_are_reported() {
         let mut conversation = conversation(&[(None, Some("unknown")); 30]);
-        match resolve_authors(&mut conversation, &HashMap::new()) {
-            Err(UnresolvedAuthors::Unknown(errors)) => assert_eq!(errors.len(), 20),
-            other => panic!("{other:?}"),
-        }
+        let unresolved = resolve_authors(&mut conversation, &HashMap::new());
+        assert!(matches!(unresolved, Err(UnresolvedAuthors::Unknown(errors)) if errors.len() == 20));
     }
 }

@@ -11,12 +11,10 @@ use assay_contracts::conversation::Message;
 /// The first byte; identifies the format.
 const FORMAT: u8 = 1;
 
-/// Positions of checksum and length.
+/// Positions of checksum and length in the header.
 const CHECKSUM: Range<usize> = 1..5;
-const LENGTH: Range<usize> = 5..HEADER_BYTES;
-
-/// Bytes of format, checksum and length.
-const HEADER_BYTES: usize = 9;
+const LENGTH: Range<usize> = 5..9;
+const HEADER_BYTES: usize = LENGTH.end;
 
 /// Bytes of a message in JSON beside its content: more than most have.
 const BYTES_BESIDE_CONTENT: usize = 512;

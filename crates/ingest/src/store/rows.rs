@@ -62,18 +62,10 @@ impl ConversationRow {
             Ok(content) => content,
             Err(cause) => {
                 tracing::error!(ticket_id = %self.id.0, %cause, "a stored transcript cannot be read");
-                let agents = from_json(&self.agents).unwrap_or_default();
-                let ticket = self.into_ticket(agents);
-                return Err(Box::new(UnreadableTranscript { organization_id, ticket }));
+                return Err(Box::new(self.into_facts()));
             }
         };
-        let conversation = Conversation {
-            ticket_id: self.external_id.clone(),
-            source: self.source.clone(),
-            source_account_id: self.source_account_id.clone(),
-            subject: self.subject.as_deref().map(short_subject),
-            messages,
-        };
+        let conversation = self.conversation(self.subject.as_deref().map(short_subject), messages);
         Ok(StoredTranscript { organization_id, ticket: self.into_ticket(agents), conversation })
     }
 
@@ -90,20 +82,22 @@ impl ConversationRow {
                 return Vec::new();
             }
         };
-        let conversation = Conversation {
-            ticket_id: self.external_id.clone(),
-            source: self.source.clone(),
-            source_account_id: self.source_account_id.clone(),
-            subject: None,
-            messages,
-        };
-        participants(self.organization_id.0.into(), &conversation)
+        participants(self.organization_id.0.into(), &self.conversation(None, messages))
     }
 
     /// The ticket without its subject, which is removed with the conversation.
     pub fn into_removed_ticket(self) -> TicketFacts {
-        let agents = from_json(&self.agents).unwrap_or_default();
-        TicketFacts { subject: None, ..self.into_ticket(agents) }
+        TicketFacts { subject: None, ..self.into_facts().ticket }
+    }
+
+    fn conversation<M>(&self, subject: Option<String>, messages: M) -> Conversation<M> {
+        Conversation {
+            ticket_id: self.external_id.clone(),
+            source: self.source.clone(),
+            source_account_id: self.source_account_id.clone(),
+            subject,
+            messages,
+        }
     }
 
     fn into_ticket(self, agents: Vec<AgentFacts>) -> TicketFacts {

@@ -4,7 +4,6 @@ use anyhow::Result;
 use assay_contracts::ids::TicketId;
 use assay_contracts::internal::TicketCount;
 use assay_contracts::tenant::Scope;
-use assay_platform::auth::Audience;
 use assay_platform::db::Database;
 use assay_platform::runtime::now;
 use assay_testkit::{execute_on, on_both_databases};
@@ -19,9 +18,7 @@ on_both_databases! { TestApp {
 } }
 
 async fn get_count(app: &TestApp, query: &str) -> Result<Response> {
-    let token = app.tokens.issue(Audience::Ingest, &app.claims(Scope::EvaluationsRead), now())?;
-    let address = format!("{}/internal/v1/tickets{query}", app.address);
-    Ok(app.http.get(address).bearer_auth(token).send().await?)
+    app.get(&format!("/internal/v1/tickets{query}"), &app.claims(Scope::EvaluationsRead)).await
 }
 
 async fn count(app: &TestApp, query: &str) -> Result<TicketCount> {

@@ -66,10 +66,8 @@ async fn deleted_ticket_is_not_found_and_publishes_one_event(mut app: TestApp) -
     let (gone, kept) = (app.accepted(&conversation("T-1")).await?, app.accepted(&conversation("T-2")).await?);
     assert_eq!(state_of(&app, app.organization, &gone).await?, TicketState::Stored);
     assert_eq!(delete(&app, app.organization, &gone).await?, 204);
-    assert_eq!(
-        (app.ticket(&gone).await?.status(), app.ticket(&kept).await?.status()),
-        (404.try_into()?, 200.try_into()?)
-    );
+    assert_eq!(app.ticket(&gone).await?.status(), 404);
+    assert_eq!(app.ticket(&kept).await?.status(), 200);
     assert_eq!(state_of(&app, app.organization, &gone).await?, TicketState::Deleted);
     assert_eq!(state_of(&app, new_id(), &gone).await?, TicketState::Unknown);
     assert_eq!(delete(&app, app.organization, &gone).await?, 404);
@@ -254,11 +252,8 @@ async fn ticket_with_expired_transcript_and_kept_evaluation_is_deletable(mut app
     assert_eq!(delete(&app, new_id(), &old).await?, 404);
     assert_eq!(delete(&app, organization, &old).await?, 204);
     assert_eq!(delete(&app, organization, &old).await?, 404);
-    assert_eq!(
-        delete(&app, organization, &with_expired_evaluation).await?,
-        404,
-        "its evaluation has expired, too"
-    );
+    let refused = delete(&app, organization, &with_expired_evaluation).await?;
+    assert_eq!(refused, 404, "its evaluation has expired, too");
     assert_eq!(state_of(&app, organization, &old).await?, TicketState::Deleted);
     eventually("the event", || async { Ok(received.all().len() == 1) }).await
 }
@@ -280,11 +275,8 @@ async fn expired_tickets_are_removed_with_their_evaluations(app: TestApp) -> Res
         retention(other, RetentionPeriod::Days(30), RetentionPeriod::Forever),
     ]));
     app.registry.wait_for_maintenance().await?;
-    let left = texts_on(
-        &app.database,
-        "SELECT CAST(organization_id AS text) AS value FROM expired_tickets ORDER BY ticket_id",
-    )
-    .await?;
+    let owners = "SELECT CAST(organization_id AS text) AS value FROM expired_tickets ORDER BY ticket_id";
+    let left = texts_on(&app.database, owners).await?;
     assert_eq!(left, [other.to_string(), keeps_transcripts.to_string()]);
     Ok(())
 }
