@@ -11,7 +11,7 @@ use assay_contracts::validation::FieldError;
 use assay_platform::db::idempotency::{self, Fingerprint};
 use assay_platform::web::{WebError, body_error, idempotency_key, read_body, respond_with};
 
-use super::{CLIENT_BODY_LIMITS, Call, read_as, read_before};
+use super::{CLIENT_BODY_LIMITS, Call, read_before, read_service_body};
 use crate::app::create_agent::{CreateAgent, CreateAgentError, create_agent};
 use crate::app::find_agents::{FindAgentsError, find_agents};
 use crate::app::list_agents::list_agents;
@@ -38,7 +38,7 @@ pub async fn list(call: Call) -> Result<Json<AgentList>, WebError> {
 /// The agents with these ids or external ids.
 pub async fn find(call: Call, payload: Payload) -> Result<Json<FoundAgents>, WebError> {
     let organization_id = call.caller.organization()?;
-    let wanted: FindAgents = read_as(&call, payload).await?;
+    let wanted: FindAgents = read_service_body(&call, payload).await?;
     let agents = find_agents(&call.services.store, organization_id, wanted).await?;
     Ok(Json(FoundAgents { agents }))
 }

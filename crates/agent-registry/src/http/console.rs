@@ -11,13 +11,13 @@ use assay_contracts::tenant::Scope;
 use assay_platform::auth::{ApiKeyHash, TokenHash};
 use assay_platform::web::WebError;
 
-use super::{Call, read_as, read_before};
+use super::{Call, read_before, read_service_body};
 use crate::app::console_sessions::{self, Credential};
 
 /// Begins a session.
 pub async fn begin(call: Call, payload: Payload) -> Result<Json<SignInOutcome>, WebError> {
     call.caller.require_service()?;
-    let body: BeginSession = read_as(&call, payload).await?;
+    let body: BeginSession = read_service_body(&call, payload).await?;
     let credential = match &body.credential {
         SignInCredential::LinkSha256(hash) => TokenHash::from_hex(hash).map(Credential::Link),
         SignInCredential::KeySha256(hash) => ApiKeyHash::from_hex(hash).map(Credential::Key),
@@ -34,7 +34,7 @@ pub async fn begin(call: Call, payload: Payload) -> Result<Json<SignInOutcome>, 
 /// The session of a token.
 pub async fn find(call: Call, payload: Payload) -> Result<Json<FoundSession>, WebError> {
     call.caller.require_service()?;
-    let body: FindSession = read_as(&call, payload).await?;
+    let body: FindSession = read_service_body(&call, payload).await?;
     let token = TokenHash::from_hex(&body.token_sha256).ok_or_else(invalid_hash)?;
     let session = console_sessions::find(&call.services.store, call.services.session_limits, token).await?;
     Ok(Json(FoundSession { session }))

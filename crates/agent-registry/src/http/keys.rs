@@ -12,7 +12,7 @@ use assay_platform::auth::ApiKeyHash;
 use assay_platform::runtime::now;
 use assay_platform::web::WebError;
 
-use super::{Call, read_as, read_before};
+use super::{Call, read_before, read_service_body};
 use crate::app::create_key::{CreateKeyError, create_for_owner};
 use crate::app::resolve_key::resolve_key;
 use crate::domain::{KeyName, KeyRecord};
@@ -20,7 +20,7 @@ use crate::store::KeyOwner;
 
 pub async fn resolve(call: Call, payload: Payload) -> Result<Json<ResolvedKey>, WebError> {
     call.caller.require_service()?;
-    let body: ResolveKey = read_as(&call, payload).await?;
+    let body: ResolveKey = read_service_body(&call, payload).await?;
     let hash = ApiKeyHash::from_hex(&body.key_sha256).ok_or_else(|| {
         WebError::new(ProblemCode::InvalidRequest, "key_sha256 must have 64 hexadecimal digits")
     })?;
@@ -39,7 +39,7 @@ pub async fn list(call: Call) -> Result<Json<KeyList>, WebError> {
 /// Creates a key for the organization: 201 with the key, which is not shown again. A key can do nothing that its creator cannot.
 pub async fn create(call: Call, payload: Payload) -> Result<HttpResponse, WebError> {
     let creator = call.caller.tenant(Scope::Console)?;
-    let body: NewKeyRequest = read_as(&call, payload).await?;
+    let body: NewKeyRequest = read_service_body(&call, payload).await?;
     let name = KeyName::parse(&body.name).map_err(|error| refused("/name", error.to_string()))?;
     if body.scopes.is_empty() {
         return Err(refused("/scopes", "must name at least one scope".to_owned()));

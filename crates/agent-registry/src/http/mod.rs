@@ -78,7 +78,7 @@ fn read_before<T: FromStr>(request: &HttpRequest) -> Result<Option<T>, WebError>
 }
 
 /// Reads and parses a body that a service wrote.
-async fn read_as<T>(call: &Call, payload: Payload) -> Result<T, WebError>
+async fn read_service_body<T>(call: &Call, payload: Payload) -> Result<T, WebError>
 where
     T: DeserializeOwned + Send + 'static,
 {

@@ -62,9 +62,9 @@ async fn created_agent_is_published(mut app: TestApp) -> Result<()> {
 
 async fn agents_are_found_by_either_id_within_organization(app: TestApp) -> Result<()> {
     let (one, other) = (app.new_credentials().await?, app.new_credentials().await?);
-    let first = created(&app, &one, "first").await?;
-    let second = created(&app, &one, "second").await?;
-    created(&app, &other, "third").await?;
+    let first = create(&app, &one, "first").await?;
+    let second = create(&app, &one, "second").await?;
+    create(&app, &other, "third").await?;
 
     let wanted = |ids: &[&str], external_ids: &[&str]| FindAgents {
         ids: ids.iter().map(|id| (*id).to_owned()).collect(),
@@ -202,7 +202,7 @@ impl Handler for Listener {
     }
 }
 
-async fn created(app: &TestApp, credentials: &Credentials, external_id: &str) -> Result<String> {
+async fn create(app: &TestApp, credentials: &Credentials, external_id: &str) -> Result<String> {
     let body = json!({"external_id": external_id, "name": new_id::<uuid::Uuid>().to_string()}).to_string();
     let agent: Value = app.create_agent(credentials, &body).await?.error_for_status()?.json().await?;
     Ok(agent["id"].as_str().unwrap_or_default().to_owned())

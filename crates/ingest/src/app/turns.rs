@@ -44,14 +44,14 @@ impl<T> Turns<T> {
         if !self.queues.contains_key(&organization) {
             self.order.push_back(organization);
         }
-        self.add(organization, bytes).push_back((bytes, item));
+        self.count_item(organization, bytes).push_back((bytes, item));
     }
 
     /// Puts an item in front of all others.
     pub fn push_front(&mut self, organization: OrganizationId, bytes: usize, item: T) {
         self.order.retain(|other| *other != organization);
         self.order.push_front(organization);
-        self.add(organization, bytes).push_front((bytes, item));
+        self.count_item(organization, bytes).push_front((bytes, item));
     }
 
     /// Takes the next item of the organization that has the turn.
@@ -70,7 +70,8 @@ impl<T> Turns<T> {
         Some(item)
     }
 
-    fn add(&mut self, organization: OrganizationId, bytes: usize) -> &mut VecDeque<(usize, T)> {
+    /// Counts a new item, and returns the queue that it belongs into.
+    fn count_item(&mut self, organization: OrganizationId, bytes: usize) -> &mut VecDeque<(usize, T)> {
         self.items += 1;
         self.bytes += bytes;
         let empty = || Queue { items: VecDeque::new(), bytes: 0 };

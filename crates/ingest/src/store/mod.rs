@@ -69,7 +69,7 @@ impl Store {
         on_database!(self, read, find_ticket(organization_id, id))
     }
 
-    /// Reads the transcripts of tickets, at least that of the first, and stops when they have `max_bytes`, compressed or as text.
+    /// Reads the transcripts of tickets, at least that of the first, until they have `max_bytes` as stored or as text.
     /// The tickets that were not read are in `unread`; those of the others that have a tombstone are in `deleted`.
     pub async fn read_transcripts(
         &self,

@@ -9,14 +9,14 @@ use crate::test_app::{TestApp, conversation, conversation_of, message};
 #[tokio::test]
 async fn cached_agent_is_not_fetched_again() -> Result<()> {
     let app = TestApp::on_sqlite().await?;
-    app.accepted(&conversation("T-0")).await?;
+    app.import(&conversation("T-0")).await?;
     assert_eq!(app.registry.agent_calls(), 0, "a conversation without AI authors needs no call");
     let agent = app.registry.register(app.organization, "bot")?;
-    app.accepted(&by_agent("T-1", "bot")).await?;
+    app.import(&by_agent("T-1", "bot")).await?;
     app.registry.set_unavailable(true);
-    app.accepted(&by_agent("T-2", "bot")).await?;
+    app.import(&by_agent("T-2", "bot")).await?;
     let by_id = json!([message("1", 1, json!({"type": "ai", "id": agent.id}))]);
-    app.accepted(&conversation_of("T-3", by_id)).await?;
+    app.import(&conversation_of("T-3", by_id)).await?;
     assert_eq!(app.registry.agent_calls(), 1);
     Ok(())
 }
@@ -25,7 +25,7 @@ async fn cached_agent_is_not_fetched_again() -> Result<()> {
 async fn agents_are_cached_per_organization() -> Result<()> {
     let app = TestApp::on_sqlite().await?;
     app.registry.register(app.organization, "bot")?;
-    app.accepted(&by_agent("T-1", "bot")).await?;
+    app.import(&by_agent("T-1", "bot")).await?;
     let body = by_agent("T-1", "bot").to_string();
     let response = app.submit_to(&app.address, new_id(), None, body).await?;
     assert_eq!(response.status(), 404);
@@ -41,7 +41,7 @@ async fn registry_outage_answers_503_for_agents_that_are_not_cached() -> Result<
     assert_eq!(response.status(), 503);
     assert!(response.headers().contains_key("retry-after"));
     app.registry.set_unavailable(false);
-    app.accepted(&by_agent("T-1", "bot")).await?;
+    app.import(&by_agent("T-1", "bot")).await?;
     Ok(())
 }
 

@@ -27,7 +27,7 @@ async fn concurrent_equal_imports_on_two_replicas_are_accepted_once(mut app: Tes
 
 async fn concurrent_different_imports_are_all_accepted_and_readable(app: TestApp) -> Result<()> {
     let bodies: Vec<Value> = (0..150).map(|number| conversation(&format!("T-{number}"))).collect();
-    let tickets = try_join_all(bodies.iter().map(|body| app.accepted(body))).await?;
+    let tickets = try_join_all(bodies.iter().map(|body| app.import(body))).await?;
     assert_eq!(tickets.iter().collect::<HashSet<_>>().len(), bodies.len());
     for (number, id) in tickets.iter().enumerate() {
         let ticket: Value = app.ticket(id).await?.error_for_status()?.json().await?;

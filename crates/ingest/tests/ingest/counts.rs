@@ -30,7 +30,7 @@ async fn tickets_of_a_period_are_counted_from_a_first_id(app: TestApp) -> Result
     for (name, millis) in [("a", 1_000), ("b", 2_000), ("c", 3_000)] {
         let mut body = conversation(name);
         body["messages"][0]["timestamp"] = millis.into();
-        ids.push(app.accepted(&body).await?);
+        ids.push(app.import(&body).await?);
     }
     let whole_count = |count| TicketCount { count, since: None };
     let earlier = TicketId::min_at(now().plus_millis(-60_000));
@@ -46,7 +46,7 @@ async fn count_considers_only_the_newest_tickets(app: TestApp) -> Result<()> {
     const COLUMNS: &str =
         "organization_id, external_id, source, source_account_id, subject, started_at, ended_at,
         created_at, agents, packed";
-    let first = app.accepted(&conversation("T-1")).await?;
+    let first = app.import(&conversation("T-1")).await?;
     // The ids of the copies are greater than `first` in the same millisecond, and ascend with `number`.
     let id_prefix = format!("{}-bfff-", &first[..18]);
     let statement = match &app.database {

@@ -62,7 +62,7 @@ async fn accepted_import_publishes_one_event_with_its_request_id(mut app: TestAp
         assert_eq!(app.submit(&conversation(&format!("T-{number}"))).await?.status(), 409);
     }
     // Published after all others, so that events of the duplicates, if any, have arrived as well.
-    let last = app.accepted(&conversation("last")).await?;
+    let last = app.import(&conversation("last")).await?;
     let is_last = |event: &ConversationAccepted| event.ticket_id.to_string() == last;
     let has_all = || async {
         let received = received.all();

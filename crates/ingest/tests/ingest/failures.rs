@@ -97,7 +97,7 @@ async fn service_recovers_after_all_connections_were_terminated() -> Result<()> 
     let database = service_database.postgres_database().ok_or_else(|| anyhow!("not PostgreSQL"))?;
     let mut administrator = PgConnection::establish(&database.admin_url())?;
     let app = TestApp::run(config(&service_database)?, service_database)?;
-    let ticket = app.accepted(&conversation("before")).await?;
+    let ticket = app.import(&conversation("before")).await?;
     // Uses every connection of the pool, so that every one is terminated.
     try_join_all((0..20).map(|_| app.ticket(&ticket))).await?;
 

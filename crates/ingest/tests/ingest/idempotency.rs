@@ -26,14 +26,14 @@ async fn identities_of_maximum_length_differ_by_their_last_character(app: TestAp
     for last in ["a", "b"] {
         let mut body = conversation(&format!("{longest}{last}"));
         body["source_account_id"] = format!("{longest}c").into();
-        app.accepted(&body).await?;
+        app.import(&body).await?;
         assert_eq!(app.submit(&body).await?.status(), 409);
     }
     Ok(())
 }
 
 async fn duplicate_import_releases_its_key(app: TestApp) -> Result<()> {
-    app.accepted(&conversation("T-1")).await?;
+    app.import(&conversation("T-1")).await?;
     assert_eq!(app.submit_with_key("key-1", &conversation("T-1")).await?.status(), 409);
     assert_eq!(app.submit_with_key("key-1", &conversation("T-2")).await?.status(), 202);
     Ok(())
@@ -72,7 +72,7 @@ async fn concurrent_duplicates_reusing_a_key_are_all_answered(app: TestApp) -> R
     let bodies: Vec<Value> = (0..20).map(|number| conversation(&format!("T-{number}"))).collect();
     let mut expected = Vec::new();
     for body in &bodies {
-        expected.push((409, Value::from(app.accepted(body).await?)));
+        expected.push((409, Value::from(app.import(body).await?)));
     }
     let answers = try_join_all(bodies.iter().map(|body| async {
         let response = app.submit_with_key("key-1", body).await?;

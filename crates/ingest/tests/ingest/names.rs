@@ -33,7 +33,7 @@ async fn latest_name_by_message_time_then_by_arrival_is_kept(app: TestApp) -> Re
             author["name"] = name.into();
         }
         let messages = json!([message("1", timestamp, author)]);
-        app.accepted(&conversation_of(&format!("T-{number}"), messages)).await?;
+        app.import(&conversation_of(&format!("T-{number}"), messages)).await?;
         assert_eq!(texts_on(&app.database, NAMES).await?, [format!("contact c {expected}")]);
     }
     Ok(())
@@ -48,10 +48,10 @@ async fn names_are_kept_per_author_type_source_and_account(app: TestApp) -> Resu
         }
         body
     };
-    app.accepted(&body_of(1, "contact", json!({}))).await?;
-    app.accepted(&body_of(2, "teammate", json!({}))).await?;
-    app.accepted(&body_of(3, "contact", json!({"source": "zendesk"}))).await?;
-    app.accepted(&body_of(4, "contact", json!({"source": "zendesk", "source_account_id": "a"}))).await?;
+    app.import(&body_of(1, "contact", json!({}))).await?;
+    app.import(&body_of(2, "teammate", json!({}))).await?;
+    app.import(&body_of(3, "contact", json!({"source": "zendesk"}))).await?;
+    app.import(&body_of(4, "contact", json!({"source": "zendesk", "source_account_id": "a"}))).await?;
     let mut names = texts_on(&app.database, NAMES).await?;
     names.sort();
     assert_eq!(names, ["contact x N1", "contact x N3", "contact x N4", "teammate x N2"]);
@@ -63,7 +63,7 @@ async fn mixed_author_is_never_recorded(app: TestApp) -> Result<()> {
         message("1", 1, json!({"type": "mixed", "name": "Several"})),
         message("2", 2, json!({"type": "system", "external_id": "s", "name": "Workflow"})),
     ]);
-    let id = app.accepted(&conversation_of("T-1", messages)).await?;
+    let id = app.import(&conversation_of("T-1", messages)).await?;
     assert_eq!(texts_on(&app.database, NAMES).await?, ["system s Workflow"]);
     let stored = transcript(&app, &id).await?;
     assert_eq!(stored.conversation.messages[0].author, Author::Mixed, "without a name");
@@ -73,7 +73,7 @@ async fn mixed_author_is_never_recorded(app: TestApp) -> Result<()> {
 async fn agent_name_is_recorded_under_its_external_id(app: TestApp) -> Result<()> {
     let agent = app.registry.register(app.organization, "bot")?;
     let messages = json!([message("1", 1, json!({"type": "ai", "id": agent.id, "name": "Robbie"}))]);
-    app.accepted(&conversation_of("T-1", messages)).await?;
+    app.import(&conversation_of("T-1", messages)).await?;
     assert_eq!(texts_on(&app.database, NAMES).await?, ["ai bot Robbie"]);
     Ok(())
 }

@@ -230,7 +230,7 @@ async fn organization_with_half_of_the_outbox_is_refused_alone(app: TestApp) -> 
     const LIMIT: usize = 20;
     let app = app.restarted(|config| config.outbox_refusal_events = LIMIT as u64)?;
     for number in 0..LIMIT / 2 {
-        app.accepted(&conversation(&format!("T-{number}"))).await?;
+        app.import(&conversation(&format!("T-{number}"))).await?;
     }
     // A duplicate adds no event, and is refused like any other import.
     let repeated = || async { anyhow::Ok(app.submit(&conversation("T-0")).await?.status().as_u16()) };
@@ -249,7 +249,7 @@ async fn old_outbox_event_refuses_imports_until_published(app: TestApp) -> Resul
         config.outbox_age_limit_seconds = 0;
         config.outbox_refusal_age_seconds = 2;
     })?;
-    app.accepted(&conversation("first")).await?;
+    app.import(&conversation("first")).await?;
     let is_degraded = || async {
         let (status, report) = app.readiness().await?;
         Ok(status == 200 && report["status"] == "degraded" && report["checks"]["ingest outbox"] == "degraded")

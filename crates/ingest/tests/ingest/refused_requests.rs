@@ -62,7 +62,7 @@ async fn call_requires_a_token_with_audience_kind_and_scope() -> Result<()> {
     assert_eq!(app.http.post(&url).bearer_auth(foreign).body(body.clone()).send().await?.status(), 401);
     assert_eq!(app.post(path, &ServiceClaims::Service, body.clone()).await?.status(), 401);
     assert_eq!(app.post(path, &app.claims(Scope::Tickets), body).await?.status(), 403);
-    let id = app.accepted(&conversation("T-1")).await?;
+    let id = app.import(&conversation("T-1")).await?;
     let ticket = format!("/internal/v1/tickets/{id}");
     assert_eq!(app.get(&ticket, &app.claims(Scope::Assess)).await?.status(), 403);
     assert_eq!(app.get(&ticket, &ServiceClaims::Service).await?.status(), 401);

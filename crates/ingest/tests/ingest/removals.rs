@@ -63,7 +63,7 @@ async fn state_of(app: &TestApp, organization: OrganizationId, id: &str) -> Resu
 
 async fn deleted_ticket_is_not_found_and_publishes_one_event(mut app: TestApp) -> Result<()> {
     let received = Received::<ConversationDeleted>::listen(&mut app, TOPICS);
-    let (gone, kept) = (app.accepted(&conversation("T-1")).await?, app.accepted(&conversation("T-2")).await?);
+    let (gone, kept) = (app.import(&conversation("T-1")).await?, app.import(&conversation("T-2")).await?);
     assert_eq!(state_of(&app, app.organization, &gone).await?, TicketState::Stored);
     assert_eq!(delete(&app, app.organization, &gone).await?, 204);
     assert_eq!(app.ticket(&gone).await?.status(), 404);
@@ -86,7 +86,7 @@ async fn deleted_ticket_is_not_found_and_publishes_one_event(mut app: TestApp) -
 async fn concurrent_deletions_of_a_ticket_succeed_once(mut app: TestApp) -> Result<()> {
     let received = Received::<ConversationDeleted>::listen(&mut app, TOPICS);
     for number in 0..5 {
-        let id = app.accepted(&conversation(&format!("T-{number}"))).await?;
+        let id = app.import(&conversation(&format!("T-{number}"))).await?;
         let statuses = try_join_all((0..6).map(|_| delete(&app, app.organization, &id))).await?;
         assert_eq!(statuses.iter().filter(|status| **status == 204).count(), 1, "{statuses:?}");
         assert!(statuses.iter().all(|status| [204, 404].contains(status)), "{statuses:?}");
@@ -95,7 +95,7 @@ async fn concurrent_deletions_of_a_ticket_succeed_once(mut app: TestApp) -> Resu
 }
 
 async fn identity_stays_used_after_deletion(app: TestApp) -> Result<()> {
-    let id = app.accepted(&conversation("T-1")).await?;
+    let id = app.import(&conversation("T-1")).await?;
     assert_eq!(delete(&app, app.organization, &id).await?, 204);
     for _ in 0..2 {
         let refused = app.submit_with_key("again", &conversation("T-1")).await?;
@@ -113,8 +113,8 @@ async fn deletion_removes_only_names_from_that_ticket(app: TestApp) -> Result<()
     let earlier = json!([message("1", 1_000, contact("a", "Ann")), message("2", 2_000, contact("b", "Bob"))]);
     let later =
         json!([message("1", 3_000, contact("b", "Robert")), message("2", 3_000, contact("c", "Cid"))]);
-    let id = app.accepted(&conversation_of("T-1", earlier)).await?;
-    app.accepted(&conversation_of("T-2", later)).await?;
+    let id = app.import(&conversation_of("T-1", earlier)).await?;
+    app.import(&conversation_of("T-2", later)).await?;
     assert_eq!(delete(&app, app.organization, &id).await?, 204);
     let names = texts_on(&app.database, "SELECT name AS value FROM participants ORDER BY name").await?;
     assert_eq!(names, ["Cid", "Robert"]);
@@ -123,9 +123,9 @@ async fn deletion_removes_only_names_from_that_ticket(app: TestApp) -> Result<()
 
 async fn transcripts_report_deleted_and_unreadable_tickets(app: TestApp) -> Result<()> {
     let [gone, broken, good] = [
-        app.accepted(&conversation("T-1")).await?,
-        app.accepted(&conversation("T-2")).await?,
-        app.accepted(&conversation("T-3")).await?,
+        app.import(&conversation("T-1")).await?,
+        app.import(&conversation("T-2")).await?,
+        app.import(&conversation("T-3")).await?,
     ];
     delete(&app, app.organization, &gone).await?;
     break_transcript(&app.database, &broken).await?;
@@ -144,7 +144,7 @@ async fn transcripts_report_deleted_and_unreadable_tickets(app: TestApp) -> Resu
 }
 
 async fn damaged_transcript_can_be_deleted(app: TestApp) -> Result<()> {
-    let id = app.accepted(&conversation("T-1")).await?;
+    let id = app.import(&conversation("T-1")).await?;
     break_transcript(&app.database, &id).await?;
     assert_eq!(delete(&app, app.organization, &id).await?, 204);
     assert_eq!(app.ticket(&id).await?.status(), 404);
@@ -167,7 +167,7 @@ async fn imported_days_ago(app: &TestApp, days: i64) -> Result<String> {
     let contact =
         json!({"type": "contact", "external_id": format!("c-{days}"), "name": format!("Name {days}")});
     let body = conversation_of(&format!("{days} days"), json!([message("1", 1_000, contact)]));
-    let id = app.accepted(&body).await?;
+    let id = app.import(&body).await?;
     // The smallest id of that time, with random low bits.
     let first = TicketId::min_at(at).as_uuid().as_u128();
     let old = Uuid::from_u128(first | (Uuid::new_v4().as_u128() >> 48)).to_string();
@@ -290,7 +290,7 @@ async fn unknown_retention_periods_remove_nothing(app: TestApp) -> Result<()> {
 }
 
 async fn tombstones_expire_after_90_days(app: TestApp) -> Result<()> {
-    let [old, young] = [app.accepted(&conversation("T-1")).await?, app.accepted(&conversation("T-2")).await?];
+    let [old, young] = [app.import(&conversation("T-1")).await?, app.import(&conversation("T-2")).await?];
     for (id, days) in [(&young, 89), (&old, 91)] {
         assert_eq!(delete(&app, app.organization, id).await?, 204);
         let millis = now().plus_millis(-days * DAY_MILLIS).as_millis();

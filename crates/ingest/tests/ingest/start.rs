@@ -21,14 +21,14 @@ async fn role_starts_without_tables_and_accepts_after_migration() -> Result<()> 
     assert_ne!(app.submit(&conversation("T-1")).await?.status(), 202);
     migrate(&app.config).await?;
     eventually("the role to be ready", ready).await?;
-    app.accepted(&conversation("T-1")).await?;
+    app.import(&conversation("T-1")).await?;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn conversations_are_stored_in_the_partition_of_their_month() -> Result<()> {
     let app = TestApp::on_postgres().await?;
-    app.accepted(&conversation("T-1")).await?;
+    app.import(&conversation("T-1")).await?;
     let partitions = "SELECT tableoid::regclass::text AS value FROM conversations";
     let expected = "SELECT to_char(now() AT TIME ZONE 'UTC', '\"conversations_\"YYYY_MM') AS value";
     assert_eq!(texts_on(&app.database, partitions).await?, texts_on(&app.database, expected).await?);
@@ -61,7 +61,7 @@ async fn role_accepts_at_once_with_a_large_default_partition() -> Result<()> {
     let config = config(&service_database)?;
     let began = Instant::now();
     let app = TestApp::run(config, service_database)?;
-    app.accepted(&conversation("T-1")).await?;
+    app.import(&conversation("T-1")).await?;
     let accepted_after = began.elapsed();
     println!("accepted after {accepted_after:?}");
     assert!(accepted_after < Duration::from_secs(5), "{accepted_after:?}");
@@ -70,7 +70,7 @@ async fn role_accepts_at_once_with_a_large_default_partition() -> Result<()> {
     while texts_on(&app.database, COUNT_DEFAULT_ROWS).await? != ["0"] {
         anyhow::ensure!(began.elapsed() < Duration::from_secs(120), "the rows are not moved");
         let submitted = Instant::now();
-        app.accepted(&conversation(&format!("meanwhile {accepted}"))).await?;
+        app.import(&conversation(&format!("meanwhile {accepted}"))).await?;
         longest = longest.max(submitted.elapsed());
         accepted += 1;
         let rows = 200_000 + accepted;
@@ -84,7 +84,7 @@ async fn role_accepts_at_once_with_a_large_default_partition() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn shutdown_completes_within_its_budget() -> Result<()> {
     let app = TestApp::on_sqlite().await?;
-    app.accepted(&conversation("T-1")).await?;
+    app.import(&conversation("T-1")).await?;
     let budgets = ShutdownBudgets { per_phase: Duration::from_secs(5), drain: Duration::ZERO };
     app.tasks.run(async {}, budgets).await?;
     Ok(())

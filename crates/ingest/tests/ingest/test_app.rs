@@ -125,7 +125,7 @@ impl TestApp {
     }
 
     /// Submits a conversation that must be accepted; returns its ticket id.
-    pub async fn accepted(&self, body: &Value) -> Result<String> {
+    pub async fn import(&self, body: &Value) -> Result<String> {
         let response = self.submit(body).await?;
         let status = response.status();
         let answer: Value = response.json().await?;

@@ -39,7 +39,7 @@ async fn transcript_is_the_conversation_with_resolved_agents(app: TestApp) -> Re
     body["source_account_id"] = "acme".into();
     body["messages"][0]["kind"] = "comment".into();
     body["messages"][1]["ai_tool"] = "helpScout".into();
-    let id = app.accepted(&body).await?;
+    let id = app.import(&body).await?;
 
     let transcript = transcript(&app, &id).await?;
     assert_eq!(transcript.organization_id, app.organization);
@@ -64,7 +64,7 @@ async fn large_subject_is_shortened_in_transcripts(app: TestApp) -> Result<()> {
         let subject = "é".repeat(length);
         let mut body = conversation(ticket);
         body["subject"] = subject.clone().into();
-        let id = app.accepted(&body).await?;
+        let id = app.import(&body).await?;
         let expected = if length > 1_000 { "é".repeat(1_000) + "…" } else { subject };
         let transcript = transcript(&app, &id).await?;
         assert_eq!(transcript.ticket.subject.as_ref(), Some(&expected), "{ticket}");
@@ -80,7 +80,7 @@ async fn large_transcripts_are_read_in_pages_of_bytes(app: TestApp) -> Result<()
         for number in 0..20 {
             let mut body = conversation(&format!("{name}-{number}"));
             body["messages"][0]["content"] = text.clone().into();
-            wanted.push(reference(&app, &app.accepted(&body).await?)?);
+            wanted.push(reference(&app, &app.import(&body).await?)?);
         }
         let all: Vec<_> = wanted.iter().map(|ticket| ticket.ticket_id).collect();
         let mut found = Vec::new();
@@ -115,7 +115,7 @@ fn incompressible(length: usize) -> String {
 async fn ticket_facts_are_read_without_transcripts(app: TestApp) -> Result<()> {
     let mut body = conversation("T-1");
     body["subject"] = "é".repeat(2_000).into();
-    let id = app.accepted(&body).await?;
+    let id = app.import(&body).await?;
     let whole = transcript(&app, &id).await?;
     let facts = client(&app)?.read_ticket_facts(reference(&app, &id)?).await?.context("no facts")?;
     assert_eq!((facts.organization_id, &facts.ticket), (whole.organization_id, &whole.ticket));
@@ -125,8 +125,8 @@ async fn ticket_facts_are_read_without_transcripts(app: TestApp) -> Result<()> {
 }
 
 async fn transcripts_of_unknown_or_foreign_tickets_are_omitted(app: TestApp) -> Result<()> {
-    let first = app.accepted(&conversation("T-1")).await?;
-    let second = app.accepted(&conversation("T-2")).await?;
+    let first = app.import(&conversation("T-1")).await?;
+    let second = app.import(&conversation("T-2")).await?;
     let foreign = TicketReference { organization_id: new_id(), ticket_id: second.parse()? };
     let unknown = TicketReference { organization_id: app.organization, ticket_id: new_id() };
     let wanted = [reference(&app, &first)?, foreign, unknown];
@@ -140,7 +140,7 @@ async fn transcripts_of_unknown_or_foreign_tickets_are_omitted(app: TestApp) -> 
 #[tokio::test]
 async fn transcripts_require_a_service_token_and_at_most_100_ids() -> Result<()> {
     let app = TestApp::on_sqlite().await?;
-    let id = app.accepted(&conversation("T-1")).await?;
+    let id = app.import(&conversation("T-1")).await?;
     let tickets = |count| {
         serde_json::to_string(&ReadTranscripts {
             tickets: vec![reference(&app, &id)?; count],
