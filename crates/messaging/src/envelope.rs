@@ -25,8 +25,8 @@ pub struct OutgoingEvent {
     pub(crate) payload: String,
     /// Number of the next delivery attempt, from 1.
     pub(crate) attempt: u32,
-    /// How many earlier deliveries ended with the process. The broker counts those of its message separately.
-    pub(crate) cut_short: u32,
+    /// How many earlier deliveries ended with the process, without those that the broker counts in the header of its message.
+    pub(crate) times_cut_short: u32,
 }
 
 /// An event cannot be written as JSON.
@@ -102,9 +102,9 @@ impl OutgoingEvent {
         self.id
     }
 
-    /// Value of the column `cut_short`.
-    pub(crate) fn stored_cut_short(&self) -> i32 {
-        i32::try_from(self.cut_short).unwrap_or(i32::MAX)
+    /// `times_cut_short` for the column `cut_short`.
+    pub(crate) fn cut_short_column(&self) -> i32 {
+        i32::try_from(self.times_cut_short).unwrap_or(i32::MAX)
     }
 }
 
@@ -163,7 +163,7 @@ impl<D: Serialize> Envelope<D> {
             needs_consumer,
             payload,
             attempt: 1,
-            cut_short: 0,
+            times_cut_short: 0,
         })
     }
 }

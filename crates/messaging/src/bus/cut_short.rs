@@ -21,15 +21,15 @@ pub(crate) const ISOLATION_START_DELAY: Duration = Duration::from_secs(3);
 pub(crate) const GIVE_UP_THRESHOLD: u32 = 5;
 
 /// For operators: why an event was isolated, delayed or given up.
-pub(crate) fn reason(cut_short: u32) -> String {
-    format!("the process or the connection ended {cut_short} times while it was handled")
+pub(crate) fn reason(times_cut_short: u32) -> String {
+    format!("the process or the connection ended {times_cut_short} times while it was handled")
 }
 
 /// Maximum number of events in a handler call that contains an event of this attempt and count: an event that fails its
 /// batch must not fail the other events in each attempt.
-pub(super) fn max_batch(attempt: u32, cut_short: u32) -> usize {
+pub(super) fn max_batch(attempt: u32, times_cut_short: u32) -> usize {
     // An end counts like a failed attempt.
-    match attempt.max(cut_short + 1) {
+    match attempt.max(times_cut_short + 1) {
         0 | 1 => usize::MAX,
         2 => 8,
         _ => 1,

@@ -29,7 +29,7 @@ pub struct Delivery {
     /// Whether the delivery becomes a dead letter if this attempt fails.
     pub is_last_attempt: bool,
     /// How many earlier deliveries ended with the process or the connection.
-    pub(crate) cut_short: u32,
+    pub(crate) times_cut_short: u32,
     /// Whether the event was parked and returned to the bus after a failure (see `parking`).
     pub(crate) is_returned: bool,
     context: Option<RequestContext>,
@@ -158,7 +158,7 @@ impl Delivery {
             organization_id: envelope.organizationid,
             attempt,
             is_last_attempt: false,
-            cut_short: 0,
+            times_cut_short: 0,
             is_returned: envelope.assayreturned,
             context,
             data: envelope.data,

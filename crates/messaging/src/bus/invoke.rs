@@ -70,7 +70,7 @@ fn part_ranges(deliveries: &[Delivery]) -> Vec<Range<usize>> {
     let mut parts: Vec<Range<usize>> = Vec::new();
     let mut previous_limit = 0;
     for (index, delivery) in deliveries.iter().enumerate() {
-        let limit = cut_short::max_batch(delivery.attempt, delivery.cut_short);
+        let limit = cut_short::max_batch(delivery.attempt, delivery.times_cut_short);
         match parts.last_mut() {
             Some(part) if limit == previous_limit && part.len() < limit => part.end = index + 1,
             _ => parts.push(index..index + 1),
@@ -83,10 +83,10 @@ fn part_ranges(deliveries: &[Delivery]) -> Vec<Range<usize>> {
 /// One outcome for each delivery. When the handler panics on several deliveries, it is called with each one alone.
 async fn call(handler: &dyn Handler, deliveries: &[Delivery]) -> Vec<Outcome> {
     if let [delivery] = deliveries
-        && delivery.cut_short >= cut_short::GIVE_UP_THRESHOLD
+        && delivery.times_cut_short >= cut_short::GIVE_UP_THRESHOLD
     {
         // It ended with the process or the connection too often: it is given up, not handled again.
-        return vec![Outcome::Reject { reason: cut_short::reason(delivery.cut_short) }];
+        return vec![Outcome::Reject { reason: cut_short::reason(delivery.times_cut_short) }];
     }
     if let Some(outcomes) = try_call(handler, deliveries).await {
         return outcomes;

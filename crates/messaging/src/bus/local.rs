@@ -157,7 +157,7 @@ async fn deliver(
 ) -> Result<Outcome, PublishError> {
     let mut delivery = Delivery::parse(event.payload.as_bytes(), event.attempt)
         .map_err(|error| PublishError::Rejected { reason: error.to_string() })?;
-    delivery.cut_short = event.cut_short;
+    delivery.times_cut_short = event.times_cut_short;
     let (outcome, handled) = oneshot::channel();
     consumer.send(PendingDelivery { delivery, outcome }).await.map_err(|_| consumer_stopped())?;
     handled.await.map_err(|_| consumer_stopped())

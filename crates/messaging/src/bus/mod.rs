@@ -112,18 +112,13 @@ impl Bus {
         }
     }
 
-    /// Calls a handler with parked events, as deliveries of `queue`. `earlier_ends`: for each delivery, how many earlier calls
-    /// ended with their process.
-    pub(crate) async fn call_handler(
+    /// Calls a handler with parked events, as deliveries of `queue`.
+    pub(crate) async fn handle_parked(
         &self,
         queue: &'static str,
         handler: &dyn Handler,
         deliveries: &mut [Delivery],
-        earlier_ends: &[u32],
     ) -> Vec<Outcome> {
-        for (delivery, ends) in deliveries.iter_mut().zip(earlier_ends) {
-            delivery.cut_short = *ends;
-        }
         // No attempt is the last one: the caller returns failed events to the bus, which counts their attempts.
         let max_attempts = u32::MAX;
         invoke::invoke(handler, deliveries, self.in_flight.begin(queue), max_attempts).await

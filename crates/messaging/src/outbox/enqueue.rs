@@ -14,7 +14,7 @@ pub trait Connection {
     fn enqueue_events(&mut self, events: &[OutgoingEvent], claim: FastPathClaim)
     -> Result<(), DatabaseError>;
 
-    /// Writes events that return to the bus, with their `cut_short` counts. Skips an event that is still in the outbox, pending or
+    /// Writes events that return to the bus, with their `times_cut_short`. Skips an event that is still in the outbox, pending or
     /// dead, from an earlier return. After the commit the caller calls `Outbox::wake_for_returned`.
     ///
     /// # Errors

@@ -92,7 +92,7 @@ impl enqueue::Connection for Connection {
                 .bind::<Array<sql_types::Uuid>, _>(column(chunk, |event| event.organization_id.as_uuid()))
                 .bind::<Array<sql_types::Bool>, _>(column(chunk, |event| event.needs_consumer))
                 .bind::<Array<sql_types::Text>, _>(column(chunk, |event| event.payload.as_str()))
-                .bind::<Array<sql_types::Integer>, _>(column(chunk, OutgoingEvent::stored_cut_short))
+                .bind::<Array<sql_types::Integer>, _>(column(chunk, OutgoingEvent::cut_short_column))
                 .bind::<sql_types::BigInt, _>(created_at)
                 .execute(self)?;
         }

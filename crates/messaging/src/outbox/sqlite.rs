@@ -80,7 +80,7 @@ impl enqueue::Connection for Connection {
                 .bind::<sql_types::Text, _>(event.organization_id.to_string())
                 .bind::<sql_types::Bool, _>(event.needs_consumer)
                 .bind::<sql_types::Text, _>(&event.payload)
-                .bind::<sql_types::Integer, _>(event.stored_cut_short())
+                .bind::<sql_types::Integer, _>(event.cut_short_column())
                 .bind::<sql_types::BigInt, _>(created_at)
                 .execute(self)?;
         }

@@ -285,7 +285,7 @@ impl From<ClaimedRow> for Claimed {
                 needs_consumer: row.needs_consumer,
                 payload: row.payload,
                 attempt: unsigned(row.attempts) + 1,
-                cut_short: unsigned(row.cut_short),
+                times_cut_short: unsigned(row.cut_short),
             },
             created_at: Timestamp::saturating_from_millis(row.created_at),
         }

@@ -58,7 +58,7 @@ impl ParkingHandler {
         let mut outcomes = Vec::with_capacity(deliveries.len());
         for chunk in deliveries.chunks(shared.turns.chunk_size.get()) {
             let is_isolated =
-                chunk.iter().any(|delivery| delivery.cut_short >= cut_short::ISOLATION_THRESHOLD);
+                chunk.iter().any(|delivery| delivery.times_cut_short >= cut_short::ISOLATION_THRESHOLD);
             let _in_flight = match is_isolated {
                 true => (shared.turns.acquire_all().await, Some(shared.priority.acquire_all().await)),
                 false => (shared.turns.acquire(chunk.len()).await, None),
@@ -89,5 +89,5 @@ impl Handler for ParkingHandler {
 
 /// Returned events and events that may have ended the process are not parked: the bus retries or isolates them.
 fn may_be_parked(delivery: &Delivery) -> bool {
-    !delivery.is_returned && delivery.cut_short == 0
+    !delivery.is_returned && delivery.times_cut_short == 0
 }

@@ -217,7 +217,7 @@ impl From<ParkedRow> for ParkedEvent {
             needs_consumer: true,
             payload: row.payload,
             attempt: 1,
-            cut_short: 0,
+            times_cut_short: 0,
         };
         Self { event, earlier_claims: u32::try_from(row.claims).unwrap_or_default() }
     }

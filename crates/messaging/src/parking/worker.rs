@@ -214,24 +214,23 @@ impl Parking {
         stop: &CancellationToken,
     ) -> Result<(), String> {
         let mut settled = Settled::default();
-        let (mut deliveries, mut keys, mut earlier_claims) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut deliveries, mut keys) = (Vec::new(), Vec::new());
         for parked in claimed {
             match Delivery::parse(parked.event.payload.as_bytes(), 1) {
                 // It may be what ends the process: the bus isolates it.
                 Ok(delivery) if parked.earlier_claims >= cut_short::ISOLATION_THRESHOLD => {
                     settled.return_to_bus(&delivery, parked.earlier_claims);
                 }
-                Ok(delivery) => {
+                Ok(mut delivery) => {
+                    delivery.times_cut_short = parked.earlier_claims;
                     keys.push(parked.key());
-                    earlier_claims.push(parked.earlier_claims);
                     deliveries.push(delivery);
                 }
                 // Unreadable: on the bus it becomes a dead letter.
                 Err(_) => settled.returned.push(parked.event),
             }
         }
-        let outcomes =
-            self.invoke_under_lease((work, handler), &mut deliveries, &keys, &earlier_claims).await;
+        let outcomes = self.handle_under_lease((work, handler), &mut deliveries, &keys).await;
         let has_progress =
             outcomes.iter().any(|outcome| matches!(outcome, Outcome::Done | Outcome::Reject { .. }));
         let mut outage = None;
@@ -262,17 +261,16 @@ impl Parking {
     }
 
     /// Calls the handler, and renews the lease meanwhile.
-    async fn invoke_under_lease(
+    async fn handle_under_lease(
         &self,
         (work, handler): (&ParkedWork, &dyn Handler),
         deliveries: &mut [Delivery],
         keys: &[Key],
-        earlier_claims: &[u32],
     ) -> Vec<Outcome> {
         if deliveries.is_empty() {
             return Vec::new();
         }
-        let handling = work.bus.call_handler(work.queue, handler, deliveries, earlier_claims);
+        let handling = work.bus.handle_parked(work.queue, handler, deliveries);
         let renew = || self.renew(keys.to_vec(), now());
         let warning = "lease of parked events was not renewed: they may be handled twice";
         under_lease(handling, renew, warning).await
@@ -295,9 +293,9 @@ impl Parking {
 }
 
 impl Settled {
-    fn return_to_bus(&mut self, delivery: &Delivery, cut_short: u32) {
+    fn return_to_bus(&mut self, delivery: &Delivery, times_cut_short: u32) {
         match delivery.to_outgoing(true) {
-            Ok(event) => self.returned.push(OutgoingEvent { cut_short, ..event }),
+            Ok(event) => self.returned.push(OutgoingEvent { times_cut_short, ..event }),
             // A bug, because it was decoded before. The event stays parked.
             Err(error) => {
                 tracing::error!(event_id = %delivery.id, %error, "a parked event cannot be returned")

@@ -16,7 +16,7 @@ use crate::bus::delivery::Delivery;
 use crate::envelope::{DecodeError, OutgoingEvent};
 
 /// Most bytes of a message with several events.
-const MAX_BYTES: usize = 256 * 1024;
+const MAX_MESSAGE_BYTES: usize = 256 * 1024;
 
 /// An event of a delivered message, and the original that is stored if it fails.
 pub(super) struct UnpackedEvent {
@@ -28,6 +28,7 @@ pub(super) struct UnpackedEvent {
 #[derive(Default)]
 struct Group<'e> {
     events: Vec<&'e OutgoingEvent>,
+    /// The index of each event in the argument of [`pack`].
     positions: Vec<usize>,
     bytes: usize,
 }
@@ -44,7 +45,7 @@ pub(super) fn pack<'e>(
     let mut open: BTreeMap<(&str, bool), Group<'e>> = BTreeMap::new();
     for (position, event) in events.iter().enumerate() {
         // In its own message: the header with the count applies to all events of a message.
-        if event.cut_short > 0 {
+        if event.times_cut_short > 0 {
             groups.push(Group::of(event, position));
             continue;
         }
@@ -67,11 +68,11 @@ impl<'e> Group<'e> {
 
     fn has_room_for(&self, event: &OutgoingEvent, max_events: usize) -> bool {
         self.events.is_empty()
-            || (self.events.len() < max_events && self.bytes + batch_bytes(event) <= MAX_BYTES)
+            || (self.events.len() < max_events && self.bytes + bytes_in_batch(event) <= MAX_MESSAGE_BYTES)
     }
 
     fn add(&mut self, event: &'e OutgoingEvent, position: usize) {
-        self.bytes += batch_bytes(event);
+        self.bytes += bytes_in_batch(event);
         self.events.push(event);
         self.positions.push(position);
     }
@@ -80,12 +81,12 @@ impl<'e> Group<'e> {
         let message = match self.events.as_slice() {
             [] => return None,
             [event] => Message::of_event(event, exchange),
-            [first, ..] => Message::of_batch(first, self.array(), exchange),
+            [first, ..] => Message::of_batch(first, self.json_array(), exchange),
         };
         Some((message, self.positions))
     }
 
-    fn array(&self) -> Vec<u8> {
+    fn json_array(&self) -> Vec<u8> {
         let mut array = Vec::with_capacity(self.bytes + 1);
         for event in &self.events {
             array.push(if array.is_empty() { b'[' } else { b',' });
@@ -97,21 +98,22 @@ impl<'e> Group<'e> {
 }
 
 /// Bytes of an event in a batch, including its comma.
-fn batch_bytes(event: &OutgoingEvent) -> usize {
+fn bytes_in_batch(event: &OutgoingEvent) -> usize {
     event.payload.len() + 1
 }
 
 /// The events of a message, at least one. A malformed batch yields one unreadable event.
 pub(super) fn unpack(properties: &BasicProperties, data: Vec<u8>) -> Vec<UnpackedEvent> {
     let attempt = message::attempt(properties);
-    let cut_short_before = message::cut_short_before(properties);
-    let cut_short = cut_short_before.saturating_add(message::delivery_count(properties));
+    let earlier_times_cut_short = message::earlier_times_cut_short(properties);
+    let times_cut_short = earlier_times_cut_short.saturating_add(message::delivery_count(properties));
     let unpacked = |mut event: Result<Delivery, DecodeError>, message_id, payload| {
         if let Ok(delivery) = &mut event {
-            delivery.cut_short = cut_short;
+            delivery.times_cut_short = times_cut_short;
         }
-        let kind = properties.kind().clone();
-        let original = Original { message_id, kind, attempt, cut_short, cut_short_before, payload };
+        let topic = properties.kind().clone();
+        let original =
+            Original { message_id, topic, attempt, times_cut_short, earlier_times_cut_short, payload };
         UnpackedEvent { event, original }
     };
     let is_batch =
@@ -146,17 +148,16 @@ mod tests {
     fn event_that_was_cut_short_has_its_count_in_its_own_message() {
         let accepted =
             ConversationAccepted { organization_id: new_id(), ticket_id: new_id(), accepted_at: now() };
-        let event = |cut_short| OutgoingEvent {
-            cut_short,
+        let events = [0, 2, 0, 3].map(|times_cut_short| OutgoingEvent {
+            times_cut_short,
             ..OutgoingEvent::new(new_id(), now(), &accepted).expect("encodes")
-        };
-        let events = [event(0), event(2), event(0), event(3)];
+        });
         let mut counts: Vec<(usize, u32)> = Vec::new();
         for (message, positions) in pack(&events, 100, &"events".into()) {
             let unpacked = unpack(&message.properties, message.payload.to_vec());
-            let found = unpacked.iter().map(|one| one.event.as_ref().expect("parses").cut_short);
+            let found = unpacked.iter().map(|one| one.event.as_ref().expect("parses").times_cut_short);
             counts.extend(positions.into_iter().zip(found));
-            assert!(unpacked.len() == 1 || unpacked.iter().all(|one| one.original.cut_short == 0));
+            assert!(unpacked.len() == 1 || unpacked.iter().all(|one| one.original.times_cut_short == 0));
         }
         counts.sort_unstable();
         assert_eq!(counts, [(0, 0), (1, 2), (2, 0), (3, 3)]);

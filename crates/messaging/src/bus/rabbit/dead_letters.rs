@@ -174,7 +174,7 @@ impl ReviewedEvent {
             reason: &self.dead_letter.reason,
             failed_at_millis: self.dead_letter.failed_at.map(Timestamp::as_millis),
             attempt: self.dead_letter.attempt,
-            cut_short: 0,
+            times_cut_short: 0,
         };
         Message::of_failed(&self.original, dead_letters, &failure)
     }
@@ -192,7 +192,7 @@ fn unpack_events(properties: &BasicProperties, data: Vec<u8>) -> Vec<ReviewedEve
     let reviewed = |UnpackedEvent { original, .. }: UnpackedEvent| ReviewedEvent {
         dead_letter: DeadLetter {
             event_id: original.message_id.as_ref().map(ToString::to_string),
-            topic: original.kind.as_ref().map(ToString::to_string),
+            topic: original.topic.as_ref().map(ToString::to_string),
             reason: reason.clone(),
             attempt: original.attempt,
             failed_at: failed_at.map(Timestamp::saturating_from_millis),

@@ -109,7 +109,8 @@ impl DeliveryBuffer {
         let was_delivered_before = message::delivery_count(&delivery.properties) > 0;
         let events = self.unpack(delivery, Source::IsolationQueue);
         // An event that reached the limit goes to a handler call, which gives it up.
-        let is_below_limit = |event: &BufferedEvent| event.original.cut_short < cut_short::GIVE_UP_THRESHOLD;
+        let is_below_limit =
+            |event: &BufferedEvent| event.original.times_cut_short < cut_short::GIVE_UP_THRESHOLD;
         if was_delivered_before && events.iter().all(is_below_limit) {
             return Ok(IsolatedDelivery::CutShort(with_result(events, || DeliveryResult::HandleLater)));
         }
@@ -151,7 +152,7 @@ impl DeliveryBuffer {
     fn add(&mut self, deliveries: Vec<lapin::Result<lapin::message::Delivery>>) -> Result<(), String> {
         for delivery in deliveries {
             let events = self.unpack(delivery.map_err(|error| error.to_string())?, Source::Consumer);
-            if events.iter().any(|event| event.original.cut_short >= cut_short::ISOLATION_THRESHOLD) {
+            if events.iter().any(|event| event.original.times_cut_short >= cut_short::ISOLATION_THRESHOLD) {
                 self.cut_short_twice.extend(with_result(events, || DeliveryResult::Isolate));
             } else {
                 self.events.extend(events);

@@ -38,7 +38,7 @@ pub(super) struct StoreResult {
 struct Destination {
     queue: ShortString,
     attempt: u32,
-    cut_short: u32,
+    times_cut_short: u32,
     reason: String,
     is_dead: bool,
 }
@@ -88,18 +88,18 @@ impl Broker {
             reason,
             failed_at_millis: Some(now.as_millis()),
             attempt: destination.attempt,
-            cut_short: destination.cut_short,
+            times_cut_short: destination.times_cut_short,
         };
         Some(Message::of_failed(&event.original, destination.queue, &failure))
     }
 
     /// `None` when the event is done.
     fn destination(&self, queue: &str, event: &UnsettledEvent) -> Option<Destination> {
-        let &Original { attempt, cut_short: times_cut_short, .. } = &event.original;
+        let &Original { attempt, times_cut_short, .. } = &event.original;
         let max_attempts = self.retries.max_attempts;
         let dead = |reason: String| {
             let queue = self.names.dead_letter_queue(queue);
-            Some(Destination { queue, attempt, cut_short: 0, reason, is_dead: true })
+            Some(Destination { queue, attempt, times_cut_short: 0, reason, is_dead: true })
         };
         match &event.result {
             DeliveryResult::Handled(Outcome::Done) => None,
@@ -110,12 +110,12 @@ impl Broker {
             DeliveryResult::Handled(Outcome::Retry { reason }) => {
                 let queue = self.retry_queue(queue, attempt);
                 let reason = reason.clone();
-                Some(Destination { queue, attempt: attempt + 1, cut_short: 0, reason, is_dead: false })
+                Some(Destination { queue, attempt: attempt + 1, times_cut_short: 0, reason, is_dead: false })
             }
             DeliveryResult::Handled(Outcome::Postpone { reason }) => {
                 let queue = self.retry_queue(queue, attempt);
                 let reason = reason.clone();
-                Some(Destination { queue, attempt, cut_short: times_cut_short, reason, is_dead: false })
+                Some(Destination { queue, attempt, times_cut_short, reason, is_dead: false })
             }
             DeliveryResult::HandleLater => {
                 // The first delivery that is cut short in isolation gets the first delay, the second one the next.
@@ -123,7 +123,7 @@ impl Broker {
                 Some(Destination {
                     queue: self.retry_queue(queue, times_in_isolation),
                     attempt,
-                    cut_short: times_cut_short,
+                    times_cut_short,
                     reason: cut_short::reason(times_cut_short),
                     is_dead: false,
                 })
@@ -133,7 +133,7 @@ impl Broker {
                 attempt,
                 // Only deliveries that were cut short before this message was published, but at least the threshold, so that the
                 // event stays isolated. Other events were in flight beside this message: one of them may be the cause.
-                cut_short: event.original.cut_short_before.max(cut_short::ISOLATION_THRESHOLD),
+                times_cut_short: event.original.earlier_times_cut_short.max(cut_short::ISOLATION_THRESHOLD),
                 reason: cut_short::reason(times_cut_short),
                 is_dead: false,
             }),

@@ -9,7 +9,8 @@ use crate::envelope::OutgoingEvent;
 
 /// Number of the attempt, from 1. Absent means 1.
 pub(super) const ATTEMPT_HEADER: &str = "x-assay-attempt";
-/// How many deliveries ended with the process or the connection, see [`crate::bus::cut_short`]. Absent means 0.
+/// How many deliveries of the event ended with the process or the connection before this message was published
+/// ([`crate::bus::cut_short`]). Absent means 0.
 const CUT_SHORT_HEADER: &str = "x-assay-cut-short";
 /// How many deliveries of a message ended before it was acknowledged: set by quorum queues. Absent means 0.
 const DELIVERY_COUNT_HEADER: &str = "x-delivery-count";
@@ -24,8 +25,8 @@ pub(super) const BATCH_CONTENT_TYPE: &str = "application/cloudevents-batch+json"
 const CONTENT_TYPE: &str = "application/cloudevents+json";
 /// Survives a restart of the broker (AMQP 0-9-1, basic.delivery-mode).
 const PERSISTENT: u8 = 2;
-/// Maximum bytes of a reason. The broker refuses a message whose headers exceed a frame of 128 KiB.
-const MAX_REASON: usize = 2_000;
+/// The broker refuses a message whose headers exceed a frame of 128 KiB.
+const MAX_REASON_BYTES: usize = 2_000;
 
 /// A message to publish.
 pub(super) struct Message<'m> {
@@ -40,13 +41,13 @@ pub(super) struct Message<'m> {
 /// An event as delivered, for publishing it again in a separate message.
 pub(super) struct Original {
     pub(super) message_id: Option<ShortString>,
-    pub(super) kind: Option<ShortString>,
+    pub(super) topic: Option<ShortString>,
     /// Number of this attempt, from 1.
     pub(super) attempt: u32,
-    /// How many deliveries ended with the process or the connection.
-    pub(super) cut_short: u32,
-    /// The part of `cut_short` from before this message was published.
-    pub(super) cut_short_before: u32,
+    /// How many deliveries of the event ended with the process or the connection.
+    pub(super) times_cut_short: u32,
+    /// Those of them before this message was published.
+    pub(super) earlier_times_cut_short: u32,
     pub(super) payload: Vec<u8>,
 }
 
@@ -57,12 +58,12 @@ pub(super) struct Failure<'f> {
     pub(super) failed_at_millis: Option<i64>,
     /// Of a dead letter the attempt that failed, otherwise the next attempt.
     pub(super) attempt: u32,
-    /// How many deliveries ended with the process or the connection; 0 begins the count again.
-    pub(super) cut_short: u32,
+    /// How many deliveries ended with the process or the connection; 0 restarts the count.
+    pub(super) times_cut_short: u32,
 }
 
 impl<'m> Message<'m> {
-    /// A single event with its count of `cut_short`, for every queue bound to its topic.
+    /// A single event, for every queue bound to its topic.
     pub(super) fn of_event(event: &'m OutgoingEvent, exchange: &ShortString) -> Self {
         Self {
             exchange: exchange.clone(),
@@ -71,7 +72,7 @@ impl<'m> Message<'m> {
             payload: Cow::Borrowed(event.payload.as_bytes()),
             properties: with_cut_short(
                 properties(Some(event.id.to_string().into()), Some(event.topic.as_str().into())),
-                event.cut_short,
+                event.times_cut_short,
             ),
         }
     }
@@ -97,8 +98,9 @@ impl<'m> Message<'m> {
             headers.insert(FAILED_AT_HEADER.into(), AMQPValue::LongLongInt(failed_at));
         }
         headers.insert(REASON_HEADER.into(), AMQPValue::LongString(truncated(failure.reason).into()));
-        if failure.cut_short > 0 {
-            headers.insert(CUT_SHORT_HEADER.into(), AMQPValue::LongLongInt(i64::from(failure.cut_short)));
+        if failure.times_cut_short > 0 {
+            headers
+                .insert(CUT_SHORT_HEADER.into(), AMQPValue::LongLongInt(i64::from(failure.times_cut_short)));
         }
         let message = Self::of_original(original, queue);
         Self { properties: message.properties.with_headers(headers), ..message }
@@ -111,7 +113,7 @@ impl<'m> Message<'m> {
             routing_key: queue,
             mandatory: true,
             payload: Cow::Borrowed(&original.payload),
-            properties: properties(original.message_id.clone(), original.kind.clone()),
+            properties: properties(original.message_id.clone(), original.topic.clone()),
         }
     }
 }
@@ -122,7 +124,7 @@ pub(super) fn attempt(properties: &BasicProperties) -> u32 {
 }
 
 /// How many deliveries of the event ended with the process or the connection before this message was published.
-pub(super) fn cut_short_before(properties: &BasicProperties) -> u32 {
+pub(super) fn earlier_times_cut_short(properties: &BasicProperties) -> u32 {
     count_header(properties, CUT_SHORT_HEADER)
 }
 
@@ -144,27 +146,28 @@ pub(super) fn integer_header(properties: &BasicProperties, name: &str) -> Option
     }
 }
 
-fn with_cut_short(properties: BasicProperties, cut_short: u32) -> BasicProperties {
-    if cut_short == 0 {
+fn with_cut_short(properties: BasicProperties, times_cut_short: u32) -> BasicProperties {
+    if times_cut_short == 0 {
         return properties;
     }
     let mut headers = FieldTable::default();
-    headers.insert(CUT_SHORT_HEADER.into(), AMQPValue::LongLongInt(i64::from(cut_short)));
+    headers.insert(CUT_SHORT_HEADER.into(), AMQPValue::LongLongInt(i64::from(times_cut_short)));
     properties.with_headers(headers)
 }
 
-fn properties(message_id: Option<ShortString>, kind: Option<ShortString>) -> BasicProperties {
+/// The topic is the AMQP property `type`, which lapin calls `kind`.
+fn properties(message_id: Option<ShortString>, topic: Option<ShortString>) -> BasicProperties {
     let mut properties =
         BasicProperties::default().with_content_type(CONTENT_TYPE.into()).with_delivery_mode(PERSISTENT);
     if let Some(message_id) = message_id {
         properties = properties.with_message_id(message_id);
     }
-    if let Some(kind) = kind {
-        properties = properties.with_type(kind);
+    if let Some(topic) = topic {
+        properties = properties.with_type(topic);
     }
     properties
 }
 
 fn truncated(reason: &str) -> &str {
-    reason.get(..reason.floor_char_boundary(MAX_REASON)).unwrap_or(reason)
+    reason.get(..reason.floor_char_boundary(MAX_REASON_BYTES)).unwrap_or(reason)
 }

@@ -41,18 +41,18 @@ on_both_databases! { Tables {
     event_that_is_dead_in_the_outbox_is_not_returned_twice,
 } }
 
-/// Fails all deliveries or none, and remembers their counts of `cut_short`.
+/// Fails all deliveries or none, and records the `times_cut_short` of each.
 #[derive(Default)]
 struct Recorder {
     fails: bool,
-    cut_short: Mutex<Vec<u32>>,
+    times_cut_short: Mutex<Vec<u32>>,
 }
 
 #[async_trait]
 impl Handler for Recorder {
     async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
-        let mut cut_short = self.cut_short.lock().expect("not poisoned");
-        cut_short.extend(deliveries.iter().map(|delivery| delivery.cut_short));
+        let mut times_cut_short = self.times_cut_short.lock().expect("not poisoned");
+        times_cut_short.extend(deliveries.iter().map(|delivery| delivery.times_cut_short));
         let outcome = match self.fails {
             true => Outcome::Retry { reason: "always".to_owned() },
             false => Outcome::Done,
@@ -62,8 +62,8 @@ impl Handler for Recorder {
 }
 
 impl Recorder {
-    fn cut_short_counts(&self) -> Vec<u32> {
-        self.cut_short.lock().expect("not poisoned").clone()
+    fn times_cut_short(&self) -> Vec<u32> {
+        self.times_cut_short.lock().expect("not poisoned").clone()
     }
 }
 

@@ -61,7 +61,7 @@ async fn priority_lane_handles_small_backlogs_only(Tables(database, _): Tables) 
     parking.shared.may_hold_unclaimed.store(true, Ordering::Relaxed);
     assert_eq!(parking.handle_priority_chunk(&work, &stop).await, Ok(true));
     assert_eq!(parking.handle_priority_chunk(&work, &stop).await, Ok(false));
-    let handled = [handler, unused].map(|handler| handler.cut_short_counts().len());
+    let handled = [handler, unused].map(|handler| handler.times_cut_short().len());
     assert_eq!((handled, parking.count(1_000).await?), ([5, 0], 201));
     let done = claim(&parking, now(), 1).await?.iter().map(ParkedEvent::key).collect();
     parking.settle(Settled { done, ..Settled::default() }).await?;
@@ -74,14 +74,14 @@ async fn delivery_cut_short_twice_is_isolated_and_not_parked(Tables(database, _)
     let handler = Arc::new(Recorder::default());
     let in_front = parking.in_front_of(handler.clone());
     let Shared { turns, priority, .. } = &*parking.shared;
-    for (cut_short, lane, others) in [(1, turns, 3), (2, turns, 1), (2, priority, 1)] {
+    for (times_cut_short, lane, others) in [(1, turns, 3), (2, turns, 1), (2, priority, 1)] {
         let mut delivery = Delivery::parse(event(new_id()).payload.as_bytes(), 1)?;
-        delivery.cut_short = cut_short;
+        delivery.times_cut_short = times_cut_short;
         let in_flight = lane.try_acquire(others).expect("room");
         let deliveries = [delivery];
         let handling = in_front.handle(&deliveries);
         tokio::pin!(handling);
-        if cut_short == 2 {
+        if times_cut_short == 2 {
             let early = timeout(Duration::from_millis(50), &mut handling).await;
             assert!(early.is_err(), "another event is in flight");
             let begins = turns.try_acquire(1).is_some() || lane.try_acquire(2).is_some();
@@ -91,7 +91,7 @@ async fn delivery_cut_short_twice_is_isolated_and_not_parked(Tables(database, _)
         // An event cut short once is handled beside those in flight: `in_flight` lives until the end of the round.
         assert_eq!(handling.await, [Outcome::Done]);
     }
-    assert_eq!(handler.cut_short_counts(), [1, 2, 2]);
+    assert_eq!(handler.times_cut_short(), [1, 2, 2]);
     assert_eq!(parking.count(10).await?, 0);
     Ok(())
 }
@@ -111,12 +111,12 @@ async fn event_that_ended_two_processes_returns_with_its_count(Tables(database, 
     // By then the relay has looked for isolated events and found none: the returned event must make it look again.
     sleep(crate::bus::cut_short::ISOLATION_START_DELAY + Duration::from_millis(1_500)).await;
     assert_eq!(parking.handle_chunk(&work, 0, &stop).await, Ok(true));
-    while handler.cut_short_counts().is_empty() {
+    while handler.times_cut_short().is_empty() {
         sleep(Duration::from_millis(10)).await;
     }
     stop.cancel();
     relay.await?;
-    assert_eq!((handler.cut_short_counts(), parking.count(10).await?), (vec![2], 0));
+    assert_eq!((handler.times_cut_short(), parking.count(10).await?), (vec![2], 0));
     Ok(())
 }
 
@@ -151,7 +151,7 @@ async fn organizations_of_a_failed_chunk_are_left_to_the_turns(Tables(database, 
     let handler = Arc::new(Recorder::default());
     let of_other = ParkedWork { priority_handler: handler.clone(), ..work };
     assert_eq!(parking.handle_priority_chunk(&of_other, &stop).await, Ok(true));
-    assert_eq!((handler.cut_short_counts().len(), parking.count(10).await?), (1, 1));
+    assert_eq!((handler.times_cut_short().len(), parking.count(10).await?), (1, 1));
     assert_eq!(parking.handle_chunk(&of_other, MAX_FAILURES, &stop).await, Ok(true), "the turns return it");
     assert_eq!((parking.count(10).await?, outbox.status().await?.pending), (0, 1));
     Ok(())
