@@ -54,7 +54,7 @@ pub enum DecodeError {
         /// Topic of the delivery.
         found: String,
     },
-    /// The payload does not match the type of the event.
+    /// The data does not match the type of the event.
     #[error("payload of event {topic} cannot be decoded: {source}")]
     Payload {
         /// Topic of the event.
@@ -68,7 +68,7 @@ impl OutgoingEvent {
     /// Encodes an event with the request id and the trace of the current request, if any.
     ///
     /// # Errors
-    /// When the payload cannot be encoded as JSON, which is a bug in its type.
+    /// When the event cannot be encoded as JSON, which is a bug in its type.
     pub fn new<E: Event>(id: EventId, occurred_at: Timestamp, event: &E) -> Result<Self, EncodeError> {
         Self::following(RequestContext::current(), id, occurred_at, event)
     }
@@ -108,7 +108,7 @@ impl OutgoingEvent {
     }
 }
 
-/// An event on the wire. Its consumer, who knows its type, decodes the payload.
+/// An event on the wire. Its consumer, who knows its type, decodes `data`.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Envelope<D> {
     specversion: String,
@@ -245,8 +245,8 @@ mod tests {
             let error = Delivery::parse(payload.as_bytes(), 1).unwrap_err().to_string();
             assert!(!error.contains("customer"), "{error}");
         }
-        let shape = good.replacen("{", "{\"id\":{\"words of a customer\":1},", 1);
-        let error = Delivery::parse(shape.as_bytes(), 1).unwrap_err().to_string();
+        let object_as_id = good.replacen("{", "{\"id\":{\"words of a customer\":1},", 1);
+        let error = Delivery::parse(object_as_id.as_bytes(), 1).unwrap_err().to_string();
         assert!(error.contains("JSON of another shape at 1:") && !error.contains("customer"), "{error}");
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use assay_platform::db::DatabaseError;
 use tokio::time::sleep;
 
-/// Lease of a claim, unless it is renewed. The rows of a crashed process are blocked until it expires.
+/// How long a claim lasts unless it is renewed. The rows of a crashed process are blocked until then.
 pub(crate) const LEASE_MILLIS: i64 = 10_000;
 
 /// Finishes `work`, and renews its lease meanwhile. `warning` is logged when that fails.
@@ -16,12 +16,12 @@ pub(crate) async fn under_lease<T, R: Future<Output = Result<(), DatabaseError>>
     renew: impl Fn() -> R,
     warning: &str,
 ) -> T {
-    let renewal = Duration::from_millis(LEASE_MILLIS.unsigned_abs() / 3);
+    let interval = Duration::from_millis(LEASE_MILLIS.unsigned_abs() / 3);
     let mut work = pin!(work);
     loop {
         tokio::select! {
             result = &mut work => return result,
-            () = sleep(renewal) => {
+            () = sleep(interval) => {
                 if let Err(error) = renew().await {
                     tracing::warn!(%error, "{warning}");
                 }

@@ -33,8 +33,8 @@ pub trait BatchHandler: Send + Sync {
         false
     }
 
-    /// Decodes a delivery that is given up: `None` when it does not say what work is not done. Where [`Self::decode`] fails, that may
-    /// still be readable.
+    /// Decodes a delivery that is given up, perhaps from fewer fields than [`Self::decode`] needs; `None` when these cannot be read,
+    /// either.
     fn decode_given_up(&self, delivery: &Delivery) -> Option<Self::Event> {
         self.decode(delivery).ok()
     }

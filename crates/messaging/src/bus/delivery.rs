@@ -91,10 +91,10 @@ pub trait Handler: Send + Sync {
 }
 
 impl Delivery {
-    /// Decodes the payload.
+    /// Decodes the data of the envelope.
     ///
     /// # Errors
-    /// When the topic or the payload is not that of `E`; a redelivery will not help.
+    /// When the topic or the data is not that of `E`; a redelivery will not help.
     pub fn decode<E: Event>(&self) -> Result<E, DecodeError> {
         if self.topic != E::TOPIC.name {
             return Err(DecodeError::OtherTopic { expected: E::TOPIC.name, found: self.topic.clone() });
@@ -105,7 +105,7 @@ impl Delivery {
         })
     }
 
-    /// Decodes a part of the payload, whatever the rest holds; `None` when it cannot be read.
+    /// Decodes some fields of the data, whatever the rest holds; `None` when they cannot be read.
     pub fn decode_part<T: DeserializeOwned>(&self) -> Option<T> {
         serde_json::from_str(self.data.get()).ok()
     }
@@ -115,11 +115,11 @@ impl Delivery {
         self.context.clone()
     }
 
-    /// The event again: to be parked (`is_returned: false`), or to be returned to the bus after it was parked (`true`).
-    pub(crate) fn to_outgoing(&self, is_returned: bool) -> Result<OutgoingEvent, EncodeError> {
+    /// The event again, to be parked or returned to the bus.
+    pub(crate) fn to_outgoing(&self) -> Result<OutgoingEvent, EncodeError> {
         let (context, event) = (self.context.clone(), (self.id, self.topic.as_str()));
         let mut envelope = Envelope::new(context, event, self.occurred_at, self.organization_id, &*self.data);
-        envelope.assayreturned = is_returned;
+        envelope.assayreturned = self.is_returned;
         // It was consumed: its topic needs a consumer.
         envelope.encode(true)
     }
@@ -137,12 +137,12 @@ impl Delivery {
         span
     }
 
-    /// Bytes of the encoded payload, without its envelope.
-    pub(super) fn payload_bytes(&self) -> usize {
+    /// Bytes of the encoded data, without its envelope.
+    pub(super) fn data_bytes(&self) -> usize {
         self.data.get().len()
     }
 
-    /// Parses an envelope; its payload is decoded later. `attempt` counts from 1.
+    /// Parses an envelope; its data is decoded later. `attempt` counts from 1.
     ///
     /// # Errors
     /// When it is not a valid envelope; a redelivery will not help.

@@ -12,7 +12,7 @@ use super::delivery::{Delivery, Handler, Outcome};
 use super::in_flight::InFlightGuard;
 use crate::metrics::{self, HandlerTimer};
 
-/// Concurrent calls for the parts of a batch.
+/// Most concurrent handler calls for one batch, each with a part of it.
 const CONCURRENT_PARTS: usize = 8;
 
 /// Calls the handler; returns exactly one outcome for each delivery.

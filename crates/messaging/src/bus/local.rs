@@ -34,8 +34,7 @@ struct Queue {
     topics: Vec<&'static str>,
     /// The id of each consumer, and the channel to it.
     consumers: Vec<(usize, mpsc::Sender<PendingDelivery>)>,
-    /// Round-robin counter.
-    turn: usize,
+    round_robin: usize,
 }
 
 /// A delivery and the channel for its outcome. A dropped channel means that the consumer stopped before handling it.
@@ -121,7 +120,7 @@ impl LocalBus {
         let queue = queues.entry(subscription.queue).or_insert_with(|| Queue {
             topics: subscription.topics.iter().map(|topic| topic.name).collect(),
             consumers: Vec::new(),
-            turn: 0,
+            round_robin: 0,
         });
         queue.consumers.push((consumer_id, sender));
         Registration { queues: self.queues.clone(), queue: subscription.queue, consumer_id }
@@ -130,8 +129,8 @@ impl LocalBus {
 
 impl Queue {
     fn next_consumer(&mut self) -> Option<mpsc::Sender<PendingDelivery>> {
-        self.turn = self.turn.wrapping_add(1);
-        let index = self.turn.checked_rem(self.consumers.len())?;
+        self.round_robin = self.round_robin.wrapping_add(1);
+        let index = self.round_robin.checked_rem(self.consumers.len())?;
         self.consumers.get(index).map(|(_, sender)| sender.clone())
     }
 }
@@ -172,7 +171,7 @@ fn split_by_bytes(deliveries: Vec<PendingDelivery>) -> Vec<Vec<PendingDelivery>>
     let mut batches: Vec<Vec<PendingDelivery>> = Vec::new();
     let mut total = 0;
     for pending in deliveries {
-        let bytes = pending.delivery.payload_bytes();
+        let bytes = pending.delivery.data_bytes();
         total += bytes;
         match batches.last_mut() {
             Some(batch) if total <= MAX_BATCH_BYTES => batch.push(pending),

@@ -30,7 +30,7 @@ impl Parking {
     }
 
     async fn park_deliveries(&self, deliveries: &[Delivery]) -> Result<(), String> {
-        let events = deliveries.iter().map(|delivery| delivery.to_outgoing(false)).collect::<Result<_, _>>();
+        let events = deliveries.iter().map(Delivery::to_outgoing).collect::<Result<_, _>>();
         let events = events.map_err(|error| error.to_string())?;
         self.park(events).await.map_err(|error| format!("the event was not parked: {error}"))?;
         self.shared.may_hold_unclaimed.store(true, Ordering::Relaxed);

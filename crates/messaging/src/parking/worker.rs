@@ -219,7 +219,7 @@ impl Parking {
             match Delivery::parse(parked.event.payload.as_bytes(), 1) {
                 // It may be what ends the process: the bus isolates it.
                 Ok(delivery) if parked.earlier_claims >= cut_short::ISOLATION_THRESHOLD => {
-                    settled.return_to_bus(&delivery, parked.earlier_claims);
+                    settled.return_to_bus(delivery, parked.earlier_claims);
                 }
                 Ok(mut delivery) => {
                     delivery.times_cut_short = parked.earlier_claims;
@@ -234,7 +234,7 @@ impl Parking {
         let has_progress =
             outcomes.iter().any(|outcome| matches!(outcome, Outcome::Done | Outcome::Reject { .. }));
         let mut outage = None;
-        for ((outcome, delivery), key) in outcomes.into_iter().zip(&deliveries).zip(keys) {
+        for ((outcome, delivery), key) in outcomes.into_iter().zip(deliveries).zip(keys) {
             match outcome {
                 Outcome::Done => settled.done.push(key),
                 // The process ends, or all failed: the cause is not in these events.
@@ -293,8 +293,9 @@ impl Parking {
 }
 
 impl Settled {
-    fn return_to_bus(&mut self, delivery: &Delivery, times_cut_short: u32) {
-        match delivery.to_outgoing(true) {
+    fn return_to_bus(&mut self, mut delivery: Delivery, times_cut_short: u32) {
+        delivery.is_returned = true;
+        match delivery.to_outgoing() {
             Ok(event) => self.returned.push(OutgoingEvent { times_cut_short, ..event }),
             // A bug, because it was decoded before. The event stays parked.
             Err(error) => {

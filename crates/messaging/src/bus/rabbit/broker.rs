@@ -19,7 +19,7 @@ pub(super) struct Broker {
     pub(super) retries: Retries,
     /// Most events in one message.
     pub(super) events_per_message: usize,
-    pub(super) consumers: Consumers,
+    pub(super) consumers: ConsumerCounts,
     pub(super) in_flight: InFlight,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Retries {
 
 /// Numbers of consumers in this process.
 #[derive(Default)]
-pub(super) struct Consumers {
+pub(super) struct ConsumerCounts {
     pub(super) running: AtomicUsize,
     pub(super) connected: AtomicUsize,
 }
@@ -43,7 +43,7 @@ impl Broker {
         let publisher = Publisher::new(connector.clone(), names.clone());
         let retries = Retries { delays: settings.retry_delays.clone(), max_attempts: settings.max_attempts };
         let events_per_message = usize::from(settings.events_per_message);
-        let consumers = Consumers::default();
+        let consumers = ConsumerCounts::default();
         Ok(Self { connector, names, publisher, retries, events_per_message, consumers, in_flight })
     }
 }

@@ -170,13 +170,13 @@ impl Consumer {
         end
     }
 
-    /// Moves events that were cut short twice to the isolation queue, and calls the handler with the other buffered
-    /// events, up to `max_in_flight`; with none while the isolation queue is served.
+    /// Moves events to be isolated to the isolation queue, and calls the handler with the other buffered events, up to
+    /// `max_in_flight`; with none while the isolation queue is served.
     fn dispatch(&mut self, buffer: &mut DeliveryBuffer, stop: &CancellationToken) {
-        let cut_short_twice = buffer.take_cut_short_twice();
-        if !cut_short_twice.is_empty() {
+        let to_isolate = buffer.take_events_to_isolate();
+        if !to_isolate.is_empty() {
             self.isolation.may_have_events = true;
-            self.calls.push(Box::pin(self.settlement(buffer, stop).settle(cut_short_twice)));
+            self.calls.push(Box::pin(self.settlement(buffer, stop).settle(to_isolate)));
         }
         let max_in_flight = self.subscription.max_in_flight.max(1);
         while !self.isolation.is_served()
@@ -186,11 +186,11 @@ impl Consumer {
         {
             let room = self.subscription.max_batch.max(1).min(max_in_flight - self.in_flight.events);
             let events = buffer.take(room);
-            self.call(events, buffer, stop);
+            self.start_call(events, buffer, stop);
         }
     }
 
-    fn call(&mut self, events: Vec<BufferedEvent>, buffer: &DeliveryBuffer, stop: &CancellationToken) {
+    fn start_call(&mut self, events: Vec<BufferedEvent>, buffer: &DeliveryBuffer, stop: &CancellationToken) {
         let added = InFlightEvents::of(&events);
         self.in_flight.events += added.events;
         self.in_flight.bytes += added.bytes;
@@ -227,8 +227,8 @@ impl Consumer {
         if self.isolation.is_served() && self.calls.is_empty() {
             match stop.run_until_cancelled(buffer.take_isolated()).await? {
                 Ok(IsolatedDelivery::None) => self.isolation.may_have_events = false,
-                Ok(IsolatedDelivery::Event(events)) => self.call(events, buffer, stop),
-                Ok(IsolatedDelivery::CutShort(events)) => {
+                Ok(IsolatedDelivery::Handle(events)) => self.start_call(events, buffer, stop),
+                Ok(IsolatedDelivery::HandleLater(events)) => {
                     self.calls.push(Box::pin(self.settlement(buffer, stop).settle(events)));
                 }
                 Err(reason) => return Some(Err(reason)),

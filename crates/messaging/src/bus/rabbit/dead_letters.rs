@@ -18,12 +18,12 @@ use super::message::{self, Failure, Message, Original};
 use super::publisher::SendError;
 use crate::bus::dead_letters::{DeadLetter, DeadLetterDecision, DeadLetterError, DeadLetterReview};
 
-/// The header with the broker's dead-lettering history (RabbitMQ manual, dead letter exchanges, effects).
+/// The header in which the broker lists how often and why it dead-lettered the message, most recent reason first.
 const HISTORY_HEADER: &str = "x-death";
 
 /// For the broker to requeue kept dead letters.
 const REQUEUE_DEADLINE: Duration = Duration::from_secs(10);
-const REQUEUE_POLL: Duration = Duration::from_millis(20);
+const REQUEUE_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 impl RabbitBus {
     /// Calls `decide` for each event in the dead-letter queue of `queue`, oldest first, `limit` at most. Kept ones stay unacknowledged, so
@@ -50,7 +50,7 @@ impl RabbitBus {
             let channel = connection.create_channel().await.map_err(unavailable)?;
             let dead_letters = self.broker.names.dead_letter_queue(queue);
             while count_messages(&channel, dead_letters.clone(), queue).await? < messages {
-                sleep(REQUEUE_POLL).await;
+                sleep(REQUEUE_POLL_INTERVAL).await;
             }
             Ok::<_, DeadLetterError>(())
         };
@@ -71,9 +71,9 @@ impl RabbitBus {
         let channel = connection.create_channel().await.map_err(unavailable)?;
         let dead_letters = self.broker.names.dead_letter_queue(queue);
         count_messages(&channel, dead_letters.clone(), queue).await?;
-        let mut fetched = fetch(&channel, &dead_letters).await?;
-        // The initial count, so that events that fail again or are split during the review are not reviewed twice.
-        let messages = fetched.as_ref().map_or(0, |fetched| u64::from(fetched.message_count) + 1);
+        let mut next = fetch(&channel, &dead_letters).await?;
+        // Not more messages than at the beginning: events that fail again or are split during the review come after them.
+        let messages = next.as_ref().map_or(0, |first| u64::from(first.message_count) + 1);
         let mut review = DeadLetterReview { total: messages, ..DeadLetterReview::default() };
         let mut remaining = messages;
         for number in 0..messages {
@@ -81,9 +81,9 @@ impl RabbitBus {
                 break;
             }
             if number > 0 {
-                fetched = fetch(&channel, &dead_letters).await?;
+                next = fetch(&channel, &dead_letters).await?;
             }
-            let Some(BasicGetMessage { delivery, .. }) = fetched.take() else { break };
+            let Some(BasicGetMessage { delivery, .. }) = next.take() else { break };
             let Delivery { properties, data, acker, .. } = delivery;
             let events = unpack_events(&properties, data);
             review.total += events.len() as u64 - 1;
@@ -114,7 +114,7 @@ impl RabbitBus {
         for (event, decision) in events.iter().zip(decisions) {
             match decision {
                 DeadLetterDecision::Keep => {
-                    messages.push(event.to_dead_letter(dead_letters.clone()));
+                    messages.push(event.to_message(dead_letters.clone()));
                     kept += 1;
                 }
                 DeadLetterDecision::Retry => {
@@ -168,8 +168,8 @@ struct ReviewedEvent {
 }
 
 impl ReviewedEvent {
-    /// The dead letter as a separate message.
-    fn to_dead_letter(&self, dead_letters: ShortString) -> Message<'_> {
+    /// The dead letter again, in a separate message.
+    fn to_message(&self, dead_letters: ShortString) -> Message<'_> {
         let failure = Failure {
             reason: &self.dead_letter.reason,
             failed_at_millis: self.dead_letter.failed_at.map(Timestamp::as_millis),
@@ -244,7 +244,7 @@ fn unavailable(error: lapin::Error) -> DeadLetterError {
     DeadLetterError::Unavailable(error.to_string())
 }
 
-/// Why a message was dead-lettered. By the broker: it has a history. By a consumer: it has our reason header and no history.
+/// Why a message was dead-lettered: by the broker, if it has a history, otherwise by a consumer, with our reason header.
 fn message_reason(properties: &BasicProperties) -> String {
     match broker_reason(properties).as_deref() {
         Some("delivery_limit") => {
@@ -256,7 +256,7 @@ fn message_reason(properties: &BasicProperties) -> String {
     }
 }
 
-/// The reason in the most recent entry of the broker's history, which is its first one.
+/// The most recent reason in the broker's history.
 fn broker_reason(properties: &BasicProperties) -> Option<String> {
     let AMQPValue::FieldArray(deaths) = properties.headers().as_ref()?.inner().get(HISTORY_HEADER)? else {
         return None;

@@ -15,12 +15,13 @@ use super::message::{self, Original};
 use super::prefetch_window::PrefetchWindow;
 use super::session::Session;
 use super::unacked_messages::Source;
+use crate::bus::MAX_BATCH_BYTES;
+use crate::bus::cut_short::{GIVE_UP_THRESHOLD, ISOLATION_THRESHOLD};
 use crate::bus::delivery::{Delivery, Subscription};
-use crate::bus::{MAX_BATCH_BYTES, cut_short};
 use crate::envelope::DecodeError;
 
 /// Maximum number of messages received at once, before finished calls are handled.
-const CHUNK: usize = 256;
+const MAX_RECEIVED: usize = 256;
 
 /// A session and its buffered events.
 pub(super) struct DeliveryBuffer {
@@ -28,17 +29,17 @@ pub(super) struct DeliveryBuffer {
     messages: ReadyChunks<lapin::Consumer>,
     events: VecDeque<BufferedEvent>,
     /// Events for the isolation queue.
-    cut_short_twice: Vec<UnsettledEvent>,
+    to_isolate: Vec<UnsettledEvent>,
     window: PrefetchWindow,
 }
 
-/// A delivery from the isolation queue.
+/// The events of the next message of the isolation queue.
 pub(super) enum IsolatedDelivery {
     None,
     /// To be handled now, or given up by the handler call.
-    Event(Vec<BufferedEvent>),
-    /// Its previous delivery from the isolation queue ended with the process or the connection: to be handled later.
-    CutShort(Vec<UnsettledEvent>),
+    Handle(Vec<BufferedEvent>),
+    /// The previous delivery from the isolation queue ended with the process or the connection.
+    HandleLater(Vec<UnsettledEvent>),
 }
 
 pub(super) struct BufferedEvent {
@@ -66,12 +67,12 @@ impl DeliveryBuffer {
     pub(super) async fn connect(broker: &Broker, subscription: &Subscription) -> Result<Self, String> {
         let session = Session::connect(broker, subscription).await?;
         let window = PrefetchWindow::new(subscription.max_in_flight, broker.events_per_message);
-        let messages = session.consume(window.prefetch()).await?.ready_chunks(CHUNK);
+        let messages = session.consume(window.prefetch()).await?.ready_chunks(MAX_RECEIVED);
         Ok(Self {
             session: Arc::new(session),
             messages,
             events: VecDeque::new(),
-            cut_short_twice: Vec::new(),
+            to_isolate: Vec::new(),
             window,
         })
     }
@@ -99,8 +100,8 @@ impl DeliveryBuffer {
         self.events.drain(..count.min(self.events.len())).collect()
     }
 
-    pub(super) fn take_cut_short_twice(&mut self) -> Vec<UnsettledEvent> {
-        mem::take(&mut self.cut_short_twice)
+    pub(super) fn take_events_to_isolate(&mut self) -> Vec<UnsettledEvent> {
+        mem::take(&mut self.to_isolate)
     }
 
     /// Takes the next message of the isolation queue.
@@ -108,13 +109,12 @@ impl DeliveryBuffer {
         let Some(delivery) = self.session.get_isolated().await? else { return Ok(IsolatedDelivery::None) };
         let was_delivered_before = message::delivery_count(&delivery.properties) > 0;
         let events = self.unpack(delivery, Source::IsolationQueue);
-        // An event that reached the limit goes to a handler call, which gives it up.
-        let is_below_limit =
-            |event: &BufferedEvent| event.original.times_cut_short < cut_short::GIVE_UP_THRESHOLD;
-        if was_delivered_before && events.iter().all(is_below_limit) {
-            return Ok(IsolatedDelivery::CutShort(with_result(events, || DeliveryResult::HandleLater)));
+        // An event that is given up goes to a handler call, which calls `Handler::give_up`.
+        let is_given_up = events.iter().any(|event| event.original.times_cut_short >= GIVE_UP_THRESHOLD);
+        if was_delivered_before && !is_given_up {
+            return Ok(IsolatedDelivery::HandleLater(with_result(events, || DeliveryResult::HandleLater)));
         }
-        Ok(IsolatedDelivery::Event(events))
+        Ok(IsolatedDelivery::Handle(events))
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -140,7 +140,7 @@ impl DeliveryBuffer {
             self.session.requeue(tag).await?;
             self.events.truncate(self.events.len() - events);
         }
-        self.messages = self.session.consume(self.window.prefetch()).await?.ready_chunks(CHUNK);
+        self.messages = self.session.consume(self.window.prefetch()).await?.ready_chunks(MAX_RECEIVED);
         Ok(())
     }
 
@@ -152,8 +152,8 @@ impl DeliveryBuffer {
     fn add(&mut self, deliveries: Vec<lapin::Result<lapin::message::Delivery>>) -> Result<(), String> {
         for delivery in deliveries {
             let events = self.unpack(delivery.map_err(|error| error.to_string())?, Source::Consumer);
-            if events.iter().any(|event| event.original.times_cut_short >= cut_short::ISOLATION_THRESHOLD) {
-                self.cut_short_twice.extend(with_result(events, || DeliveryResult::Isolate));
+            if events.iter().any(|event| event.original.times_cut_short >= ISOLATION_THRESHOLD) {
+                self.to_isolate.extend(with_result(events, || DeliveryResult::Isolate));
             } else {
                 self.events.extend(events);
             }

@@ -33,7 +33,7 @@ pub(super) struct PrefetchWindow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct UnackedCounts {
     pub(super) messages: usize,
-    /// Those that the current consumer got, not an earlier one of the session.
+    /// Without those that an earlier consumer of the session got.
     pub(super) of_consumer: usize,
     /// All events of these messages.
     pub(super) events: usize,
@@ -47,15 +47,10 @@ impl PrefetchWindow {
     /// Sized for messages that hold `events_per_message` events.
     pub(super) fn new(max_in_flight: usize, events_per_message: usize) -> Self {
         let max_in_flight = max_in_flight.clamp(1, usize::from(u16::MAX));
-        let window = Self { max_in_flight, messages: MIN_MESSAGES, resized_at: None };
-        Self {
-            messages: window.target(UnackedCounts {
-                messages: 1,
-                events: events_per_message,
-                ..UnackedCounts::default()
-            }),
-            ..window
-        }
+        let expected = UnackedCounts { messages: 1, events: events_per_message, ..UnackedCounts::default() };
+        let mut window = Self { max_in_flight, messages: MIN_MESSAGES, resized_at: None };
+        window.messages = window.target_messages(expected);
+        window
     }
 
     /// For `basic.qos`.
@@ -63,25 +58,24 @@ impl PrefetchWindow {
         u16::try_from(self.messages).unwrap_or(u16::MAX)
     }
 
-    /// When the window should be resized; `None` while its size is right.
+    /// When the window should be resized; `None` while its size is right, or about right: a resize has its cost.
     pub(super) fn resize_due_at(&self, unacked: UnackedCounts, now: Instant) -> Option<Instant> {
         // Until the broker has sent all that it may, messages may be on their way. It requeues those that arrive for a cancelled
         // consumer.
         if unacked.of_consumer < self.messages {
             return None;
         }
-        let target = self.target(unacked);
+        let target = self.target_messages(unacked);
         if self.has_surplus(unacked) {
             return (target < self.messages).then_some(now);
         }
-        // Growth by less than a quarter is not worth a resize.
-        let is_worth_it = target * 4 >= self.messages * 5;
+        let grows_by_a_quarter = target * 4 >= self.messages * 5;
         let growth_allowed_at = self.resized_at.map_or(now, |resized_at| resized_at + GROWTH_INTERVAL);
-        is_worth_it.then_some(growth_allowed_at)
+        grows_by_a_quarter.then_some(growth_allowed_at)
     }
 
     pub(super) fn resize(&mut self, unacked: UnackedCounts, now: Instant) {
-        self.messages = self.target(unacked).min(self.messages * GROWTH_FACTOR);
+        self.messages = self.target_messages(unacked).min(self.messages * GROWTH_FACTOR);
         self.resized_at = Some(now);
     }
 
@@ -96,7 +90,7 @@ impl PrefetchWindow {
     }
 
     /// The number of messages that hold `max_in_flight` events or `TARGET_BYTES`, at the average size of the given ones.
-    fn target(&self, unacked: UnackedCounts) -> usize {
+    fn target_messages(&self, unacked: UnackedCounts) -> usize {
         let by_events = (self.max_in_flight * unacked.messages).div_ceil(unacked.events.max(1));
         let by_bytes = (TARGET_BYTES * unacked.messages).checked_div(unacked.bytes).unwrap_or(usize::MAX);
         by_events.min(by_bytes).clamp(MIN_MESSAGES.min(self.max_in_flight), self.max_in_flight)

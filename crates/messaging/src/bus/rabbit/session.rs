@@ -20,7 +20,7 @@ use super::{connection, topology};
 use crate::bus::delivery::Subscription;
 
 /// How long the broker may take on an open connection to declare the topology, or to answer another request.
-const DEADLINE: Duration = Duration::from_secs(20);
+const REQUEST_DEADLINE: Duration = Duration::from_secs(20);
 
 /// The connection and the channel of one consumer. They are not shared, so that their errors affect no other consumer.
 pub(super) struct Session {
@@ -129,7 +129,7 @@ impl Session {
 }
 
 async fn with_deadline<T>(request: impl Future<Output = lapin::Result<T>>) -> Result<T, String> {
-    let answered = timeout(DEADLINE, request).await;
-    let answered = answered.map_err(|_| format!("broker did not answer within {DEADLINE:?}"))?;
+    let answered = timeout(REQUEST_DEADLINE, request).await;
+    let answered = answered.map_err(|_| format!("broker did not answer within {REQUEST_DEADLINE:?}"))?;
     answered.map_err(|error| error.to_string())
 }

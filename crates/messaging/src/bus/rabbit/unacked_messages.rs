@@ -23,11 +23,11 @@ struct UnackedMessage {
     consumer: Option<u64>,
 }
 
-/// How a message came to the session.
+/// Where the session got a message from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
     Consumer,
-    /// Taken with `basic.get`: messages with lower tags may have arrived for the consumer that were not read from its stream.
+    /// Taken with `basic.get`: messages with lower tags may have arrived for the consumer and not be read from its stream yet.
     IsolationQueue,
 }
 
@@ -82,9 +82,9 @@ impl UnackedMessages {
         }
         let first_unacked = self.messages.keys().next().copied().unwrap_or(u64::MAX);
         let mut below = settled.range(..first_unacked).rev();
-        let multiple = below.find(|(_, is_from_consumer)| **is_from_consumer).map(|(tag, _)| *tag);
-        let singly = settled.keys().filter(|tag| multiple.is_none_or(|multiple| **tag > multiple));
-        multiple.map(|tag| (tag, true)).into_iter().chain(singly.map(|tag| (*tag, false))).collect()
+        let multiple_tag = below.find(|(_, is_from_consumer)| **is_from_consumer).map(|(tag, _)| *tag);
+        let single_tags = settled.keys().filter(|tag| multiple_tag.is_none_or(|covered| **tag > covered));
+        multiple_tag.map(|tag| (tag, true)).into_iter().chain(single_tags.map(|tag| (*tag, false))).collect()
     }
 
     pub(super) fn counts(&self) -> UnackedCounts {
