@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::Outbox;
 
-/// Between two polls of the table.
-const INTERVAL: Duration = Duration::from_secs(1);
+/// Interval of polls of the table.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The pause is at least this many times as long as the poll: counting a million rows every second costs too much.
 const PAUSE_FACTOR: u32 = 20;
@@ -97,7 +97,7 @@ impl Backlog {
     /// [`BacklogFull`] when a limit is reached.
     pub fn check(&self) -> Result<(), BacklogFull> {
         let events = self.snapshot.events.load(Ordering::Relaxed);
-        if self.is_too_many(events) {
+        if self.update_is_draining(events) {
             return Err(BacklogFull::TooMany { events });
         }
         match self.oldest_age() {
@@ -118,13 +118,13 @@ impl Backlog {
         Ok(())
     }
 
-    /// Whether the number of events is at its limit, or has been and is not below nine tenths of it yet. Updates `is_draining`.
-    fn is_too_many(&self, events: u64) -> bool {
+    /// Updates and returns [`Snapshot::is_draining`].
+    fn update_is_draining(&self, events: u64) -> bool {
         let limit = self.limits.events;
         let is_draining = &self.snapshot.is_draining;
         if events >= limit {
             is_draining.store(true, Ordering::Relaxed);
-        } else if is_draining.load(Ordering::Relaxed) && events < limit - limit / 10 {
+        } else if is_draining.load(Ordering::Relaxed) && events < nine_tenths(limit) {
             is_draining.store(false, Ordering::Relaxed);
         }
         is_draining.load(Ordering::Relaxed)
@@ -149,7 +149,7 @@ impl Backlog {
                 tracing::debug!(%error, "outbox cannot be read");
             }
             was_full = self.log_transition(was_full);
-            let pause = INTERVAL.max(started.elapsed() * PAUSE_FACTOR);
+            let pause = POLL_INTERVAL.max(started.elapsed() * PAUSE_FACTOR);
             if stop.run_until_cancelled(sleep(pause)).await.is_none() {
                 return;
             }
@@ -171,8 +171,7 @@ impl Backlog {
 
     /// Nine tenths of the share: below this an organization that reached its share has room again.
     fn drained_share(&self) -> u64 {
-        let share = self.limits.events / SHARES;
-        (share - share / 10).max(1)
+        nine_tenths(self.limits.events / SHARES).max(1)
     }
 
     /// `large`: the organizations with at least [`Self::drained_share`] pending events, and how many each of them has.
@@ -215,6 +214,10 @@ impl Backlog {
         }
         checked.is_err()
     }
+}
+
+fn nine_tenths(events: u64) -> u64 {
+    events - events / 10
 }
 
 #[cfg(test)]

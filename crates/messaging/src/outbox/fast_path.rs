@@ -13,7 +13,7 @@ use assay_contracts::time::Timestamp;
 use assay_platform::runtime::LockExt as _;
 use tokio::sync::Notify;
 
-use super::rows::{BatchLimit, Claimed, LEASE_MILLIS};
+use super::rows::{BatchLimit, ClaimedEvent, LEASE_MILLIS};
 use crate::envelope::OutgoingEvent;
 
 /// From this size on the relay counts as behind, and further events stay in the table only.
@@ -62,7 +62,7 @@ struct Queued {
 }
 
 struct QueuedEvent {
-    row: Claimed,
+    row: ClaimedEvent,
     claimed_until: Timestamp,
 }
 
@@ -82,14 +82,14 @@ impl FastPathQueue {
         let mut queued = self.queued.locked();
         for event in events {
             queued.bytes += event.payload.len();
-            queued.events.push_back(QueuedEvent { row: Claimed { event, created_at }, claimed_until });
+            queued.events.push_back(QueuedEvent { row: ClaimedEvent { event, created_at }, claimed_until });
         }
         drop(queued);
         self.arrived.notify_one();
     }
 
     /// Takes the oldest events within `limit`. Those whose lease is about to expire are dropped: the table has them.
-    pub(super) fn take(&self, now: Timestamp, limit: BatchLimit) -> Vec<Claimed> {
+    pub(super) fn take(&self, now: Timestamp, limit: BatchLimit) -> Vec<ClaimedEvent> {
         let min_claimed_until = now.plus_millis(MIN_LEASE_LEFT_MILLIS);
         let (mut taken, mut taken_bytes) = (Vec::new(), 0);
         let mut queued = self.queued.locked();
@@ -138,7 +138,7 @@ mod tests {
         let until = start.plus_millis(LEASE_MILLIS);
         queue.push(events[..2].to_vec(), start, until);
         queue.push(events[2..].to_vec(), start, until.plus_millis(LEASE_MILLIS));
-        let ids = |rows: Vec<Claimed>| rows.into_iter().map(|row| row.event.id).collect::<Vec<_>>();
+        let ids = |rows: Vec<ClaimedEvent>| rows.into_iter().map(|row| row.event.id).collect::<Vec<_>>();
         assert_eq!(ids(queue.take(start, BatchLimit { events: 1, bytes: 1 })), [events[0].id]);
         let later = start.plus_millis(MIN_LEASE_LEFT_MILLIS + 1);
         assert_eq!(ids(queue.take(later, BatchLimit::CLAIM)), [events[2].id]);

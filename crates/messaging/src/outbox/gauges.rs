@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use assay_platform::db::DatabaseError;
 use assay_platform::runtime::{now, periodically};
-use assay_platform::telemetry::metrics::is_on;
+use assay_platform::telemetry::metrics as telemetry;
 use tokio_util::sync::CancellationToken;
 
 use super::Outbox;
@@ -14,7 +14,7 @@ const INTERVAL: Duration = Duration::from_secs(10);
 
 /// Updates the gauges until `stop`.
 pub(super) async fn update_gauges(outbox: Outbox, stop: CancellationToken) {
-    if is_on() {
+    if telemetry::is_on() {
         periodically("outbox metrics", INTERVAL, stop, || update(&outbox)).await;
     }
 }

@@ -28,7 +28,7 @@ pub use self::enqueue::Connection;
 pub use self::fast_path::FastPathClaim;
 use self::fast_path::FastPathQueue;
 pub use self::relay::relay;
-use self::rows::{BatchLimit, Claimed, IsolatedClaim, LEASE_MILLIS, PublishResults};
+use self::rows::{BatchLimit, ClaimedEvent, IsolatedClaim, LEASE_MILLIS, PublishResults};
 pub use self::rows::{DeadEvent, OutboxStatus};
 use crate::envelope::OutgoingEvent;
 
@@ -159,7 +159,7 @@ impl Outbox {
     }
 
     /// Claims due rows that are not isolated, longest due first. No two relays get the same row while its lease lasts.
-    async fn claim(&self, now: Timestamp, limit: BatchLimit) -> Result<Vec<Claimed>, DatabaseError> {
+    async fn claim(&self, now: Timestamp, limit: BatchLimit) -> Result<Vec<ClaimedEvent>, DatabaseError> {
         on_database!(self, run / write, claim(now, limit))
     }
 

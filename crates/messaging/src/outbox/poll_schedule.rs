@@ -8,9 +8,9 @@ use tokio::time::{Instant, sleep_until};
 use crate::backoff::backoff;
 
 /// Interval of polls without a wake-up.
-const POLL: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Interval of clock skew repairs.
-const CLOCK_CHECK: Duration = Duration::from_secs(30);
+const CLOCK_REPAIR_INTERVAL: Duration = Duration::from_secs(30);
 /// Delays of polls while the bus or the database is down.
 const OUTAGE_BACKOFF: ExponentialBuilder = backoff(Duration::from_millis(250), Duration::from_secs(5));
 
@@ -19,13 +19,13 @@ pub(super) struct PollSchedule {
     due_at: Instant,
     failures: u32,
     delays: ExponentialBackoff,
-    clock_check_at: Instant,
+    clock_repair_at: Instant,
 }
 
 impl Default for PollSchedule {
     fn default() -> Self {
         let now = Instant::now();
-        Self { due_at: now, failures: 0, delays: OUTAGE_BACKOFF.build(), clock_check_at: now }
+        Self { due_at: now, failures: 0, delays: OUTAGE_BACKOFF.build(), clock_repair_at: now }
     }
 }
 
@@ -42,12 +42,12 @@ impl PollSchedule {
         self.failures > 0
     }
 
-    /// All due rows are claimed: the next poll is a regular one.
-    pub(super) fn idle(&mut self) {
-        self.due_at = Instant::now() + POLL;
+    /// When all due rows are claimed.
+    pub(super) fn schedule_regular_poll(&mut self) {
+        self.due_at = Instant::now() + POLL_INTERVAL;
     }
 
-    pub(super) fn wake(&mut self) {
+    pub(super) fn poll_at_once(&mut self) {
         self.due_at = Instant::now();
     }
 
@@ -56,7 +56,7 @@ impl PollSchedule {
         if self.failures == 1 {
             tracing::warn!(reason, "events cannot be published: they wait in the outbox");
         }
-        self.due_at = Instant::now() + self.delays.next().unwrap_or(POLL);
+        self.due_at = Instant::now() + self.delays.next().unwrap_or(POLL_INTERVAL);
     }
 
     pub(super) fn record_success(&mut self) {
@@ -64,15 +64,15 @@ impl PollSchedule {
             tracing::info!(failures = self.failures, "events are published again");
             self.failures = 0;
             self.delays = OUTAGE_BACKOFF.build();
-            self.wake();
+            self.poll_at_once();
         }
     }
 
     /// Whether the repair of clock skew is due; if so, schedules the next one.
-    pub(super) fn take_clock_check(&mut self) -> bool {
-        let is_due = self.clock_check_at <= Instant::now();
+    pub(super) fn take_clock_repair(&mut self) -> bool {
+        let is_due = self.clock_repair_at <= Instant::now();
         if is_due {
-            self.clock_check_at = Instant::now() + CLOCK_CHECK;
+            self.clock_repair_at = Instant::now() + CLOCK_REPAIR_INTERVAL;
         }
         is_due
     }

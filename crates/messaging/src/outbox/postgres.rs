@@ -40,12 +40,12 @@ const ENQUEUE_RETURNED: &str = "
 /// outside its row. An array and not `IN (SELECT …)`, which the planner may evaluate more than once, with other rows each time.
 /// `$1`: the end of the lease. `$2`: now. `$3`: most rows. `total = bytes` is true of the first row only.
 macro_rules! claim {
-    ($which:literal) => {
+    ($condition:literal) => {
         concat!(
             "WITH due AS MATERIALIZED (
                 SELECT id, next_attempt_at, octet_length(payload) AS bytes FROM outbox
                 WHERE dead_at IS NULL AND next_attempt_at <= $2 AND claimed_until <= $2 AND ",
-            $which,
+            $condition,
             " ORDER BY next_attempt_at, id LIMIT $3 FOR UPDATE SKIP LOCKED),
             summed AS (SELECT id, bytes, sum(bytes) OVER (ORDER BY next_attempt_at, id) AS total FROM due)
             UPDATE outbox SET claimed_until = $1

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::Outbox;
 use super::gauges::update_gauges;
 use super::poll_schedule::PollSchedule;
-use super::rows::{BatchLimit, Claimed, IsolatedClaim, Postponed, PublishResults};
+use super::rows::{BatchLimit, ClaimedEvent, IsolatedClaim, Postponed, PublishResults};
 use crate::backoff::backoff;
 use crate::bus::{Bus, PublishError, cut_short};
 use crate::envelope::OutgoingEvent;
@@ -27,13 +27,13 @@ use crate::metrics;
 /// Claims published concurrently. On the local bus a slow consumer blocks one of them.
 const MAX_CONCURRENT_BATCHES: usize = 4;
 /// Delays between attempts of an event that a consumer failed to handle or the broker refused.
-const RETRY: ExponentialBuilder = backoff(Duration::from_secs(1), Duration::from_secs(60));
+const RETRY_BACKOFF: ExponentialBuilder = backoff(Duration::from_secs(1), Duration::from_secs(60));
 /// Attempts of an event that the broker refuses because of the event itself. Together they take up to half a minute.
 const MAX_REFUSALS: u32 = 6;
 /// An unroutable event is retried after a delay as long as its age, within these bounds.
 const UNROUTABLE_DELAY_MILLIS: (i64, i64) = (1_000, 10_000);
 /// Delays between attempts to record results.
-const RECORD_RETRY: ExponentialBuilder = backoff(Duration::from_millis(100), Duration::from_secs(2));
+const RECORD_BACKOFF: ExponentialBuilder = backoff(Duration::from_millis(100), Duration::from_secs(2));
 const RECORD_ATTEMPTS: u32 = 5;
 /// Minimum and maximum time between two attempts to claim isolated events; in between others are published concurrently.
 const ISOLATED_WAIT: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
@@ -65,16 +65,17 @@ async fn publish_all(outbox: Outbox, bus: Bus, stop: CancellationToken) {
         let is_limited = is_isolated_due || schedule.in_outage();
         let max_batches = if is_limited { 1 } else { MAX_CONCURRENT_BATCHES };
         outbox.fast_path.set_open(!is_limited);
-        if publishing.len() < max_batches && schedule.is_due() {
-            let due_to_update = is_isolated_due.then_some(&mut isolated_due);
-            match claim(&outbox, &mut schedule, due_to_update).await {
-                Ok(claimed) if claimed.is_empty() => schedule.idle(),
+        let has_room = publishing.len() < max_batches;
+        if has_room && schedule.is_due() {
+            match claim(&outbox, &mut schedule, is_isolated_due, &mut isolated_due).await {
+                Ok(claimed) if claimed.is_empty() => schedule.schedule_regular_poll(),
                 Ok(claimed) => publishing.push(publish(&outbox, &bus, &stop, claimed)),
                 Err(error) => schedule.record_failure(&error.to_string()),
             }
             continue;
         }
-        if publishing.len() < max_batches && !schedule.in_outage() {
+        let takes_new_events = has_room && !schedule.in_outage();
+        if takes_new_events {
             let dispatched = outbox.fast_path.take(now(), BatchLimit::CLAIM);
             if !dispatched.is_empty() {
                 publishing.push(publish(&outbox, &bus, &stop, dispatched));
@@ -87,9 +88,9 @@ async fn publish_all(outbox: Outbox, bus: Bus, stop: CancellationToken) {
                 Ok(()) => schedule.record_success(),
                 Err(reason) => schedule.record_failure(&reason),
             },
-            () = schedule.wait_until_due(), if publishing.len() < max_batches => {}
-            () = outbox.committed.notified(), if publishing.len() < max_batches && !schedule.in_outage() => schedule.wake(),
-            () = outbox.fast_path.arrived.notified(), if publishing.len() < max_batches && !schedule.in_outage() => {}
+            () = schedule.wait_until_due(), if has_room => {}
+            () = outbox.committed.notified(), if takes_new_events => schedule.poll_at_once(),
+            () = outbox.fast_path.arrived.notified(), if takes_new_events => {}
         }
     }
     outbox.fast_path.set_open(false);
@@ -141,17 +142,18 @@ async fn flush(outbox: &Outbox, bus: &Bus, stop: &CancellationToken) {
     }
 }
 
-/// Claims rows to publish together, or one isolated row. `isolated_due` is `Some` when an isolated row may be due; when none could
-/// be claimed, it gets the time at which to look again, or `None` when there is no isolated row.
+/// Claims rows to publish together, or, with `is_isolated_due`, one isolated row. If none of these can be claimed, `isolated_due`
+/// becomes the time at which to look again, or `None` when no row is isolated.
 async fn claim(
     outbox: &Outbox,
     schedule: &mut PollSchedule,
-    isolated_due: Option<&mut Option<Instant>>,
-) -> Result<Vec<Claimed>, DatabaseError> {
-    if schedule.take_clock_check() {
+    is_isolated_due: bool,
+    isolated_due: &mut Option<Instant>,
+) -> Result<Vec<ClaimedEvent>, DatabaseError> {
+    if schedule.take_clock_repair() {
         outbox.repair_clock_skew(now()).await?;
     }
-    if let Some(isolated_due) = isolated_due {
+    if is_isolated_due {
         *isolated_due = match outbox.claim_isolated(now()).await? {
             IsolatedClaim::Due(claimed) => return Ok(vec![claimed]),
             // The first one may be claimed by another process, or be rescheduled.
@@ -168,7 +170,7 @@ async fn claim(
     let bytes: usize = claimed.iter().map(|row| row.event.payload.len()).sum();
     if claimed.len() < BatchLimit::CLAIM.events as usize && bytes < BatchLimit::CLAIM.bytes / 2 {
         // All due rows are claimed, unless the next one is very large; later commits wake the relay.
-        schedule.idle();
+        schedule.schedule_regular_poll();
     }
     Ok(claimed)
 }
@@ -179,7 +181,7 @@ async fn publish(
     outbox: &Outbox,
     bus: &Bus,
     stop: &CancellationToken,
-    claimed: Vec<Claimed>,
+    claimed: Vec<ClaimedEvent>,
 ) -> Result<(), String> {
     let (events, created): (Vec<OutgoingEvent>, Vec<Timestamp>) =
         claimed.into_iter().map(|row| (row.event, row.created_at)).unzip();
@@ -216,7 +218,7 @@ fn during_shutdown(error: PublishError) -> PublishError {
 
 async fn record_results(outbox: &Outbox, results: PublishResults) {
     let results = Arc::new(results);
-    for (attempt, delay) in (1..=RECORD_ATTEMPTS).zip(RECORD_RETRY.build()) {
+    for (attempt, delay) in (1..=RECORD_ATTEMPTS).zip(RECORD_BACKOFF.build()) {
         let Err(error) = outbox.record_results(results.clone(), now()).await else { return };
         tracing::warn!(%error, attempt, "results of outbox rows were not recorded");
         sleep(delay).await;
@@ -240,14 +242,15 @@ impl PublishResults {
         match error {
             PublishError::Unavailable(_) => self.released.push(id),
             PublishError::Unroutable { .. } => {
-                let delay =
-                    now.millis_since(created_at).clamp(UNROUTABLE_DELAY_MILLIS.0, UNROUTABLE_DELAY_MILLIS.1);
-                let next_attempt_at = now.plus_millis(delay);
+                let (shortest, longest) = UNROUTABLE_DELAY_MILLIS;
+                let age = now.millis_since(created_at);
+                let next_attempt_at = now.plus_millis(age.clamp(shortest, longest));
                 self.postponed.push(Postponed { id, counts_attempt: false, next_attempt_at, reason: text });
             }
             PublishError::Refused { .. } if event.attempt >= MAX_REFUSALS => self.dead.push((id, text)),
             PublishError::Retry { .. } | PublishError::Refused { .. } => {
-                let delay = RETRY.build().nth(event.attempt.saturating_sub(1) as usize).unwrap_or_default();
+                let delay =
+                    RETRY_BACKOFF.build().nth(event.attempt.saturating_sub(1) as usize).unwrap_or_default();
                 let next_attempt_at = now.plus_millis(i64::try_from(delay.as_millis()).unwrap_or(i64::MAX));
                 self.postponed.push(Postponed { id, counts_attempt: true, next_attempt_at, reason: text });
             }

@@ -63,9 +63,9 @@ impl BatchLimit {
     }
 }
 
-/// A row that this process is publishing.
+/// An event whose row this process has claimed, to publish it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Claimed {
+pub(super) struct ClaimedEvent {
     pub(super) event: OutgoingEvent,
     pub(super) created_at: Timestamp,
 }
@@ -74,7 +74,7 @@ pub(super) struct Claimed {
 #[derive(Debug)]
 pub(super) enum IsolatedClaim {
     /// The claimed row.
-    Due(Claimed),
+    Due(ClaimedEvent),
     /// There are isolated rows, but none can be claimed now. The first one is due at this time.
     Waiting(Timestamp),
     /// No row is isolated.

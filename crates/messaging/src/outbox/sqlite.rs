@@ -32,14 +32,14 @@ const ENQUEUE_RETURNED: &str = "
 /// The longest due rows up to `$4` bytes of payload, at least one. `octet_length` does not read the payload.
 /// `$1`: the end of the lease. `$2`: now. `$3`: most rows. `total = bytes` is true of the first row only.
 macro_rules! claim {
-    ($which:literal) => {
+    ($condition:literal) => {
         concat!(
             "UPDATE outbox SET claimed_until = $1 WHERE id IN (
                 SELECT id FROM (
                     SELECT id, bytes, sum(bytes) OVER (ORDER BY next_attempt_at, id) AS total FROM (
                         SELECT id, next_attempt_at, octet_length(payload) AS bytes FROM outbox
                         WHERE dead_at IS NULL AND next_attempt_at <= $2 AND claimed_until <= $2 AND ",
-            $which,
+            $condition,
             "           ORDER BY next_attempt_at, id LIMIT $3))
                 WHERE total <= $4 OR total = bytes)
             RETURNING id, topic, organization_id, needs_consumer, payload, created_at, attempts, cut_short"

@@ -13,7 +13,7 @@ use super::{CLAIM, CLAIM_ISOLATED, Connection, delete_published};
 use crate::bus::cut_short;
 use crate::envelope::OutgoingEvent;
 use crate::outbox::rows::{
-    BatchLimit, Claimed, DeadEvent, IsolatedClaim, LEASE_MILLIS, MAX_SCHEDULE_MILLIS, OutboxStatus,
+    BatchLimit, ClaimedEvent, DeadEvent, IsolatedClaim, LEASE_MILLIS, MAX_SCHEDULE_MILLIS, OutboxStatus,
     PublishResults,
 };
 
@@ -58,7 +58,7 @@ pub(in crate::outbox) fn claim(
     connection: &mut Connection,
     now: Timestamp,
     limit: BatchLimit,
-) -> Result<Vec<Claimed>, DatabaseError> {
+) -> Result<Vec<ClaimedEvent>, DatabaseError> {
     claim_by(connection, CLAIM, now, limit)
 }
 
@@ -86,14 +86,14 @@ fn claim_by(
     statement: &'static str,
     now: Timestamp,
     limit: BatchLimit,
-) -> Result<Vec<Claimed>, DatabaseError> {
+) -> Result<Vec<ClaimedEvent>, DatabaseError> {
     let rows: Vec<ClaimedRow> = static_sql(statement)
         .bind::<BigInt, _>(now.plus_millis(LEASE_MILLIS).as_millis())
         .bind::<BigInt, _>(now.as_millis())
         .bind::<BigInt, _>(i64::from(limit.events))
         .bind::<BigInt, _>(i64::try_from(limit.bytes).unwrap_or(i64::MAX))
         .get_results(connection)?;
-    let mut claimed: Vec<Claimed> = rows.into_iter().map(Claimed::from).collect();
+    let mut claimed: Vec<ClaimedEvent> = rows.into_iter().map(ClaimedEvent::from).collect();
     claimed.sort_by_key(|row| row.event.id);
     Ok(claimed)
 }
@@ -187,7 +187,7 @@ pub(in crate::outbox) fn backlog(
     let counted: PendingCount = static_sql(COUNT_PENDING)
         .bind::<BigInt, _>(i64::try_from(limit).unwrap_or(i64::MAX))
         .get_result(connection)?;
-    Ok((oldest, count(counted.events)))
+    Ok((oldest, to_u64(counted.events)))
 }
 
 pub(in crate::outbox) fn organizations_with_backlog(
@@ -202,7 +202,7 @@ pub(in crate::outbox) fn organizations_with_backlog(
         .limit(MAX_LARGE_ORGANIZATIONS)
         .select((outbox::organization_id, count_star()))
         .load(connection)?;
-    Ok(rows.into_iter().map(|(organization, events)| (organization.0.into(), count(events))).collect())
+    Ok(rows.into_iter().map(|(organization, events)| (organization.0.into(), to_u64(events))).collect())
 }
 
 pub(in crate::outbox) fn status(connection: &mut Connection) -> Result<OutboxStatus, DatabaseError> {
@@ -217,7 +217,7 @@ pub(in crate::outbox) fn status(connection: &mut Connection) -> Result<OutboxSta
         .optional()?
         .flatten();
     let oldest_pending = oldest_pending(connection)?;
-    Ok(OutboxStatus { pending: count(pending), oldest_pending, last_error, dead: count(dead) })
+    Ok(OutboxStatus { pending: to_u64(pending), oldest_pending, last_error, dead: to_u64(dead) })
 }
 
 pub(in crate::outbox) fn dead_events(
@@ -275,7 +275,7 @@ struct ClaimedRow {
     cut_short: i32,
 }
 
-impl From<ClaimedRow> for Claimed {
+impl From<ClaimedRow> for ClaimedEvent {
     fn from(row: ClaimedRow) -> Self {
         Self {
             event: OutgoingEvent {
@@ -284,8 +284,8 @@ impl From<ClaimedRow> for Claimed {
                 organization_id: row.organization_id.0.into(),
                 needs_consumer: row.needs_consumer,
                 payload: row.payload,
-                attempt: unsigned(row.attempts) + 1,
-                times_cut_short: unsigned(row.cut_short),
+                attempt: to_u32(row.attempts) + 1,
+                times_cut_short: to_u32(row.cut_short),
             },
             created_at: Timestamp::saturating_from_millis(row.created_at),
         }
@@ -313,7 +313,7 @@ impl From<DeadRow> for DeadEvent {
             organization_id: row.organization_id.0.into(),
             created_at: Timestamp::saturating_from_millis(row.created_at),
             dead_at: Timestamp::saturating_from_millis(row.dead_at.unwrap_or_default()),
-            attempts: unsigned(row.attempts),
+            attempts: to_u32(row.attempts),
             last_error: row.last_error.unwrap_or_default(),
             payload: row.payload,
         }
@@ -324,10 +324,10 @@ fn stored(ids: &[EventId]) -> Vec<StoredId> {
     ids.iter().map(|id| StoredId::of(*id)).collect()
 }
 
-fn unsigned(number: i32) -> u32 {
+fn to_u32(number: i32) -> u32 {
     u32::try_from(number).unwrap_or_default()
 }
 
-fn count(rows: i64) -> u64 {
+fn to_u64(rows: i64) -> u64 {
     u64::try_from(rows).unwrap_or_default()
 }

@@ -91,8 +91,8 @@ async fn longest_due_rows_are_claimed_first(Tables(database, _): Tables) -> Resu
     let outbox = Outbox::new(database);
     let start = now();
     outbox.claim(start, up_to(10)).await?;
-    postpone(&outbox, vec![postponed(&first, start.plus_millis(5), false)]).await?;
-    postpone(&outbox, vec![postponed(&second, start.plus_millis(9), false)]).await?;
+    postpone(&outbox, vec![failed(&first, start.plus_millis(5)), failed(&second, start.plus_millis(9))])
+        .await?;
     let claimed = outbox.claim(start.plus_millis(10), up_to(1)).await?;
     assert_eq!(claimed[0].event.id, first.id);
     Ok(())
@@ -143,7 +143,7 @@ async fn postponed_row_is_due_at_its_time_and_counts_the_attempt(Tables(database
     let start = now();
     outbox.claim(start, up_to(10)).await?;
     let later = start.plus_millis(60_000);
-    postpone(&outbox, vec![postponed(&event, later, true)]).await?;
+    postpone(&outbox, vec![failed(&event, later)]).await?;
     assert!(outbox.claim(later.plus_millis(-1), up_to(10)).await?.is_empty());
     let again = outbox.claim(later, up_to(10)).await?;
     assert_eq!(again.iter().map(|row| row.event.attempt).collect::<Vec<_>>(), [2]);
@@ -210,8 +210,7 @@ async fn clock_skew_repair_reschedules_late_rows(Tables(database, _): Tables) ->
     enqueue(&database, vec![postponed_row.clone(), claimed_row.clone(), proper_row.clone()]).await?;
     outbox.claim(ahead, up_to(10)).await?;
     let proper = right.plus_millis(MAX_SCHEDULE_MILLIS);
-    let rows = vec![postponed(&postponed_row, ahead, true), postponed(&proper_row, proper, true)];
-    postpone(&outbox, rows).await?;
+    postpone(&outbox, vec![failed(&postponed_row, ahead), failed(&proper_row, proper)]).await?;
     assert!(outbox.claim(right, up_to(10)).await?.is_empty());
 
     outbox.repair_clock_skew(right).await?;
@@ -252,8 +251,9 @@ async fn record_results(outbox: &Outbox, results: PublishResults) -> Result<()> 
     Ok(outbox.record_results(Arc::new(results), now()).await?)
 }
 
-fn postponed(event: &OutgoingEvent, next_attempt_at: Timestamp, counts_attempt: bool) -> Postponed {
-    Postponed { id: event.id, counts_attempt, next_attempt_at, reason: "not now".to_owned() }
+/// A failed attempt, which counts.
+fn failed(event: &OutgoingEvent, next_attempt_at: Timestamp) -> Postponed {
+    Postponed { id: event.id, counts_attempt: true, next_attempt_at, reason: "not now".to_owned() }
 }
 
 async fn enqueue(database: &Database, events: Vec<OutgoingEvent>) -> Result<(), DatabaseError> {
