@@ -7,7 +7,6 @@ mod support;
 
 use std::time::Duration;
 
-use crate::support::eventually;
 use anyhow::Result;
 use assay_messaging::outbox::{FastPathClaim, Outbox};
 use assay_messaging::{Bus, OutgoingEvent};
@@ -16,7 +15,9 @@ use assay_testkit::execute_on;
 use tokio::time::sleep;
 
 use support::relaying::{enqueue, enqueue_with_claim, run_stopped_relay, sqlite_database, start_relay};
-use support::{ACCEPTED, Running, accepted, behind_a_proxy, connected, local_bus, publish, rabbit_bus};
+use support::{
+    ACCEPTED, Running, accepted, behind_a_proxy, connected, eventually, local_bus, publish, rabbit_bus,
+};
 
 on_every_stack!(
     dispatched_events_are_published_once,

@@ -4,7 +4,6 @@ mod support;
 
 use std::collections::HashSet;
 
-use crate::support::eventually;
 use anyhow::Result;
 use assay_contracts::event::{AgentCreated, ConversationAccepted, Event as _};
 use assay_messaging::{Bus, BusSettings, Outcome, OutgoingEvent, PublishError, Subscription};
@@ -12,8 +11,8 @@ use assay_platform::runtime::RequestContext;
 use tokio::time::timeout;
 
 use support::{
-    ACCEPTED, DEADLINE, Running, Scripted, accepted, agent_created, agent_named, local_bus, publish,
-    publish_all,
+    ACCEPTED, DEADLINE, Running, Scripted, accepted, agent_created, agent_named, eventually, local_bus,
+    publish, publish_all,
 };
 
 #[tokio::test]

@@ -8,7 +8,6 @@ mod support;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use crate::support::eventually;
 use anyhow::{Context as _, Result, anyhow};
 use assay_contracts::event::ConversationAccepted;
 use assay_contracts::ids::{EventId, OrganizationId};
@@ -20,7 +19,9 @@ use assay_platform::runtime::{new_id, now};
 use assay_testkit::number_on;
 
 use crate::support::relaying::start_relay;
-use crate::support::{ACCEPTED, Running, Scripted, connected, declare, local_bus, publish_all, rabbit_bus};
+use crate::support::{
+    ACCEPTED, Running, Scripted, connected, declare, eventually, local_bus, publish_all, rabbit_bus,
+};
 
 /// Events handled together; up to four times that number are in flight.
 const CHUNK: usize = 4;

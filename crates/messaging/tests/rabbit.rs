@@ -5,14 +5,14 @@ mod support;
 use std::collections::HashSet;
 use std::time::Duration;
 
-use crate::support::eventually;
 use anyhow::Result;
 use assay_contracts::event::{ConversationAccepted, Event as _};
 use assay_messaging::{Outcome, OutgoingEvent, PublishError, Subscription};
 use tokio::time::Instant;
 
 use support::{
-    ACCEPTED, AGENTS, Running, Scripted, accepted, agent_created, connected, publish, publish_all, rabbit_bus,
+    ACCEPTED, AGENTS, Running, Scripted, accepted, agent_created, connected, eventually, publish,
+    publish_all, rabbit_bus,
 };
 
 #[tokio::test]

@@ -4,7 +4,6 @@ mod support;
 
 use std::collections::HashSet;
 
-use crate::support::eventually;
 use anyhow::Result;
 use assay_contracts::event::{ConversationAccepted, Event as _};
 use assay_contracts::ids::EventId;
@@ -12,7 +11,7 @@ use assay_messaging::{Bus, BusSettings, Delivery, Outcome, OutgoingEvent, Publis
 
 use support::{
     ACCEPTED, AGENTS, Running, Scripted, Selective, accepted, agent_created, agent_named, connected, declare,
-    rabbit, rabbit_with,
+    eventually, rabbit, rabbit_with,
 };
 
 const DEAD: &str = "scorer.conversation-accepted.dead";

@@ -2,13 +2,12 @@
 
 mod support;
 
-use crate::support::eventually;
 use anyhow::Result;
 use assay_contracts::event::{ConversationAccepted, Event as _};
 use assay_messaging::{Bus, DeadLetter, DeadLetterDecision, DeadLetterReview, OutgoingEvent};
 
 use support::wire::Wire;
-use support::{ACCEPTED, Running, accepted, rabbit_with};
+use support::{ACCEPTED, Running, accepted, eventually, rabbit_with};
 
 const DEAD: &str = "scorer.conversation-accepted.dead";
 const SINGLE: &str = "application/cloudevents+json";

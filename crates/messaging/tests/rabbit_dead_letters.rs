@@ -2,7 +2,6 @@
 
 mod support;
 
-use crate::support::eventually;
 use anyhow::{Context as _, Result};
 use assay_messaging::{
     Bus, DeadLetter, DeadLetterDecision, DeadLetterError, DeadLetterReview, Outcome, Subscription,
@@ -11,7 +10,9 @@ use assay_platform::runtime::now;
 use lapin::options::BasicPublishOptions;
 use lapin::{BasicProperties, Connection, ConnectionProperties};
 
-use support::{ACCEPTED, Running, Scripted, accepted, local_bus, publish, rabbit_bus, rabbit_settings};
+use support::{
+    ACCEPTED, Running, Scripted, accepted, eventually, local_bus, publish, rabbit_bus, rabbit_settings,
+};
 
 #[tokio::test]
 async fn rejected_delivery_is_dead_lettered_with_its_reason() -> Result<()> {

@@ -4,13 +4,12 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use crate::support::eventually;
 use anyhow::Result;
 use assay_messaging::{Outcome, PublishError};
 use assay_platform::runtime::{CheckOutcome, Readiness};
 use assay_testkit::proxy::LinkState;
 
-use support::{ACCEPTED, Running, Scripted, accepted, behind_a_proxy, publish};
+use support::{ACCEPTED, Running, Scripted, accepted, behind_a_proxy, eventually, publish};
 
 #[tokio::test]
 async fn bus_opens_before_the_broker_is_up() -> Result<()> {

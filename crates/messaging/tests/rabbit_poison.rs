@@ -7,7 +7,6 @@ mod support;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
-use crate::support::eventually;
 use anyhow::{Context as _, Result};
 use assay_contracts::ids::EventId;
 use assay_messaging::outbox::Outbox;
@@ -19,8 +18,8 @@ use tokio::sync::Notify;
 
 use support::relaying::{enqueue, sqlite_database, start_relay};
 use support::{
-    ACCEPTED, AGENTS, Running, Scripted, accepted, agent_created, agent_named, connected, local_bus, publish,
-    rabbit, rabbit_with,
+    ACCEPTED, AGENTS, Running, Scripted, accepted, agent_created, agent_named, connected, eventually,
+    local_bus, publish, rabbit, rabbit_with,
 };
 
 const DEAD: &str = "scorer.conversation-accepted.dead";

@@ -8,7 +8,6 @@ mod support;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
-use crate::support::eventually;
 use anyhow::Result;
 use assay_contracts::ids::EventId;
 use assay_messaging::inbox::Connection as _;
@@ -21,7 +20,8 @@ use async_trait::async_trait;
 
 use support::relaying::{enqueue, run_stopped_relay, sqlite_database, start_relay};
 use support::{
-    ACCEPTED, Running, Scripted, accepted, behind_a_proxy, local_bus, publish, publish_all, rabbit_bus,
+    ACCEPTED, Running, Scripted, accepted, behind_a_proxy, eventually, local_bus, publish, publish_all,
+    rabbit_bus,
 };
 
 on_every_stack!(

@@ -1,5 +1,5 @@
-//! How many events are handled together: as many as take [`CHUNK_TIME`]. So quick events do not pay three transactions for a few of
-//! them, and slow ones do not delay the turn of the next organization.
+//! How many events are handled together: as many as take [`CHUNK_TIME`]. So a chunk of quick events is worth its three transactions,
+//! and slow events do not delay the turn of the next organization.
 
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicUsize, Ordering};

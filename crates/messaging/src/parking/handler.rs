@@ -21,8 +21,8 @@ impl Parking {
         Arc::new(ParkingHandler { parking: self.clone(), handler })
     }
 
-    /// A permit for this number of deliveries, if there is room for all of them and no parked event waits for its turn.
-    fn let_through(&self, events: usize) -> Option<InFlightPermit> {
+    /// A permit to handle this number of deliveries at once, if there is room for all of them and no parked event waits for its turn.
+    fn permit_at_once(&self, events: usize) -> Option<InFlightPermit> {
         if self.shared.may_hold_unclaimed.load(Ordering::Relaxed) {
             return None;
         }
@@ -34,14 +34,14 @@ impl Parking {
         let events = events.map_err(|error| error.to_string())?;
         self.park(events).await.map_err(|error| format!("the event was not parked: {error}"))?;
         self.shared.may_hold_unclaimed.store(true, Ordering::Relaxed);
-        self.shared.turns.changed.notify_one();
+        self.shared.turns.wakeup.notify_one();
         Ok(())
     }
 }
 
 impl ParkingHandler {
     async fn handle_or_park(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
-        if let Some(_in_flight) = self.parking.let_through(deliveries.len()) {
+        if let Some(_in_flight) = self.parking.permit_at_once(deliveries.len()) {
             return self.handler.handle(deliveries).await;
         }
         let outcome = match self.parking.park_deliveries(deliveries).await {
@@ -53,7 +53,7 @@ impl ParkingHandler {
 
     /// Handles deliveries chunk by chunk, each as soon as there is room for it; a chunk with an isolated event only when no
     /// other event is in flight.
-    async fn handle_unparked(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
+    async fn handle_without_parking(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
         let shared = &self.parking.shared;
         let mut outcomes = Vec::with_capacity(deliveries.len());
         for chunk in deliveries.chunks(shared.turns.chunk_size.get()) {
@@ -73,10 +73,10 @@ impl ParkingHandler {
 impl Handler for ParkingHandler {
     async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
         let mut outcomes = Vec::with_capacity(deliveries.len());
-        for alike in deliveries.chunk_by(|one, next| may_be_parked(one) == may_be_parked(next)) {
-            outcomes.extend(match alike.iter().all(may_be_parked) {
-                true => self.handle_or_park(alike).await,
-                false => self.handle_unparked(alike).await,
+        for group in deliveries.chunk_by(|one, next| may_be_parked(one) == may_be_parked(next)) {
+            outcomes.extend(match group.iter().all(may_be_parked) {
+                true => self.handle_or_park(group).await,
+                false => self.handle_without_parking(group).await,
             });
         }
         outcomes

@@ -15,16 +15,17 @@ use super::chunk_size::ChunkSize;
 
 /// Workers of a lane: while one waits for the database, the other computes.
 pub(super) const WORKERS: usize = 2;
-/// Permits of a chunk: an event needs its share of them, whatever the size of the chunk is at the time.
-const PERMITS_OF_CHUNK: usize = 1 << 12;
+/// A full chunk takes this many permits, and an event its share of them: the number of permits stays the same when the chunk size
+/// changes.
+const PERMITS_OF_CHUNK: usize = 4_096;
 
 pub(super) struct Lane {
     /// Most events handled together.
     pub(super) chunk_size: ChunkSize,
-    /// Permits for as many chunks as handlers may work on at a time.
-    room: Semaphore,
+    /// For as many chunks as handlers may work on at a time.
+    permits: Semaphore,
     /// Wakes a worker: events were parked, or a permit was released.
-    pub(super) changed: Notify,
+    pub(super) wakeup: Notify,
     /// The organization that had the last turn.
     pub(super) last_turn: Mutex<OrganizationId>,
     /// Organizations whose events the lane does not handle, and until when.
@@ -34,27 +35,27 @@ pub(super) struct Lane {
 /// Permit to handle some events. On drop it is released, and a worker wakes.
 pub(super) struct InFlightPermit {
     lane: Arc<Lane>,
-    /// Size of a chunk when it was acquired.
-    chunk: usize,
+    /// The chunk size when it was acquired.
+    chunk_size: usize,
     permits: usize,
 }
 
 impl Lane {
-    pub(super) fn new(chunk: RangeInclusive<usize>) -> Arc<Self> {
+    pub(super) fn new(chunk_sizes: RangeInclusive<usize>) -> Arc<Self> {
         Arc::new(Self {
-            chunk_size: ChunkSize::new(chunk),
-            room: Semaphore::new(WORKERS * PERMITS_OF_CHUNK),
-            changed: Notify::new(),
+            chunk_size: ChunkSize::new(chunk_sizes),
+            permits: Semaphore::new(WORKERS * PERMITS_OF_CHUNK),
+            wakeup: Notify::new(),
             last_turn: Mutex::new(Uuid::nil().into()),
             excluded: Mutex::default(),
         })
     }
 
     /// Leaves the events of these organizations to other lanes for a time.
-    pub(super) fn exclude(&self, organizations: Vec<OrganizationId>, time: Duration) {
+    pub(super) fn exclude(&self, organizations: Vec<OrganizationId>, duration: Duration) {
         let (mut excluded, now) = (self.excluded.locked(), Instant::now());
         excluded.retain(|_, until| *until > now);
-        excluded.extend(organizations.into_iter().map(|organization| (organization, now + time)));
+        excluded.extend(organizations.into_iter().map(|organization| (organization, now + duration)));
     }
 
     pub(super) fn is_excluded(&self, organization: OrganizationId) -> bool {
@@ -63,10 +64,10 @@ impl Lane {
 
     /// A permit to handle `events` events, if there is room for them.
     pub(super) fn try_acquire(self: &Arc<Self>, events: usize) -> Option<InFlightPermit> {
-        let chunk = self.chunk_size.get();
-        let permits = permits_of(events, chunk);
-        self.room.try_acquire_many(permits_as_u32(permits)).ok()?.forget();
-        Some(InFlightPermit { lane: Arc::clone(self), chunk, permits })
+        let chunk_size = self.chunk_size.get();
+        let permits = permits_of(events, chunk_size);
+        self.permits.try_acquire_many(permits_as_u32(permits)).ok()?.forget();
+        Some(InFlightPermit { lane: Arc::clone(self), chunk_size, permits })
     }
 
     /// A permit to handle `events` events, once there is room for them; in the order of the calls.
@@ -80,36 +81,36 @@ impl Lane {
     }
 
     async fn acquire_permits(self: &Arc<Self>, permits: usize) -> InFlightPermit {
-        let chunk = self.chunk_size.get();
+        let chunk_size = self.chunk_size.get();
         // The semaphore is never closed.
-        if let Ok(taken) = self.room.acquire_many(permits_as_u32(permits)).await {
+        if let Ok(taken) = self.permits.acquire_many(permits_as_u32(permits)).await {
             taken.forget();
         }
-        InFlightPermit { lane: Arc::clone(self), chunk, permits }
+        InFlightPermit { lane: Arc::clone(self), chunk_size, permits }
     }
 }
 
 impl InFlightPermit {
     /// Reduces the permit to `events` events, without waking a worker: a worker that found no event would wake itself.
-    pub(super) fn keep(&mut self, events: usize) {
-        let unused = self.permits.saturating_sub(permits_of(events, self.chunk));
+    pub(super) fn reduce_to(&mut self, events: usize) {
+        let unused = self.permits.saturating_sub(permits_of(events, self.chunk_size));
         self.permits -= unused;
-        self.lane.room.add_permits(unused);
+        self.lane.permits.add_permits(unused);
     }
 }
 
 impl Drop for InFlightPermit {
     fn drop(&mut self) {
         if self.permits > 0 {
-            self.lane.room.add_permits(self.permits);
-            self.lane.changed.notify_one();
+            self.lane.permits.add_permits(self.permits);
+            self.lane.wakeup.notify_one();
         }
     }
 }
 
-/// The permits of `events` events where `chunk` of them are a chunk; rounded down, so that two full chunks always have room.
-fn permits_of(events: usize, chunk: usize) -> usize {
-    events.saturating_mul(PERMITS_OF_CHUNK) / chunk
+/// Rounded down, so that two full chunks always have room.
+fn permits_of(events: usize, chunk_size: usize) -> usize {
+    events.saturating_mul(PERMITS_OF_CHUNK) / chunk_size
 }
 
 fn permits_as_u32(permits: usize) -> u32 {

@@ -46,12 +46,12 @@ struct Shared {
 }
 
 impl Parking {
-    /// Parked events in `database`, whose migrations include [`crate::MIGRATIONS`]. So many events are handled together as take a quarter of
-    /// a second, within `chunk`; up to four times that number are in flight in this process, half of them in the priority lane.
-    pub fn new(database: Database, chunk: RangeInclusive<usize>) -> Self {
+    /// Parked events in `database`, whose migrations include [`crate::MIGRATIONS`]. They are handled in chunks that take a quarter of a
+    /// second, of a size within `chunk_sizes`; up to four chunks are in flight in this process, half of them in the priority lane.
+    pub fn new(database: Database, chunk_sizes: RangeInclusive<usize>) -> Self {
         let shared = Shared {
-            turns: Lane::new(chunk.clone()),
-            priority: Lane::new(chunk),
+            turns: Lane::new(chunk_sizes.clone()),
+            priority: Lane::new(chunk_sizes),
             may_hold_unclaimed: AtomicBool::new(false),
         };
         Self { database, shared: Arc::new(shared) }

@@ -27,7 +27,7 @@ pub(super) struct Claim {
     pub(super) last_turn: Option<OrganizationId>,
 }
 
-/// Organizations with few parked events.
+/// Organizations with a small backlog.
 #[derive(Debug, Default)]
 pub(super) struct SmallBacklogs {
     pub(super) organizations: Vec<OrganizationId>,

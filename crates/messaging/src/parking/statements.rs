@@ -49,13 +49,13 @@ const NEXT_ORGANIZATIONS: &str = "
         FROM found WHERE found.organization_id IS NOT NULL AND found.number < $2)
     SELECT organization_id FROM found ORDER BY number";
 
-/// An organization with so many parked events at most has a small backlog.
+/// An organization with at most this many parked events has a small backlog.
 const MAX_SMALL_BACKLOG: usize = 200;
 
 /// How many organizations are counted in one search for small backlogs.
 const COUNTED_ORGANIZATIONS: usize = 100;
 
-/// In the order of the index: without one PostgreSQL may scan the table where an organization has most of its rows.
+/// In the order of the index: without an order PostgreSQL may scan the table where an organization has most of its rows.
 const COUNT_OF_ORGANIZATION: &str = "
     SELECT count(*) AS events FROM (
         SELECT 1 FROM parked WHERE organization_id = $1 ORDER BY event_id LIMIT $2) AS counted";

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use assay_platform::runtime::{LockExt as _, now, timeout};
-use assay_platform::telemetry::metrics::is_on;
+use assay_platform::telemetry::metrics as telemetry;
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use futures_util::future::join_all;
 use tokio::time::{Instant, sleep};
@@ -22,13 +22,13 @@ use crate::metrics;
 use crate::outbox::Outbox;
 
 /// Interval of polls without a wake-up: other processes park events, too.
-const POLL: Duration = Duration::from_millis(500);
-/// Shortest interval of polls of the priority lane, which is not woken when events are parked. It doubles up to [`POLL`] while
-/// nothing is found: a search counts the events of many organizations.
-const PRIORITY_POLL: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// Shortest interval of polls of the priority lane, which is not woken when events are parked. It doubles up to [`POLL_INTERVAL`]
+/// while nothing is found: a search counts the events of many organizations.
+const MIN_PRIORITY_POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// How long the priority lane of this process leaves the events of an organization to the other lane after all of a chunk failed, or
 /// its results could not be recorded.
-const EXCLUSION: Duration = Duration::from_secs(5);
+const EXCLUSION_TIME: Duration = Duration::from_secs(5);
 /// Pauses of a worker while the database or a service that the handler needs is down.
 const OUTAGE_BACKOFF: ExponentialBuilder = backoff(Duration::from_millis(500), Duration::from_secs(5));
 /// After this many consecutive failures of a worker (within about five minutes), a chunk that fails as a whole is
@@ -67,8 +67,16 @@ pub(super) enum WorkerKind {
     Priority,
 }
 
-/// The pause of a worker in an outage.
-struct Pause {
+/// What becomes of the events of a chunk when all of them fail.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WhenAllFail {
+    /// The cause is taken for an outage.
+    StayParked,
+    ReturnToBus,
+}
+
+/// The pauses of a worker in an outage.
+struct Pauses {
     failures: u32,
     delays: ExponentialBackoff,
 }
@@ -86,35 +94,34 @@ impl Parking {
     }
 
     async fn run_worker(&self, kind: WorkerKind, work: &ParkedWork, stop: &CancellationToken) {
-        let mut pause = Pause::default();
-        let (lane, shortest_poll) = match kind {
-            WorkerKind::Turns => (&self.shared.turns, POLL),
-            WorkerKind::Priority => (&self.shared.priority, PRIORITY_POLL),
+        let mut pauses = Pauses::default();
+        let (lane, shortest_interval) = match kind {
+            WorkerKind::Turns => (&self.shared.turns, POLL_INTERVAL),
+            WorkerKind::Priority => (&self.shared.priority, MIN_PRIORITY_POLL_INTERVAL),
         };
-        let mut poll = shortest_poll;
+        let mut interval = shortest_interval;
         while !stop.is_cancelled() {
             let handled = match kind {
-                WorkerKind::Turns => self.handle_chunk(work, pause.failures, stop).await,
+                WorkerKind::Turns => self.handle_chunk(work, pauses.failures, stop).await,
                 WorkerKind::Priority => self.handle_priority_chunk(work, stop).await,
             };
             match handled {
                 Ok(true) => {
-                    pause.end();
-                    poll = shortest_poll;
+                    pauses.end();
+                    interval = shortest_interval;
                 }
                 // Nothing to do, or enough in flight.
                 Ok(false) => {
                     let has_searched = self.shared.may_hold_unclaimed.load(Ordering::Relaxed);
-                    let changed = timeout(poll, lane.changed.notified());
-                    stop.run_until_cancelled(changed).await;
-                    poll = if has_searched { POLL.min(2 * poll) } else { shortest_poll };
+                    stop.run_until_cancelled(timeout(interval, lane.wakeup.notified())).await;
+                    interval = if has_searched { POLL_INTERVAL.min(2 * interval) } else { shortest_interval };
                 }
                 // The end of the process may be the cause: the events are handled after the next start.
                 Err(_) if stop.is_cancelled() => {}
                 Err(reason) => {
-                    let delay = pause.next(&reason);
-                    // The organizations of the chunk are left to the other lane: those of other events need not wait as long.
-                    let delay = if matches!(kind, WorkerKind::Priority) { POLL } else { delay };
+                    let delay = pauses.next(&reason);
+                    // The organizations of the chunk are left to the other lane: other organizations need not wait as long.
+                    let delay = if matches!(kind, WorkerKind::Priority) { POLL_INTERVAL } else { delay };
                     stop.run_until_cancelled(sleep(delay)).await;
                 }
             }
@@ -143,17 +150,21 @@ impl Parking {
             self.shared.may_hold_unclaimed.store(true, Ordering::Relaxed);
             let Some(mut in_flight) = lane.try_acquire(chunk) else { return Ok(false) };
             let claim = self.claim(organizations, now(), chunk).await.map_err(|error| error.to_string())?;
-            in_flight.keep(claim.events.len());
+            in_flight.reduce_to(claim.events.len());
             after = claim.last_turn.unwrap_or(last_listed);
             *lane.last_turn.locked() = after;
             let may_hold_unclaimed = has_more_organizations || claim.events.len() >= chunk;
             self.shared.may_hold_unclaimed.store(may_hold_unclaimed, Ordering::Relaxed);
             if !claim.events.is_empty() {
                 if may_hold_unclaimed {
-                    lane.changed.notify_one();
+                    lane.wakeup.notify_one();
                 }
                 let (events, began) = (claim.events.len(), Instant::now());
-                self.handle((work, &*work.handler), claim.events, failures, stop).await?;
+                let when_all_fail = match failures < MAX_FAILURES {
+                    true => WhenAllFail::StayParked,
+                    false => WhenAllFail::ReturnToBus,
+                };
+                self.handle((work, &*work.handler), claim.events, when_all_fail, stop).await?;
                 lane.chunk_size.adapt(events, began.elapsed());
                 return Ok(true);
             }
@@ -187,7 +198,7 @@ impl Parking {
         }
         let Some(mut in_flight) = lane.try_acquire(chunk) else { return Ok(false) };
         let claim = self.claim(page.organizations, now(), chunk).await.map_err(|error| error.to_string())?;
-        in_flight.keep(claim.events.len());
+        in_flight.reduce_to(claim.events.len());
         if let Some(turn) = claim.last_turn.or(page.last_listed) {
             *lane.last_turn.locked() = turn;
         }
@@ -196,8 +207,10 @@ impl Parking {
         }
         let (events, began) = (claim.events.len(), Instant::now());
         let organizations: Vec<_> = claim.events.iter().map(|parked| parked.event.organization_id).collect();
-        if let Err(reason) = self.handle((work, &*work.priority_handler), claim.events, 0, stop).await {
-            lane.exclude(organizations, EXCLUSION);
+        let handled =
+            self.handle((work, &*work.priority_handler), claim.events, WhenAllFail::StayParked, stop);
+        if let Err(reason) = handled.await {
+            lane.exclude(organizations, EXCLUSION_TIME);
             return Err(reason);
         }
         lane.chunk_size.adapt(events, began.elapsed());
@@ -210,7 +223,7 @@ impl Parking {
         &self,
         (work, handler): (&ParkedWork, &dyn Handler),
         claimed: Vec<ParkedEvent>,
-        failures: u32,
+        when_all_fail: WhenAllFail,
         stop: &CancellationToken,
     ) -> Result<(), String> {
         let mut settled = Settled::default();
@@ -231,15 +244,16 @@ impl Parking {
             }
         }
         let outcomes = self.handle_under_lease((work, handler), &mut deliveries, &keys).await;
-        let has_progress =
-            outcomes.iter().any(|outcome| matches!(outcome, Outcome::Done | Outcome::Reject { .. }));
+        let all_failed =
+            !outcomes.iter().any(|outcome| matches!(outcome, Outcome::Done | Outcome::Reject { .. }));
+        let is_outage = all_failed && when_all_fail == WhenAllFail::StayParked;
         let mut outage = None;
         for ((outcome, delivery), key) in outcomes.into_iter().zip(deliveries).zip(keys) {
             match outcome {
                 Outcome::Done => settled.done.push(key),
                 // The process ends, or all failed: the cause is not in these events.
                 Outcome::Retry { reason } | Outcome::Postpone { reason }
-                    if stop.is_cancelled() || (!has_progress && failures < MAX_FAILURES) =>
+                    if stop.is_cancelled() || is_outage =>
                 {
                     settled.released.push(key);
                     outage = Some(reason);
@@ -277,7 +291,7 @@ impl Parking {
     }
 
     async fn update_gauge(&self, stop: CancellationToken) {
-        while is_on() {
+        while telemetry::is_on() {
             let started = Instant::now();
             match stop.run_until_cancelled(self.count(MAX_COUNTED)).await {
                 Some(Ok(parked)) => metrics::set_parked(self.database.name(), parked),
@@ -305,19 +319,19 @@ impl Settled {
     }
 }
 
-impl Default for Pause {
+impl Default for Pauses {
     fn default() -> Self {
         Self { failures: 0, delays: OUTAGE_BACKOFF.build() }
     }
 }
 
-impl Pause {
+impl Pauses {
     fn next(&mut self, reason: &str) -> Duration {
         self.failures = self.failures.saturating_add(1);
         if self.failures == 1 {
             tracing::warn!(reason, "parked events cannot be handled: trying again");
         }
-        self.delays.next().unwrap_or(POLL)
+        self.delays.next().unwrap_or(POLL_INTERVAL)
     }
 
     fn end(&mut self) {

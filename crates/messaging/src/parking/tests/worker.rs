@@ -25,7 +25,7 @@ async fn chunk_without_claimable_events_wakes_no_worker(Tables(database, _): Tab
     let stop = CancellationToken::new();
     for _ in 0..3 {
         assert_eq!(parking.handle_chunk(&work, 0, &stop).await, Ok(false));
-        let woken = timeout(Duration::from_millis(50), parking.shared.turns.changed.notified()).await;
+        let woken = timeout(Duration::from_millis(50), parking.shared.turns.wakeup.notified()).await;
         assert!(woken.is_err(), "it would look again at once, forever");
         assert!(!parking.shared.may_hold_unclaimed.load(Ordering::Relaxed), "deliveries need not be parked");
     }
