@@ -25,9 +25,9 @@ use tokio_util::sync::CancellationToken;
 /// Events per measurement.
 const EVENTS: usize = 40_960;
 /// Events per call of `publish`, as in the relay of an outbox.
-const WINDOW: usize = 256;
-/// Concurrent calls, as in the relay.
-const WINDOWS_AT_ONCE: usize = 4;
+const EVENTS_PER_CALL: usize = 256;
+/// As in the relay.
+const CONCURRENT_CALLS: usize = 4;
 /// About the size of a `conversation.evaluated.v1` event.
 const EVENT_BYTES: usize = 2_000;
 /// With the limits of the export role.
@@ -41,17 +41,20 @@ const DEADLINE: Duration = Duration::from_secs(120);
 
 fn main() -> Result<()> {
     // Cargo passes `--bench`.
-    let numbers: Vec<u16> = std::env::args().skip(1).filter_map(|argument| argument.parse().ok()).collect();
-    let numbers = if numbers.is_empty() { vec![1, 8, 64] } else { numbers };
+    let sizes: Vec<u16> = std::env::args().skip(1).filter_map(|argument| argument.parse().ok()).collect();
+    let sizes = if sizes.is_empty() { vec![1, 8, 64] } else { sizes };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let broker = PrivateRabbit::start(&RabbitOptions::for_tests())?;
     let mut output = stdout();
     writeln!(output, "{EVENTS} events of {EVENT_BYTES} bytes; processor µs for each event")?;
     writeln!(output, "events/message  step      events/s  broker µs  process µs")?;
-    for number in numbers {
-        for (step, measured) in runtime.block_on(measure(&broker, number))? {
+    for events_per_message in sizes {
+        for (step, measured) in runtime.block_on(measure(&broker, events_per_message))? {
             let Measured { per_second, broker, process } = measured;
-            writeln!(output, "{number:>14}  {step:<8} {per_second:>9.0}  {broker:>9.1}  {process:>10.1}")?;
+            writeln!(
+                output,
+                "{events_per_message:>14}  {step:<8} {per_second:>9.0}  {broker:>9.1}  {process:>10.1}"
+            )?;
         }
     }
     Ok(())
@@ -66,9 +69,9 @@ async fn measure(broker: &PrivateRabbit, events_per_message: u16) -> Result<[(&'
     let events: Vec<OutgoingEvent> = (0..EVENTS).map(|_| event()).collect::<Result<_>>()?;
 
     let before = Moment::now(broker)?;
-    let windows: Vec<&[OutgoingEvent]> = events.chunks(WINDOW).collect();
-    let lanes = windows.chunks(windows.len().div_ceil(WINDOWS_AT_ONCE));
-    try_join_all(lanes.map(|lane| publish(&bus, lane))).await?;
+    let batches: Vec<&[OutgoingEvent]> = events.chunks(EVENTS_PER_CALL).collect();
+    let publishers = batches.chunks(batches.len().div_ceil(CONCURRENT_CALLS));
+    try_join_all(publishers.map(|batches| publish(&bus, batches))).await?;
     let published = before.until_now(broker)?;
 
     let before = Moment::now(broker)?;
@@ -77,9 +80,10 @@ async fn measure(broker: &PrivateRabbit, events_per_message: u16) -> Result<[(&'
     Ok([("publish", published), ("consume", consumed)])
 }
 
-async fn publish(bus: &Bus, windows: &[&[OutgoingEvent]]) -> Result<()> {
-    for window in windows {
-        bus.publish(window).await.into_iter().collect::<Result<(), _>>()?;
+/// Publishes batches one after the other.
+async fn publish(bus: &Bus, batches: &[&[OutgoingEvent]]) -> Result<()> {
+    for batch in batches {
+        bus.publish(batch).await.into_iter().collect::<Result<(), _>>()?;
     }
     Ok(())
 }
@@ -126,13 +130,14 @@ impl Handler for Counting {
     }
 }
 
+/// Events per second, and CPU time for each event in microseconds.
 struct Measured {
     per_second: f64,
     broker: f64,
     process: f64,
 }
 
-/// A point in time, and the CPU time used by the processes, in hundredths of a second.
+/// A point in time, and the CPU time used by the processes, in ticks of a hundredth of a second.
 struct Moment {
     at: Instant,
     broker: u64,

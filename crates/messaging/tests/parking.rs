@@ -48,8 +48,7 @@ async fn small_organization_does_not_wait_for_the_backlog_of_another(
     let (_consumer, parking) = consume(&database, &bus, handler.clone());
     let (large, small) = (new_id(), new_id());
     accept(&bus, large, BACKLOG).await?;
-    let all_parked = || async { Ok(parked(&parking).await? >= BACKLOG - 2 * CHUNK) };
-    eventually("a backlog", all_parked).await?;
+    wait_for_backlog(&parking).await?;
     let first_of_small = accept(&bus, small, 1).await?;
     eventually("the small organization's event", || is_parked(&database, small)).await?;
     handler.open();
@@ -60,7 +59,7 @@ async fn small_organization_does_not_wait_for_the_backlog_of_another(
     assert!(came_first <= 8 * CHUNK, "{came_first} of the other organization came first");
     eventually("the whole backlog", || async { Ok(handler.ids().len() == BACKLOG + 1) }).await?;
     assert_eq!(handler.deliveries().len(), BACKLOG + 1, "each once");
-    eventually("an empty table", || async { Ok(parked(&parking).await? == 0) }).await
+    wait_until_none_is_parked(&parking).await
 }
 
 async fn deliveries_within_the_limit_are_not_parked(database: Database, bus: Bus) -> Result<()> {
@@ -93,7 +92,7 @@ async fn parked_event_that_fails_is_returned_to_the_bus(database: Database, bus:
     let (_consumer, parking) = consume(&database, &bus, handler.clone());
     let _relay = start_relay(&Outbox::new(database.clone()), &bus);
     let accepted = accept(&bus, new_id(), BACKLOG).await?;
-    eventually("a backlog", || async { Ok(parked(&parking).await? >= BACKLOG - 2 * CHUNK) }).await?;
+    wait_for_backlog(&parking).await?;
     // One that is parked, and whose turn comes while the backlog is not small.
     let failed = accepted[4 * CHUNK].id();
     failing.set(failed).map_err(|_| anyhow!("set once"))?;
@@ -103,7 +102,7 @@ async fn parked_event_that_fails_is_returned_to_the_bus(database: Database, bus:
     let of_failing: Vec<u32> =
         deliveries.iter().filter(|delivery| delivery.id == failed).map(|delivery| delivery.attempt).collect();
     assert_eq!(of_failing, [1, 1, 2], "parked, then twice on the bus, which counts");
-    eventually("an empty table", || async { Ok(parked(&parking).await? == 0) }).await
+    wait_until_none_is_parked(&parking).await
 }
 
 async fn failing_event_of_a_small_organization_does_not_stop_another(
@@ -128,7 +127,7 @@ async fn failing_event_of_a_small_organization_does_not_stop_another(
     let (_consumer, parking) = consume(&database, &bus, handler.clone());
     let _relay = start_relay(&Outbox::new(database.clone()), &bus);
     accept(&bus, new_id(), BACKLOG).await?;
-    eventually("a backlog", || async { Ok(parked(&parking).await? >= BACKLOG - 2 * CHUNK) }).await?;
+    wait_for_backlog(&parking).await?;
     accept(&bus, failing, 1).await?;
     let of_other = accept(&bus, other, 1).await?;
     eventually("both parked", || async {
@@ -138,7 +137,7 @@ async fn failing_event_of_a_small_organization_does_not_stop_another(
     handler.open();
     handler.wait_for_all(&of_other).await?;
     eventually("the attempt that succeeds", || async { Ok(succeeded.load(Ordering::SeqCst)) }).await?;
-    eventually("an empty table", || async { Ok(parked(&parking).await? == 0) }).await
+    wait_until_none_is_parked(&parking).await
 }
 
 async fn outage_keeps_events_parked_until_it_ends(database: Database, bus: Bus) -> Result<()> {
@@ -152,12 +151,12 @@ async fn outage_keeps_events_parked_until_it_ends(database: Database, bus: Bus) 
     let (_consumer, parking) = consume(&database, &bus, handler.clone());
     let _relay = start_relay(&Outbox::new(database.clone()), &bus);
     accept(&bus, new_id(), BACKLOG).await?;
-    eventually("a backlog", || async { Ok(parked(&parking).await? >= BACKLOG - 2 * CHUNK) }).await?;
+    wait_for_backlog(&parking).await?;
     handler.open();
     eventually("failures", || async { Ok(handler.deliveries().len() >= 4 * CHUNK) }).await?;
     assert!(parked(&parking).await? >= BACKLOG - 4 * CHUNK, "they stay parked");
     is_down.store(false, Ordering::SeqCst);
-    eventually("the whole backlog", || async { Ok(parked(&parking).await? == 0) }).await
+    wait_until_none_is_parked(&parking).await
 }
 
 async fn events_parked_by_a_stopped_process_are_handled_by_the_next(
@@ -168,13 +167,13 @@ async fn events_parked_by_a_stopped_process_are_handled_by_the_next(
     let stuck = Scripted::gated(|_| Outcome::Done);
     let (consumer, parking) = consume(&database, &bus, stuck.clone());
     let events = accept(&bus, new_id(), BACKLOG).await?;
-    eventually("a backlog", || async { Ok(parked(&parking).await? >= BACKLOG - 2 * CHUNK) }).await?;
+    wait_for_backlog(&parking).await?;
     consumer.abort().await;
     let handler = Scripted::done();
     let (_consumer, parking) = consume(&database, &bus, handler.clone());
     let done_before = stuck.ids();
     assert!(done_before.is_empty(), "{done_before:?}");
-    eventually("an empty table", || async { Ok(parked(&parking).await? == 0) }).await?;
+    wait_until_none_is_parked(&parking).await?;
     let _relay = start_relay(&Outbox::new(database.clone()), &bus);
     // The others were let through: RabbitMQ redelivers them, on the local bus their publisher has to publish them again.
     let parked_before = events.iter().filter(|event| handler.ids().contains(&event.id())).count();
@@ -210,6 +209,15 @@ async fn accept(bus: &Bus, organization_id: OrganizationId, events: usize) -> Re
     let (bus, published) = (bus.clone(), events.clone());
     tokio::spawn(async move { publish_all(&bus, &published).await });
     Ok(events)
+}
+
+/// Waits until all events of the backlog are parked, but for those that were let through.
+async fn wait_for_backlog(parking: &Parking) -> Result<()> {
+    eventually("a backlog", || async { Ok(parked(parking).await? >= BACKLOG - 2 * CHUNK) }).await
+}
+
+async fn wait_until_none_is_parked(parking: &Parking) -> Result<()> {
+    eventually("an empty table", || async { Ok(parked(parking).await? == 0) }).await
 }
 
 async fn is_parked(database: &Database, organization_id: OrganizationId) -> Result<bool> {

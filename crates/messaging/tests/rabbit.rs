@@ -138,7 +138,7 @@ async fn ack_of_one_batch_never_covers_another_in_flight() -> Result<()> {
     let (slow, quick) = (accepted(), accepted());
     let slow_id = slow.id();
     // The slow one is in the first batch; the quick one is done while it is still being handled.
-    let handler = support::Selective::new(slow_id);
+    let handler = support::HangsOnOne::new(slow_id);
     let subscription = Subscription { max_batch: 1, max_in_flight: 2, ..ACCEPTED };
     let consumer = Running::consumer(&bus, subscription, handler.clone());
     connected(&bus).await?;

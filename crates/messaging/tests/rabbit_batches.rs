@@ -10,8 +10,8 @@ use assay_contracts::ids::EventId;
 use assay_messaging::{Bus, BusSettings, Delivery, Outcome, OutgoingEvent, PublishError, Subscription};
 
 use support::{
-    ACCEPTED, AGENTS, Running, Scripted, Selective, accepted, agent_created, agent_named, connected, declare,
-    eventually, rabbit, rabbit_with,
+    ACCEPTED, AGENTS, HangsOnOne, Running, Scripted, accepted, agent_created, agent_named, connected,
+    declare, eventually, rabbit, rabbit_with,
 };
 
 const DEAD: &str = "scorer.conversation-accepted.dead";
@@ -150,7 +150,7 @@ async fn events_of_a_batch_have_separate_outcomes() -> Result<()> {
 async fn batch_is_redelivered_when_its_consumer_crashes() -> Result<()> {
     let (bus, wire, _) = rabbit_with(ACCEPTED).await?;
     let events = many(8);
-    let handler = Selective::new(events[3].id());
+    let handler = HangsOnOne::new(events[3].id());
     assert!(bus.publish(&events).await.iter().all(Result::is_ok));
     let one_by_one = Subscription { max_batch: 1, max_in_flight: 4, ..ACCEPTED };
     let consumer = Running::consumer(&bus, one_by_one, handler.clone());

@@ -25,7 +25,7 @@ use support::{
 const DEAD: &str = "scorer.conversation-accepted.dead";
 const ISOLATED: &str = "scorer.conversation-accepted.alone";
 
-/// Events of a batch, one of which is the culprit.
+/// Events of a batch, one of which (the culprit) ends the process or makes the handler panic.
 const EVENTS: usize = 100;
 
 /// The queue of a role that handles batches of 100.
@@ -34,23 +34,23 @@ const BATCHES: Subscription = Subscription { max_batch: 100, max_in_flight: 200,
 /// A handler that ends its process (the test aborts its consumer) when it gets the culprit.
 struct Fatal {
     culprit: EventId,
-    hit: Notify,
+    got_culprit: Notify,
     calls: Mutex<Vec<Vec<EventId>>>,
     given_up: Mutex<Vec<EventId>>,
     done: Mutex<HashMap<EventId, u32>>,
     /// How many more calls of `give_up` fail.
-    give_up_failures: Mutex<u32>,
+    give_up_failures_left: Mutex<u32>,
 }
 
 impl Fatal {
     fn new(culprit: EventId) -> Arc<Self> {
         Arc::new(Self {
             culprit,
-            hit: Notify::new(),
+            got_culprit: Notify::new(),
             calls: Mutex::default(),
             given_up: Mutex::default(),
             done: Mutex::default(),
-            give_up_failures: Mutex::default(),
+            give_up_failures_left: Mutex::default(),
         })
     }
 
@@ -70,7 +70,7 @@ impl Handler for Fatal {
     async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
         self.calls.lock().unwrap().push(deliveries.iter().map(|delivery| delivery.id).collect());
         if deliveries.iter().any(|delivery| delivery.id == self.culprit) {
-            self.hit.notify_one();
+            self.got_culprit.notify_one();
             std::future::pending::<()>().await;
         }
         let mut done = self.done.lock().unwrap();
@@ -79,7 +79,7 @@ impl Handler for Fatal {
     }
 
     async fn give_up(&self, delivery: &Delivery) -> Result<(), String> {
-        let mut failures = self.give_up_failures.lock().unwrap();
+        let mut failures = self.give_up_failures_left.lock().unwrap();
         if *failures > 0 {
             *failures -= 1;
             return Err("the database is away".to_owned());
@@ -96,7 +96,7 @@ async fn run_until_given_up(bus: &Bus, handler: &Arc<Fatal>) -> Result<u32> {
         let consumer = Running::consumer(bus, BATCHES, handler.clone());
         let given_up = || async { Ok(!handler.given_up.lock().unwrap().is_empty()) };
         tokio::select! {
-            () = handler.hit.notified() => {
+            () = handler.got_culprit.notified() => {
                 ended += 1;
                 consumer.abort().await;
             }
@@ -115,7 +115,7 @@ async fn event_that_ends_the_process_becomes_a_dead_letter_alone() -> Result<()>
     let events: Vec<OutgoingEvent> = (0..EVENTS).map(|_| accepted()).collect();
     let culprit = &events[37];
     let handler = Fatal::new(culprit.id());
-    *handler.give_up_failures.lock().unwrap() = 2;
+    *handler.give_up_failures_left.lock().unwrap() = 2;
     assert!(bus.publish(&events).await.iter().all(Result::is_ok));
     let ended = run_until_given_up(&bus, &handler).await?;
 
@@ -133,7 +133,7 @@ async fn event_that_ends_the_process_becomes_a_dead_letter_alone() -> Result<()>
 }
 
 #[tokio::test]
-async fn innocent_events_survive_many_ends_of_the_process() -> Result<()> {
+async fn frequent_ends_of_the_process_make_at_most_one_dead_letter() -> Result<()> {
     let (bus, wire, _) = rabbit_with(BATCHES).await?;
     let events: Vec<OutgoingEvent> = (0..EVENTS).map(|_| accepted()).collect();
     assert!(bus.publish(&events).await.iter().all(Result::is_ok));
@@ -244,7 +244,7 @@ fn handled_without(handler: &Scripted, culprit: EventId) -> HashSet<EventId> {
 
 /// As in standalone: the process is killed while its relay publishes on the local bus.
 #[tokio::test]
-async fn event_that_ends_the_process_dies_alone_on_the_local_bus() -> Result<()> {
+async fn event_that_ends_the_process_is_dead_alone_on_the_local_bus() -> Result<()> {
     let (_kept, database) = sqlite_database().await?;
     let events: Vec<OutgoingEvent> = (0..EVENTS).map(|_| accepted()).collect();
     let culprit = &events[37];
@@ -260,7 +260,7 @@ async fn event_that_ends_the_process_dies_alone_on_the_local_bus() -> Result<()>
         let given_up =
             || async { Ok(outbox.status().await?.dead == 1 && outbox.status().await?.pending == 0) };
         tokio::select! {
-            () = handler.hit.notified() => {
+            () = handler.got_culprit.notified() => {
                 ended += 1;
                 relay.abort().await;
                 consumer.abort().await;

@@ -183,14 +183,14 @@ impl Handler for Scripted {
 }
 
 /// A handler that hangs on one event and is done with all others.
-pub struct Selective {
-    stuck: EventId,
+pub struct HangsOnOne {
+    hanging: EventId,
     done: Mutex<HashSet<EventId>>,
 }
 
-impl Selective {
-    pub fn new(stuck: EventId) -> Arc<Self> {
-        Arc::new(Self { stuck, done: Mutex::default() })
+impl HangsOnOne {
+    pub fn new(hanging: EventId) -> Arc<Self> {
+        Arc::new(Self { hanging, done: Mutex::default() })
     }
 
     pub fn done(&self) -> HashSet<EventId> {
@@ -199,9 +199,9 @@ impl Selective {
 }
 
 #[async_trait]
-impl Handler for Selective {
+impl Handler for HangsOnOne {
     async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
-        if deliveries.iter().any(|delivery| delivery.id == self.stuck) {
+        if deliveries.iter().any(|delivery| delivery.id == self.hanging) {
             std::future::pending::<()>().await;
         }
         self.done.lock().unwrap().extend(deliveries.iter().map(|delivery| delivery.id));
