@@ -42,7 +42,7 @@ async fn batch_is_an_array_of_envelopes() -> Result<()> {
     assert!(bus.publish(&events).await.iter().all(Result::is_ok));
     let message = wire.take(ACCEPTED.queue).await?;
     assert_eq!(message.content_type.as_deref(), Some(BATCH));
-    assert_eq!(message.kind.as_deref(), Some(ConversationAccepted::TOPIC.name));
+    assert_eq!(message.topic.as_deref(), Some(ConversationAccepted::TOPIC.name));
     let payloads: Vec<&str> = events.iter().map(OutgoingEvent::payload).collect();
     assert_eq!(String::from_utf8(message.body)?, format!("[{}]", payloads.join(",")));
     Ok(())
@@ -59,7 +59,7 @@ async fn single_event_is_published_without_a_batch() -> Result<()> {
         let message = wire.take(ACCEPTED.queue).await?;
         assert_eq!(message.content_type.as_deref(), Some(SINGLE));
         assert_eq!(message.message_id, Some(event.id().to_string()));
-        assert_eq!(message.kind.as_deref(), Some(ConversationAccepted::TOPIC.name));
+        assert_eq!(message.topic.as_deref(), Some(ConversationAccepted::TOPIC.name));
         assert_eq!(String::from_utf8(message.body)?, event.payload());
     }
     Ok(())

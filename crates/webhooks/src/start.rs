@@ -74,9 +74,9 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     let database = Database::open(&config.database(), SCHEMA)?;
     let store = webhook_store(&database);
     let clock = db::watch_clock(tasks, SCHEMA, &database);
-    let wakeup = Arc::new(Notify::new());
+    let sender_wakeup = Arc::new(Notify::new());
     db::register_readiness(tasks.readiness(), SCHEMA, &database, MIGRATIONS);
-    spawn_consumer(tasks, &bus, &store, &schedule, &wakeup);
+    spawn_consumer(tasks, &bus, &store, &schedule, &sender_wakeup);
     let client = WebhookClient::new(rules.clone(), signing_keys.clone(), config.attempt_deadline())?;
     let limits = SenderLimits {
         concurrency: config.concurrency,
@@ -90,12 +90,12 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
         client,
         schedule,
         limits,
-        wakeup: wakeup.clone(),
+        wakeup: sender_wakeup.clone(),
         clock: clock.clone(),
     });
     tasks.spawn(Phase::Consume, "webhooks sender", move |stop| send_messages(sender, stop));
     spawn_maintenance(tasks, config, (&store, clock), &signing_keys);
-    serve_requests(config, tasks, listener, tokens, (store, signing_keys, rules, wakeup))?;
+    serve_requests(config, tasks, listener, tokens, (store, signing_keys, rules, sender_wakeup))?;
     Ok(())
 }
 
@@ -115,7 +115,7 @@ fn spawn_consumer(
     bus: &Bus,
     store: &WebhookStore,
     schedule: &Schedule,
-    wakeup: &Arc<Notify>,
+    sender_wakeup: &Arc<Notify>,
 ) {
     let subscription = subscription();
     // Without the bus, endpoints can still be managed and messages sent: its outage only degrades the role.
@@ -125,8 +125,11 @@ fn spawn_consumer(
         async move { bus.ping().await }
     });
     assay_messaging::register_handling_readiness(tasks.readiness(), SCHEMA, bus, subscription.queue);
-    let enqueue_messages =
-        EnqueueMessages { store: store.clone(), schedule: schedule.clone(), wakeup: wakeup.clone() };
+    let enqueue_messages = EnqueueMessages {
+        store: store.clone(),
+        schedule: schedule.clone(),
+        sender_wakeup: sender_wakeup.clone(),
+    };
     let handler = Arc::new(NotificationsHandler { enqueue_messages });
     let bus = bus.clone();
     tasks.spawn(Phase::Consume, "webhooks consumer", move |stop| async move {
@@ -157,13 +160,13 @@ fn serve_requests(
     tasks: &mut Tasks,
     listener: TcpListener,
     tokens: ServiceTokens,
-    (store, keys, rules, wakeup): HandlerParts,
+    (store, keys, rules, sender_wakeup): HandlerParts,
 ) -> std::io::Result<()> {
     let services = Data::new(Services {
         store,
         keys,
         rules,
-        wakeup,
+        sender_wakeup,
         request_limit: RequestLimit::new(config.requested_messages_per_minute),
         endpoints_per_organization: config.endpoints_per_organization,
         previous_secret_millis: i64::from(config.previous_secret_seconds) * 1_000,

@@ -23,7 +23,7 @@ pub struct Wire {
 pub struct Message {
     pub content_type: Option<String>,
     pub message_id: Option<String>,
-    pub kind: Option<String>,
+    pub topic: Option<String>,
     pub body: Vec<u8>,
 }
 
@@ -51,7 +51,7 @@ impl Wire {
         Ok(Message {
             content_type: properties.content_type().as_ref().map(ToString::to_string),
             message_id: properties.message_id().as_ref().map(ToString::to_string),
-            kind: properties.kind().as_ref().map(ToString::to_string),
+            topic: properties.kind().as_ref().map(ToString::to_string),
             body: message.data.clone(),
         })
     }

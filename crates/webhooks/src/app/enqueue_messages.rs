@@ -16,7 +16,7 @@ use crate::store::{ReceivedEvent, WebhookStore};
 pub(crate) struct EnqueueMessages {
     pub(crate) store: WebhookStore,
     pub(crate) schedule: Schedule,
-    pub(crate) wakeup: Arc<Notify>,
+    pub(crate) sender_wakeup: Arc<Notify>,
 }
 
 impl EnqueueMessages {
@@ -27,7 +27,7 @@ impl EnqueueMessages {
     pub(crate) async fn run(&self, received: Vec<ReceivedEvent>) -> Result<(), DatabaseError> {
         let now = now();
         self.store.enqueue(received, self.schedule.first_due(now), now).await?;
-        self.wakeup.notify_one();
+        self.sender_wakeup.notify_one();
         Ok(())
     }
 }
@@ -36,12 +36,10 @@ impl EnqueueMessages {
 ///
 /// # Errors
 /// When its event is not one that this role consumes, or is malformed.
-pub(crate) fn decode(delivery: &Delivery) -> Result<ReceivedEvent, DecodeError> {
+pub(crate) fn decode_event(delivery: &Delivery) -> Result<ReceivedEvent, DecodeError> {
     match delivery.topic.as_str() {
         topic if topic == EvaluationRetracted::TOPIC.name => {
-            let retracted: EvaluationRetracted = delivery.decode()?;
-            let EvaluationRetracted { organization_id, ticket_id, deleted_at } = retracted;
-            Ok(ReceivedEvent::Retraction(delivery.id, organization_id, ticket_id, deleted_at))
+            Ok(ReceivedEvent::Retraction(delivery.id, delivery.decode()?))
         }
         topic if topic == ExportFinished::TOPIC.name => {
             Ok(ReceivedEvent::Notification(delivery.id, Notification::Export(delivery.decode()?)))

@@ -5,7 +5,7 @@ use std::hash::Hash;
 
 use assay_contracts::ids::{OrganizationId, WebhookId};
 
-use crate::domain::attempt::Claim;
+use crate::domain::attempt::ClaimedMessage;
 
 #[derive(Debug, Default)]
 pub(super) struct InFlight {
@@ -15,24 +15,24 @@ pub(super) struct InFlight {
 
 /// The endpoint that an attempt is sent to, and its organization.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Receiver {
+pub(super) struct Recipient {
     pub(super) endpoint: WebhookId,
     pub(super) organization: OrganizationId,
 }
 
-impl Receiver {
-    pub(super) fn of(claim: &Claim) -> Self {
-        Self { endpoint: claim.endpoint_id, organization: claim.organization_id }
+impl Recipient {
+    pub(super) fn of(message: &ClaimedMessage) -> Self {
+        Self { endpoint: message.endpoint_id, organization: message.organization_id }
     }
 }
 
 impl InFlight {
-    pub(super) fn begin(&mut self, to: Receiver) {
+    pub(super) fn begin(&mut self, to: Recipient) {
         *self.endpoints.entry(to.endpoint).or_default() += 1;
         *self.organizations.entry(to.organization).or_default() += 1;
     }
 
-    pub(super) fn end(&mut self, to: Receiver) {
+    pub(super) fn end(&mut self, to: Recipient) {
         decrement(&mut self.endpoints, to.endpoint);
         decrement(&mut self.organizations, to.organization);
     }

@@ -16,7 +16,7 @@ mod send_messages;
 mod webhook_client;
 
 pub(crate) use self::create_webhook::{CreateWebhook, create_webhook};
-pub(crate) use self::enqueue_messages::{EnqueueMessages, decode};
+pub(crate) use self::enqueue_messages::{EnqueueMessages, decode_event};
 pub(crate) use self::error::RequestError;
 pub(crate) use self::inspect_deliveries::{ListDeliveries, list_deliveries, read_delivery};
 pub(crate) use self::list_subscribers::list_evaluation_subscribers;

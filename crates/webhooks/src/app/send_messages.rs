@@ -14,8 +14,8 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::WebhookClient;
-use super::in_flight::{InFlight, Receiver};
-use crate::domain::attempt::Claim;
+use super::in_flight::{InFlight, Recipient};
+use crate::domain::attempt::ClaimedMessage;
 use crate::domain::schedule::{RetryDecision, Schedule};
 use crate::metrics;
 use crate::store::{AttemptResult, ClaimTerms, WebhookStore};
@@ -53,7 +53,7 @@ pub(crate) struct Sender {
     pub(crate) clock: Clock,
 }
 
-type Claiming = Pin<Box<dyn Future<Output = Result<Vec<Claim>, DatabaseError>> + Send>>;
+type Claiming = Pin<Box<dyn Future<Output = Result<Vec<ClaimedMessage>, DatabaseError>> + Send>>;
 
 /// Sends until `stop`. A failed attempt is recorded for its message; a failed claim is repeated. Before the clocks are compared
 /// and while the clock is wrong nothing is claimed: messages would be sent early, or twice because the leases of other
@@ -75,20 +75,20 @@ pub(crate) async fn send_messages(sender: Arc<Sender>, stop: CancellationToken) 
             () = stop.cancelled() => false,
             claimed = claim_finished => {
                 claiming = None;
-                let claims = claimed.unwrap_or_else(|error| {
+                let messages = claimed.unwrap_or_else(|error| {
                     tracing::warn!(cause = %error, "due messages cannot be claimed: trying again soon");
                     Vec::new()
                 });
-                let has_claimed = !claims.is_empty();
-                for claim in claims {
-                    in_flight.begin(Receiver::of(&claim));
+                let has_claimed = !messages.is_empty();
+                for message in messages {
+                    in_flight.begin(Recipient::of(&message));
                     let sender = sender.clone();
-                    attempts.push(async move { sender.deliver(claim).await });
+                    attempts.push(async move { sender.deliver(message).await });
                 }
                 has_claimed
             }
-            Some(receiver) = attempts.next(), if !attempts.is_empty() => {
-                in_flight.end(receiver);
+            Some(recipient) = attempts.next(), if !attempts.is_empty() => {
+                in_flight.end(recipient);
                 true
             }
             () = sender.wakeup.notified() => true,
@@ -106,7 +106,7 @@ pub(crate) async fn send_messages(sender: Arc<Sender>, stop: CancellationToken) 
 }
 
 /// Releases the last claim and finishes the attempts, concurrently: attempts make progress only while they are polled.
-async fn drain(release: impl Future<Output = ()>, attempts: impl Stream<Item = Receiver>) {
+async fn drain(release: impl Future<Output = ()>, attempts: impl Stream<Item = Recipient>) {
     let finished = join(release, attempts.for_each(|_| ready(())));
     if timeout(DRAIN_DEADLINE, finished).await.is_none() {
         tracing::warn!("webhooks were still being sent: they are sent again when their leases expire");
@@ -140,7 +140,7 @@ impl Sender {
     async fn release_claimed(&self, claiming: Option<Claiming>) {
         let Some(claiming) = claiming else { return };
         let released = match claiming.await {
-            Ok(claims) => self.store.release(claims, now()).await,
+            Ok(messages) => self.store.release(messages, now()).await,
             Err(error) => Err(error),
         };
         if let Err(error) = released {
@@ -148,29 +148,29 @@ impl Sender {
         }
     }
 
-    async fn deliver(&self, claim: Claim) -> Receiver {
-        let receiver = Receiver::of(&claim);
-        let endpoint_id = claim.endpoint_id;
+    async fn deliver(&self, message: ClaimedMessage) -> Recipient {
+        let recipient = Recipient::of(&message);
+        let endpoint_id = message.endpoint_id;
         let started = Instant::now();
-        let attempt = self.client.post(&claim).await;
+        let attempt = self.client.post(&message).await;
         let now = now();
         // Without randomness there is no jitter, and retries still work.
         let jitter = random_bytes::<1>().map_or(0.0, |[byte]| f64::from(byte) / 255.0);
-        let decision = self.schedule.decide(&attempt, claim.attempt_in_cycle(), now, jitter);
+        let decision = self.schedule.decide(&attempt, message.attempt_in_cycle(), now, jitter);
         metrics::record_attempt(&decision, started.elapsed());
-        tracing::debug!(delivery = %claim.id, webhook = %endpoint_id, ?attempt, ?decision, "webhook attempted");
+        tracing::debug!(delivery = %message.id, webhook = %endpoint_id, ?attempt, ?decision, "webhook attempted");
         match decision {
             RetryDecision::Gone => {
                 tracing::warn!(webhook = %endpoint_id, "webhook disabled: it answered 410")
             }
             RetryDecision::GivenUp => {
-                tracing::warn!(webhook = %endpoint_id, delivery = %claim.id, "webhook message given up");
+                tracing::warn!(webhook = %endpoint_id, delivery = %message.id, "webhook message given up");
             }
             RetryDecision::Delivered | RetryDecision::RetryAt(_) => {}
         }
         let disable_cutoff = self.schedule.failure_policy.disable_cutoff(now);
-        self.record(AttemptResult { claim, attempt, decision, disable_cutoff, now }).await;
-        receiver
+        self.record(AttemptResult { message, attempt, decision, disable_cutoff, now }).await;
+        recipient
     }
 
     /// A message whose result cannot be recorded is sent again when its lease expires: receivers deduplicate by its id.
@@ -179,14 +179,14 @@ impl Sender {
             match self.store.record_attempt(result.clone()).await {
                 Ok(true) => return,
                 Ok(false) => {
-                    tracing::debug!(delivery = %result.claim.id, "attempt not recorded: the lease was lost");
+                    tracing::debug!(delivery = %result.message.id, "attempt not recorded: the lease was lost");
                     return;
                 }
                 Err(error) => tracing::warn!(cause = %error, "webhook attempt cannot be recorded yet"),
             }
             tokio::time::sleep(RECORD_PAUSE).await;
         }
-        tracing::error!(delivery = %result.claim.id, "webhook attempt was not recorded: the message is sent again");
+        tracing::error!(delivery = %result.message.id, "webhook attempt was not recorded: the message is sent again");
     }
 }
 
@@ -204,7 +204,7 @@ mod tests {
         let attempt = stream::once(async {
             tokio::time::sleep(DRAIN_DEADLINE / 2).await;
             is_done.store(true, Ordering::Relaxed);
-            Receiver { endpoint: new_id(), organization: new_id() }
+            Recipient { endpoint: new_id(), organization: new_id() }
         });
         let started = tokio::time::Instant::now();
         drain(pending(), attempt).await;

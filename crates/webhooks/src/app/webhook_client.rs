@@ -17,7 +17,7 @@ use reqwest::{Client, Response};
 
 use super::look_ups::LookUps;
 use crate::domain::address::AddressRules;
-use crate::domain::attempt::{Attempt, Claim};
+use crate::domain::attempt::{Attempt, ClaimedMessage};
 use crate::domain::secret::signatures;
 
 /// Responses are drained up to this size, so that the connection can be reused; the content is ignored.
@@ -61,9 +61,9 @@ impl WebhookClient {
     }
 
     /// Makes one attempt. It waits for the response until the deadline, and then at most [`DRAIN_DEADLINE`] for the body.
-    pub(crate) async fn post(&self, claim: &Claim) -> Attempt {
+    pub(crate) async fn post(&self, message: &ClaimedMessage) -> Attempt {
         let (attempted_at, started) = (now(), Instant::now());
-        let request = CURRENT_ORGANIZATION.scope(claim.organization_id, self.send(claim, attempted_at));
+        let request = CURRENT_ORGANIZATION.scope(message.organization_id, self.send(message, attempted_at));
         let sent = timeout(self.deadline, request).await;
         let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         match sent.unwrap_or(Err(AttemptError::Timeout)) {
@@ -77,11 +77,11 @@ impl WebhookClient {
         }
     }
 
-    async fn send(&self, claim: &Claim, at: Timestamp) -> Result<Response, AttemptError> {
+    async fn send(&self, message: &ClaimedMessage, at: Timestamp) -> Result<Response, AttemptError> {
         // Checked again: the rules may have changed, and IP addresses in the URL bypass the resolver.
-        let url = self.rules.check_url(&claim.url).map_err(|_| AttemptError::AddressRefused)?;
-        let secrets = claim.secrets.active_at(&self.keys, claim.endpoint_id, at).map_err(|error| {
-            tracing::error!(webhook = %claim.endpoint_id, cause = %error, "message cannot be signed");
+        let url = self.rules.check_url(&message.url).map_err(|_| AttemptError::AddressRefused)?;
+        let secrets = message.secrets.active_at(&self.keys, message.endpoint_id, at).map_err(|error| {
+            tracing::error!(webhook = %message.endpoint_id, cause = %error, "message cannot be signed");
             AttemptError::SecretUnreadable
         })?;
         let seconds = at.as_millis() / 1_000;
@@ -89,13 +89,13 @@ impl WebhookClient {
             .http
             .post(url)
             .header(CONTENT_TYPE, "application/json")
-            .header("webhook-id", claim.id.to_string())
+            .header("webhook-id", message.id.to_string())
             .header("webhook-timestamp", seconds.to_string())
-            .header("webhook-signature", signatures(&secrets, claim.id, seconds, &claim.payload))
-            .body(claim.payload.clone());
+            .header("webhook-signature", signatures(&secrets, message.id, seconds, &message.payload))
+            .body(message.payload.clone());
         request.send().await.map_err(|error| {
             if has_refused_name(&error) {
-                tracing::info!(webhook = %claim.endpoint_id, "webhook not called: its host name resolves to no allowed address");
+                tracing::info!(webhook = %message.endpoint_id, "webhook not called: its host name resolves to no allowed address");
             }
             classify(&error)
         })

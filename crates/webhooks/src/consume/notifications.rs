@@ -10,7 +10,7 @@ use assay_platform::db::DatabaseError;
 use assay_platform::runtime::BoxError;
 use async_trait::async_trait;
 
-use crate::app::{EnqueueMessages, decode};
+use crate::app::{EnqueueMessages, decode_event};
 use crate::store::{CONSUMER, ReceivedEvent};
 
 const TOPICS: &[Topic] = &[EvaluationAnnounced::TOPIC, EvaluationRetracted::TOPIC, ExportFinished::TOPIC];
@@ -32,7 +32,7 @@ impl BatchHandler for NotificationsHandler {
     type Error = Arc<DatabaseError>;
 
     fn decode(&self, delivery: &Delivery) -> Result<ReceivedEvent, BoxError> {
-        Ok(decode(delivery)?)
+        Ok(decode_event(delivery)?)
     }
 
     async fn handle_events(&self, received: Vec<ReceivedEvent>) -> Vec<Result<(), Self::Error>> {

@@ -9,15 +9,15 @@ use super::secret::SealedSecrets;
 
 /// Identifies the leases of one claim. Every claim has a new id, so that results of expired leases are not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Lease(Uuid);
+pub struct LeaseId(Uuid);
 
-impl Lease {
+impl LeaseId {
     pub const fn as_uuid(&self) -> Uuid {
         self.0
     }
 }
 
-impl From<Uuid> for Lease {
+impl From<Uuid> for LeaseId {
     fn from(value: Uuid) -> Self {
         Self(value)
     }
@@ -25,9 +25,9 @@ impl From<Uuid> for Lease {
 
 /// A leased message that is about to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Claim {
+pub struct ClaimedMessage {
     pub id: WebhookDeliveryId,
-    pub lease: Lease,
+    pub lease: LeaseId,
     pub endpoint_id: WebhookId,
     pub organization_id: OrganizationId,
     pub url: String,
@@ -39,7 +39,7 @@ pub struct Claim {
     pub attempts_before_replay: u32,
 }
 
-impl Claim {
+impl ClaimedMessage {
     /// Number of this attempt in its retry cycle, from 1; a replay starts a new cycle.
     pub fn attempt_in_cycle(&self) -> u32 {
         self.attempts.saturating_sub(self.attempts_before_replay) + 1

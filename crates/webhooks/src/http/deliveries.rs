@@ -40,7 +40,7 @@ pub(super) async fn replay(call: Call, ids: Path<(String, String)>) -> Result<Ht
     let id = ids.1.parse().map_err(|_| delivery_not_found())?;
     call.services.request_limit.check(endpoint.organization_id)?;
     let queued = replay_delivery(&call.services.store, endpoint, id).await?;
-    call.services.wakeup.notify_one();
+    call.services.sender_wakeup.notify_one();
     Ok(HttpResponse::Accepted().json(queued))
 }
 
@@ -49,7 +49,7 @@ pub(super) async fn test(call: Call, id: Path<String>) -> Result<HttpResponse, W
     let organization_id = call.organization_with(Scope::Webhooks)?;
     call.services.request_limit.check(organization_id)?;
     let queued = send_test(&call.services.store, reference(&call, &id)?).await?;
-    call.services.wakeup.notify_one();
+    call.services.sender_wakeup.notify_one();
     Ok(HttpResponse::Accepted().json(queued))
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct Services {
     pub(crate) store: WebhookStore,
     pub(crate) keys: KeyRing,
     pub(crate) rules: Arc<AddressRules>,
-    pub(crate) wakeup: Arc<Notify>,
+    pub(crate) sender_wakeup: Arc<Notify>,
     pub(crate) request_limit: RequestLimit,
     pub(crate) endpoints_per_organization: u32,
     /// How long the previous secret keeps signing after a rotation.

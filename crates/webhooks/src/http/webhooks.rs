@@ -57,7 +57,7 @@ pub(super) async fn change(
     let change = WebhookChange::parse(&body).map_err(body_error)?;
     let changed = change_webhook(&call.services.store, &call.services.rules, endpoint, change).await?;
     // A re-enabled endpoint may have pending messages.
-    call.services.wakeup.notify_one();
+    call.services.sender_wakeup.notify_one();
     Ok(Json(changed))
 }
 

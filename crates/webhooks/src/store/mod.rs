@@ -6,14 +6,15 @@ mod sqlite;
 
 use std::collections::HashMap;
 
-use assay_contracts::ids::{EventId, OrganizationId, TicketId, WebhookDeliveryId, WebhookId};
+use assay_contracts::ids::{EventId, OrganizationId, WebhookDeliveryId, WebhookId};
+use assay_contracts::notification::EvaluationRetracted;
 use assay_contracts::time::Timestamp;
 use assay_contracts::webhook::{DeliveryStatus, WebhookAttempt, WebhookChange, WebhookDelivery};
 use assay_platform::db::idempotency::{KeyReuse, Record};
 use assay_platform::db::{Database, DatabaseError, on_database};
 use assay_platform::web::cursor::Position;
 
-use crate::domain::attempt::{Attempt, Claim, Lease};
+use crate::domain::attempt::{Attempt, ClaimedMessage, LeaseId};
 use crate::domain::endpoint::{Endpoint, EndpointReference};
 use crate::domain::message::{Message, Notification};
 use crate::domain::schedule::RetryDecision;
@@ -51,14 +52,14 @@ pub enum CreateOutcome {
 pub enum ReceivedEvent {
     /// Sent to the subscribed endpoints.
     Notification(EventId, Notification),
-    /// Erases the messages of an organization about a ticket, which was deleted at this time.
-    Retraction(EventId, OrganizationId, TicketId, Timestamp),
+    /// Erases the messages about a deleted ticket.
+    Retraction(EventId, EvaluationRetracted),
 }
 
 impl ReceivedEvent {
     fn event_id(&self) -> EventId {
         match self {
-            Self::Notification(id, _) | Self::Retraction(id, ..) => *id,
+            Self::Notification(id, _) | Self::Retraction(id, _) => *id,
         }
     }
 }
@@ -66,7 +67,7 @@ impl ReceivedEvent {
 /// Parameters of a claim.
 #[derive(Debug, Clone)]
 pub struct ClaimTerms {
-    pub lease: Lease,
+    pub lease: LeaseId,
     pub now: Timestamp,
     /// Expiry of the lease.
     pub lease_until: Timestamp,
@@ -85,7 +86,7 @@ pub struct ClaimTerms {
 /// A finished attempt, to be recorded with its decision.
 #[derive(Debug, Clone)]
 pub struct AttemptResult {
-    pub claim: Claim,
+    pub message: ClaimedMessage,
     pub attempt: Attempt,
     pub decision: RetryDecision,
     /// An endpoint that has been failing since before this time is disabled once enough messages were given up.
@@ -209,7 +210,7 @@ impl WebhookStore {
     }
 
     /// Leases due messages. Organizations with fewer messages in flight come first; otherwise the order is random.
-    pub async fn claim(&self, terms: ClaimTerms) -> Result<Vec<Claim>, DatabaseError> {
+    pub async fn claim(&self, terms: ClaimTerms) -> Result<Vec<ClaimedMessage>, DatabaseError> {
         on_database!(self, write, sending::claim(&terms))
     }
 
@@ -219,8 +220,8 @@ impl WebhookStore {
     }
 
     /// Releases messages that were not sent; they are due at once.
-    pub async fn release(&self, claims: Vec<Claim>, now: Timestamp) -> Result<(), DatabaseError> {
-        on_database!(self, write, sending::release(&claims, now))
+    pub async fn release(&self, messages: Vec<ClaimedMessage>, now: Timestamp) -> Result<(), DatabaseError> {
+        on_database!(self, write, sending::release(&messages, now))
     }
 
     /// A page of an endpoint's delivery log, newest first.

@@ -8,7 +8,7 @@ use assay_contracts::evaluation::{
 };
 use assay_contracts::ids::{OrganizationId, TicketId, WebhookDeliveryId, WebhookId};
 use assay_contracts::notification::{
-    EvaluationAnnounced, EvaluationNotificationAudit, EvaluationNotificationOutcome,
+    EvaluationAnnounced, EvaluationNotificationAudit, EvaluationNotificationOutcome, EvaluationRetracted,
 };
 use assay_contracts::time::Timestamp;
 use assay_contracts::webhook::{DeliveryStatus, WebhookDelivery, WebhookEvent};
@@ -16,7 +16,7 @@ use assay_platform::auth::KeyRing;
 use assay_platform::db::Database;
 use assay_platform::runtime::new_id;
 use assay_testkit::{ServiceDatabase, execute_on};
-use assay_webhooks::domain::attempt::{Attempt, Claim};
+use assay_webhooks::domain::attempt::{Attempt, ClaimedMessage};
 use assay_webhooks::domain::endpoint::{Endpoint, EndpointReference};
 use assay_webhooks::domain::message::Notification;
 use assay_webhooks::domain::schedule::RetryDecision;
@@ -60,7 +60,9 @@ impl Fixture {
     }
 
     pub fn retracted(&self, ticket_id: TicketId) -> ReceivedEvent {
-        ReceivedEvent::Retraction(new_id(), self.organization_id, ticket_id, NOW)
+        let organization_id = self.organization_id;
+        let retracted = EvaluationRetracted { organization_id, ticket_id, deleted_at: NOW };
+        ReceivedEvent::Retraction(new_id(), retracted)
     }
 
     /// Runs raw SQL and returns the number of changed rows.
@@ -151,7 +153,7 @@ impl Fixture {
         }
     }
 
-    pub async fn claim_one(&self, now: Timestamp) -> Result<Claim> {
+    pub async fn claim_one(&self, now: Timestamp) -> Result<ClaimedMessage> {
         let mut claims = self.store.claim(self.terms(now, 1, 1)).await?;
         claims.pop().context("nothing is due")
     }
@@ -159,14 +161,14 @@ impl Fixture {
     /// Records an attempt that was answered with this status code. Endpoints that fail for five days may be disabled.
     pub async fn record_attempt(
         &self,
-        claim: Claim,
+        message: ClaimedMessage,
         code: u16,
         decision: RetryDecision,
         now: Timestamp,
     ) -> Result<bool> {
         let attempt = Attempt::answered(now, 12, code);
         let disable_cutoff = Some(now.plus_millis(-5 * 24 * 60 * 60 * 1_000));
-        let result = AttemptResult { claim, attempt, decision, disable_cutoff, now };
+        let result = AttemptResult { message, attempt, decision, disable_cutoff, now };
         Ok(self.store.record_attempt(result).await?)
     }
 

@@ -6,7 +6,7 @@ use anyhow::Result;
 use assay_contracts::webhook::{DeliveryStatus, DisabledReason, WebhookChange};
 use assay_platform::runtime::new_id;
 use assay_testkit::on_both_databases;
-use assay_webhooks::domain::attempt::Claim;
+use assay_webhooks::domain::attempt::ClaimedMessage;
 use assay_webhooks::domain::endpoint::EndpointReference;
 use assay_webhooks::domain::schedule::RetryDecision;
 use assay_webhooks::store::{ClaimTerms, ReplayOutcome};
@@ -86,7 +86,7 @@ async fn claims_respect_limit_of_organization(mut fixture: Fixture) -> Result<()
         }
         fixture.announce(4).await?;
     }
-    let counts = |claims: &[Claim]| {
+    let counts = |claims: &[ClaimedMessage]| {
         [one, other].map(|id| claims.iter().filter(|claim| claim.organization_id == id).count())
     };
     let terms = ClaimTerms { per_organization: 6, ..fixture.terms(NOW, 99, 4) };

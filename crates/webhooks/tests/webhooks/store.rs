@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use assay_contracts::ids::TicketId;
+use assay_contracts::notification::EvaluationRetracted;
 use assay_contracts::webhook::{DeliveryStatus, WebhookChange, WebhookEvent};
 use assay_platform::auth::KeyRing;
 use assay_platform::runtime::new_id;
@@ -177,7 +178,8 @@ async fn retraction_erases_and_blocks_messages_of_ticket(fixture: Fixture) -> Re
     let claim = fixture.claim_one(NOW).await?;
     fixture.record_attempt(claim.clone(), 204, RetryDecision::Delivered, NOW).await?;
     fixture.store.enqueue(vec![fixture.announced(pending), fixture.announced(other)], NOW, NOW).await?;
-    let foreign = ReceivedEvent::Retraction(new_id(), new_id(), other, NOW);
+    let foreign = EvaluationRetracted { organization_id: new_id(), ticket_id: other, deleted_at: NOW };
+    let foreign = ReceivedEvent::Retraction(new_id(), foreign);
     let retracted = vec![fixture.retracted(delivered), fixture.retracted(pending), foreign];
     fixture.store.enqueue(retracted, NOW, NOW).await?;
     // An event that arrives after the deletion makes no message.

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use assay_contracts::ids::{OrganizationId, TicketId, WebhookDeliveryId, WebhookId};
+use assay_contracts::notification::EvaluationRetracted;
 use assay_contracts::time::Timestamp;
 use assay_contracts::webhook::{WebhookAttempt, WebhookDelivery, WebhookEvent};
 use assay_messaging::inbox::Connection as _;
@@ -57,9 +58,7 @@ pub fn enqueue(
         }
         match event {
             ReceivedEvent::Notification(_, notification) => notifications.push(notification),
-            ReceivedEvent::Retraction(_, organization_id, ticket_id, at) => {
-                retract(connection, organization_id, ticket_id, at)?;
-            }
+            ReceivedEvent::Retraction(_, retracted) => retract(connection, &retracted)?,
         }
     }
     let retracted = retracted_tickets(connection, &notifications)?;
@@ -154,16 +153,12 @@ fn insert(
 }
 
 /// Erases the messages about a ticket, and stores the retraction against messages that are enqueued later.
-fn retract(
-    connection: &mut Connection,
-    organization_id: OrganizationId,
-    ticket_id: TicketId,
-    at: Timestamp,
-) -> Result<(), DatabaseError> {
+fn retract(connection: &mut Connection, retracted: &EvaluationRetracted) -> Result<(), DatabaseError> {
+    let EvaluationRetracted { organization_id, ticket_id, deleted_at } = *retracted;
     diesel::insert_into(retractions::table)
         .values((
             retractions::ticket_id.eq(StoredId::of(ticket_id)),
-            retractions::deleted_at.eq(at.as_millis()),
+            retractions::deleted_at.eq(deleted_at.as_millis()),
         ))
         .on_conflict_do_nothing()
         .execute(connection)?;

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::record::EndpointRecord;
 use super::schema::{attempts, deliveries, endpoints};
 use super::{Connection, lock_due_messages};
-use crate::domain::attempt::Claim;
+use crate::domain::attempt::ClaimedMessage;
 use crate::domain::endpoint::Endpoint;
 use crate::domain::schedule::{MIN_GIVEN_UP_TO_DISABLE, RetryDecision};
 use crate::store::{AttemptResult, ClaimTerms};
@@ -24,23 +24,23 @@ const IS_PENDING: &str = "deliveries.status = 'pending'";
 /// A claim chooses among at least this many endpoints, even when it takes fewer messages.
 const MIN_CANDIDATES: usize = 64;
 
-pub fn claim(connection: &mut Connection, terms: &ClaimTerms) -> Result<Vec<Claim>, DatabaseError> {
+pub fn claim(connection: &mut Connection, terms: &ClaimTerms) -> Result<Vec<ClaimedMessage>, DatabaseError> {
     let mut candidates = endpoints_with_due_messages(connection, terms)?;
     let mut in_flight = terms.in_flight.clone();
     // A stable sort: endpoints with equal counts stay in random order.
     candidates.sort_by_key(|endpoint| in_flight.get(&endpoint.organization_id).copied().unwrap_or_default());
-    let mut claims = Vec::new();
+    let mut claimed = Vec::new();
     for endpoint in candidates {
         let organization_in_flight = in_flight.entry(endpoint.organization_id).or_default();
-        let room = terms.limit.saturating_sub(claims.len()).min(terms.per_endpoint);
+        let room = terms.limit.saturating_sub(claimed.len()).min(terms.per_endpoint);
         let room = room.min(terms.per_organization.saturating_sub(*organization_in_flight));
         if room > 0 {
             let found = claim_from(connection, &endpoint, terms, room)?;
             *organization_in_flight += found.len();
-            claims.extend(found);
+            claimed.extend(found);
         }
     }
-    Ok(claims)
+    Ok(claimed)
 }
 
 /// In random order, so that none starves; without busy endpoints and those of organizations at their limit.
@@ -91,7 +91,7 @@ fn claim_from(
     endpoint: &Endpoint,
     terms: &ClaimTerms,
     limit: usize,
-) -> Result<Vec<Claim>, DatabaseError> {
+) -> Result<Vec<ClaimedMessage>, DatabaseError> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let due_ids = lock_due_messages(connection, endpoint.id, terms.now, limit)?;
     let leased: Vec<(StoredId, String, i32, i32)> =
@@ -108,7 +108,7 @@ fn claim_from(
                 deliveries::earlier_attempts,
             ))
             .get_results(connection)?;
-    let to_claim = |(id, payload, attempts, earlier): (StoredId, String, i32, i32)| Claim {
+    let to_message = |(id, payload, attempts, earlier): (StoredId, String, i32, i32)| ClaimedMessage {
         id: id.0.into(),
         lease: terms.lease,
         endpoint_id: endpoint.id,
@@ -119,18 +119,18 @@ fn claim_from(
         attempts: u32::try_from(attempts).unwrap_or_default(),
         attempts_before_replay: u32::try_from(earlier).unwrap_or_default(),
     };
-    Ok(leased.into_iter().map(to_claim).collect())
+    Ok(leased.into_iter().map(to_message).collect())
 }
 
 pub fn record_attempt(connection: &mut Connection, result: &AttemptResult) -> Result<bool, DatabaseError> {
-    let AttemptResult { claim, decision, now, .. } = result;
+    let AttemptResult { message, decision, now, .. } = result;
     let (status, due_at) = match decision {
         RetryDecision::Delivered => (DeliveryStatus::Delivered, *now),
         RetryDecision::RetryAt(due_at) => (DeliveryStatus::Pending, *due_at),
         RetryDecision::GivenUp | RetryDecision::Gone => (DeliveryStatus::Failed, *now),
     };
-    let updated = diesel::update(deliveries::table.find(StoredId::of(claim.id)))
-        .filter(deliveries::lease.eq(Some(StoredId(claim.lease.as_uuid()))))
+    let updated = diesel::update(deliveries::table.find(StoredId::of(message.id)))
+        .filter(deliveries::lease.eq(Some(StoredId(message.lease.as_uuid()))))
         .set((
             deliveries::status.eq(status.as_str()),
             deliveries::due_at.eq(due_at.as_millis()),
@@ -144,26 +144,26 @@ pub fn record_attempt(connection: &mut Connection, result: &AttemptResult) -> Re
     insert_attempt(connection, result)?;
     // The endpoint changes only while it still has the address that was called: its owner may have changed it meanwhile.
     match decision {
-        RetryDecision::Delivered => clear_failures(connection, claim)?,
-        RetryDecision::RetryAt(_) => mark_failing(connection, claim, *now)?,
+        RetryDecision::Delivered => clear_failures(connection, message)?,
+        RetryDecision::RetryAt(_) => mark_failing(connection, message, *now)?,
         RetryDecision::GivenUp => {
-            mark_failing(connection, claim, *now)?;
+            mark_failing(connection, message, *now)?;
             count_given_up(connection, result)?;
         }
         RetryDecision::Gone => {
-            mark_failing(connection, claim, *now)?;
-            disable(connection, claim, DisabledReason::Gone, *now)?;
+            mark_failing(connection, message, *now)?;
+            disable(connection, message, DisabledReason::Gone, *now)?;
         }
     }
     Ok(true)
 }
 
 fn insert_attempt(connection: &mut Connection, result: &AttemptResult) -> Result<(), DatabaseError> {
-    let AttemptResult { claim, attempt, .. } = result;
-    let number = i32::try_from(claim.attempts).unwrap_or(i32::MAX).saturating_add(1);
+    let AttemptResult { message, attempt, .. } = result;
+    let number = i32::try_from(message.attempts).unwrap_or(i32::MAX).saturating_add(1);
     diesel::insert_into(attempts::table)
         .values((
-            attempts::delivery_id.eq(StoredId::of(claim.id)),
+            attempts::delivery_id.eq(StoredId::of(message.id)),
             attempts::number.eq(number),
             attempts::attempted_at.eq(attempt.attempted_at.as_millis()),
             attempts::duration_ms.eq(i64::try_from(attempt.duration_ms).unwrap_or(i64::MAX)),
@@ -175,18 +175,22 @@ fn insert_attempt(connection: &mut Connection, result: &AttemptResult) -> Result
 }
 
 /// Writes nothing when the endpoint is not failing.
-fn clear_failures(connection: &mut Connection, claim: &Claim) -> Result<(), DatabaseError> {
-    diesel::update(endpoints::table.find(StoredId::of(claim.endpoint_id)))
-        .filter(endpoints::url.eq(&claim.url))
+fn clear_failures(connection: &mut Connection, message: &ClaimedMessage) -> Result<(), DatabaseError> {
+    diesel::update(endpoints::table.find(StoredId::of(message.endpoint_id)))
+        .filter(endpoints::url.eq(&message.url))
         .filter(endpoints::failing_since.is_not_null())
         .set((endpoints::failing_since.eq(None::<i64>), endpoints::given_up.eq(0)))
         .execute(connection)?;
     Ok(())
 }
 
-fn mark_failing(connection: &mut Connection, claim: &Claim, now: Timestamp) -> Result<(), DatabaseError> {
-    diesel::update(endpoints::table.find(StoredId::of(claim.endpoint_id)))
-        .filter(endpoints::url.eq(&claim.url))
+fn mark_failing(
+    connection: &mut Connection,
+    message: &ClaimedMessage,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    diesel::update(endpoints::table.find(StoredId::of(message.endpoint_id)))
+        .filter(endpoints::url.eq(&message.url))
         .filter(endpoints::failing_since.is_null())
         .set(endpoints::failing_since.eq(now.as_millis()))
         .execute(connection)?;
@@ -194,10 +198,10 @@ fn mark_failing(connection: &mut Connection, claim: &Claim, now: Timestamp) -> R
 }
 
 fn count_given_up(connection: &mut Connection, result: &AttemptResult) -> Result<(), DatabaseError> {
-    let AttemptResult { claim, disable_cutoff, now, .. } = result;
+    let AttemptResult { message, disable_cutoff, now, .. } = result;
     let counted: Option<(Option<i64>, i32)> =
-        diesel::update(endpoints::table.find(StoredId::of(claim.endpoint_id)))
-            .filter(endpoints::url.eq(&claim.url))
+        diesel::update(endpoints::table.find(StoredId::of(message.endpoint_id)))
+            .filter(endpoints::url.eq(&message.url))
             .set(endpoints::given_up.eq(endpoints::given_up + 1))
             .returning((endpoints::failing_since, endpoints::given_up))
             .get_result(connection)
@@ -207,19 +211,19 @@ fn count_given_up(connection: &mut Connection, result: &AttemptResult) -> Result
         disable_cutoff.zip(since).is_some_and(|(cutoff, since)| since <= cutoff.as_millis());
     let is_enough = u32::try_from(given_up).is_ok_and(|given_up| given_up >= MIN_GIVEN_UP_TO_DISABLE);
     if has_failed_too_long && is_enough {
-        disable(connection, claim, DisabledReason::Failing, *now)?;
+        disable(connection, message, DisabledReason::Failing, *now)?;
     }
     Ok(())
 }
 
 fn disable(
     connection: &mut Connection,
-    claim: &Claim,
+    message: &ClaimedMessage,
     reason: DisabledReason,
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
-    diesel::update(endpoints::table.find(StoredId::of(claim.endpoint_id)))
-        .filter(endpoints::url.eq(&claim.url))
+    diesel::update(endpoints::table.find(StoredId::of(message.endpoint_id)))
+        .filter(endpoints::url.eq(&message.url))
         .filter(endpoints::enabled)
         .set((
             endpoints::enabled.eq(false),
@@ -230,9 +234,13 @@ fn disable(
     Ok(())
 }
 
-pub fn release(connection: &mut Connection, claims: &[Claim], now: Timestamp) -> Result<(), DatabaseError> {
-    let ids: Vec<StoredId> = claims.iter().map(|claim| StoredId::of(claim.id)).collect();
-    let mut leases: Vec<Uuid> = claims.iter().map(|claim| claim.lease.as_uuid()).collect();
+pub fn release(
+    connection: &mut Connection,
+    messages: &[ClaimedMessage],
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    let ids: Vec<StoredId> = messages.iter().map(|message| StoredId::of(message.id)).collect();
+    let mut leases: Vec<Uuid> = messages.iter().map(|message| message.lease.as_uuid()).collect();
     leases.dedup();
     let leases: Vec<Option<StoredId>> = leases.into_iter().map(|lease| Some(StoredId(lease))).collect();
     diesel::update(deliveries::table.filter(deliveries::id.eq_any(ids)))
