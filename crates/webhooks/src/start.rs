@@ -68,7 +68,7 @@ pub async fn migrate(config: &Config) -> Result<Vec<String>, DatabaseError> {
 /// When the configuration cannot be used, or the HTTP client or server cannot be created.
 pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> Result<(), StartError> {
     let Dependencies { listener, tokens, signing_keys, bus } = dependencies;
-    check(config)?;
+    check_settings(config)?;
     metrics::describe();
     let (rules, schedule) = (Arc::new(config.address_rules()?), config.schedule()?);
     let database = Database::open(&config.database(), SCHEMA)?;
@@ -99,7 +99,7 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     Ok(())
 }
 
-fn check(config: &Config) -> Result<(), StartError> {
+fn check_settings(config: &Config) -> Result<(), StartError> {
     let is_usable = config.concurrency > 0
         && config.concurrency_per_endpoint > 0
         && config.concurrency_per_organization > 0

@@ -29,7 +29,7 @@ pub(crate) async fn list_deliveries(
     let cursors = Cursors::new(keys, &format!("deliveries of {organization_id} to {id}"));
     let after = cursor.map(|cursor| cursors.decode(&cursor)).transpose()?;
     let page = LogPage { endpoint, status, after, limit: limit.saturating_add(1) };
-    let found = store.log(page).await?;
+    let found = store.list_deliveries(page).await?;
     Ok(cursors.page(found, limit, |last| Position { created_at: last.created_at, id: last.id.as_uuid() }))
 }
 

@@ -14,7 +14,7 @@ use assay_contracts::ids::OrganizationId;
 use assay_platform::runtime::{BoxError, LockExt as _, blocking, spawn_and_wait};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
-/// Maximum number of concurrent first look-ups: one of each organization.
+/// Maximum number of concurrent look-ups of which each is the first one of its organization.
 const MAX_FIRST: usize = 128;
 
 /// Maximum number of concurrent further look-ups of all organizations.

@@ -21,7 +21,7 @@ pub(crate) async fn list_webhooks(
 ) -> Result<Page<Webhook>, RequestError> {
     let cursors = Cursors::new(keys, &format!("webhooks of {organization_id}"));
     let after = cursor.map(|cursor| cursors.decode(&cursor)).transpose()?;
-    let found = store.page(organization_id, after, limit.saturating_add(1)).await?;
+    let found = store.list_endpoints(organization_id, after, limit.saturating_add(1)).await?;
     let position = |last: &Endpoint| Position { created_at: last.created_at, id: last.id.as_uuid() };
     let Page { data, page_info } = cursors.page(found, limit, position);
     Ok(Page { data: data.into_iter().map(Webhook::from).collect(), page_info })

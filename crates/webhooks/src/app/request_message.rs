@@ -33,7 +33,7 @@ pub(crate) async fn send_test(
     let endpoint = read_webhook(store, reference).await?;
     require_enabled(&endpoint)?;
     let (id, now) = (new_id(), now());
-    store.add(&endpoint, id, test_message(endpoint.id, now)?, now).await?;
+    store.add_message(&endpoint, id, test_message(endpoint.id, now)?, now).await?;
     read_message(store, reference, id).await
 }
 

@@ -31,7 +31,7 @@ pub(crate) async fn run_maintenance(
 async fn reseal_secrets(store: &WebhookStore, keys: &KeyRing) -> Result<(), DatabaseError> {
     let mut after = None;
     loop {
-        let page = store.secrets(after, PAGE_SIZE).await?;
+        let page = store.all_secrets(after, PAGE_SIZE).await?;
         let Some((last, _)) = page.last() else { return Ok(()) };
         after = Some(*last);
         for (id, secrets) in page.into_iter().filter(|(_, secrets)| !is_current(secrets, keys)) {

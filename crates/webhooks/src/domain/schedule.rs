@@ -5,8 +5,8 @@ use assay_contracts::time::{DAY_MILLIS, Timestamp};
 
 use super::attempt::Attempt;
 
-/// Upper bound of `Retry-After`, in seconds.
-const MAX_RETRY_AFTER: i64 = 24 * 60 * 60;
+/// Upper bound of `Retry-After`: a day.
+const MAX_RETRY_AFTER_SECONDS: i64 = 24 * 60 * 60;
 
 /// Upper bound of a pause of the schedule: a year.
 const MAX_PAUSE_SECONDS: i64 = 365 * 24 * 60 * 60;
@@ -14,7 +14,7 @@ const MAX_PAUSE_SECONDS: i64 = 365 * 24 * 60 * 60;
 /// An endpoint is disabled only after this many given-up messages since its last success.
 pub const MIN_GIVEN_UP_TO_DISABLE: u32 = 5;
 
-const GONE: u16 = 410;
+const STATUS_GONE: u16 = 410;
 
 /// `webhooks.retry_schedule_seconds` cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -78,13 +78,13 @@ impl Schedule {
     pub fn decide(&self, attempt: &Attempt, number: u32, now: Timestamp, jitter: f64) -> RetryDecision {
         match attempt.status_code {
             Some(code) if (200..300).contains(&code) => return RetryDecision::Delivered,
-            Some(GONE) => return RetryDecision::Gone,
+            Some(STATUS_GONE) => return RetryDecision::Gone,
             _ => {}
         }
         // The first pause is that before attempt 1, so index `number` has the pause after this attempt.
         let next_pause = usize::try_from(number).ok().and_then(|number| self.pauses_seconds.get(number));
         let Some(pause_seconds) = next_pause else { return RetryDecision::GivenUp };
-        let retry_after = attempt.retry_after_seconds.unwrap_or(0).clamp(0, MAX_RETRY_AFTER);
+        let retry_after = attempt.retry_after_seconds.unwrap_or(0).clamp(0, MAX_RETRY_AFTER_SECONDS);
         let pause_millis = (*pause_seconds).max(retry_after) * 1_000;
         let jitter_millis = (pause_millis as f64 * 0.1 * jitter.clamp(0.0, 1.0)) as i64;
         RetryDecision::RetryAt(now.plus_millis(pause_millis + jitter_millis))

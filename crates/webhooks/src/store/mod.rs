@@ -139,13 +139,13 @@ impl WebhookStore {
     }
 
     /// Endpoints of an organization after `after`, newest first.
-    pub async fn page(
+    pub async fn list_endpoints(
         &self,
         organization_id: OrganizationId,
         after: Option<Position>,
         limit: u32,
     ) -> Result<Vec<Endpoint>, DatabaseError> {
-        on_database!(self, read, endpoints::page(organization_id, after, limit))
+        on_database!(self, read, endpoints::list(organization_id, after, limit))
     }
 
     pub async fn find(&self, endpoint: EndpointReference) -> Result<Option<Endpoint>, DatabaseError> {
@@ -198,7 +198,7 @@ impl WebhookStore {
     }
 
     /// Stores a message to one endpoint. Of test messages the endpoint keeps the newest [`MAX_STORED_TESTS`].
-    pub async fn add(
+    pub async fn add_message(
         &self,
         endpoint: &Endpoint,
         id: WebhookDeliveryId,
@@ -225,8 +225,8 @@ impl WebhookStore {
     }
 
     /// A page of an endpoint's delivery log, newest first.
-    pub async fn log(&self, page: LogPage) -> Result<Vec<WebhookDelivery>, DatabaseError> {
-        on_database!(self, read, messages::log(&page))
+    pub async fn list_deliveries(&self, page: LogPage) -> Result<Vec<WebhookDelivery>, DatabaseError> {
+        on_database!(self, read, messages::list(&page))
     }
 
     pub async fn find_delivery(
@@ -248,7 +248,7 @@ impl WebhookStore {
     }
 
     /// The secrets of endpoints, by endpoint id, after `after`.
-    pub async fn secrets(
+    pub async fn all_secrets(
         &self,
         after: Option<WebhookId>,
         limit: u32,

@@ -6,7 +6,7 @@ use assay_platform::db::{DatabaseError, StoredId};
 use diesel::prelude::*;
 use diesel::sql_types::Text;
 
-use self::sql::endpoints::stored;
+use self::sql::endpoints::existing_endpoint;
 use self::sql::record::EndpointRecord;
 use self::sql::sending::due_messages;
 use crate::domain::endpoint::{Endpoint, EndpointReference};
@@ -34,7 +34,7 @@ fn find_for_update(
     connection: &mut Connection,
     endpoint: EndpointReference,
 ) -> Result<Option<Endpoint>, DatabaseError> {
-    let found = stored(endpoint)
+    let found = existing_endpoint(endpoint)
         .select(EndpointRecord::as_select())
         .for_update()
         .get_result(connection)

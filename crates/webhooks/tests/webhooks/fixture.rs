@@ -91,18 +91,18 @@ impl Fixture {
     }
 
     /// An endpoint for `evaluation.completed`.
-    pub async fn create(&self) -> Result<Endpoint> {
-        self.create_at("https://hooks.example.com/").await
+    pub async fn create_endpoint(&self) -> Result<Endpoint> {
+        self.create_endpoint_at("https://hooks.example.com/").await
     }
 
     /// An endpoint with `count` messages, due at [`NOW`]; the first endpoint of its organization.
     pub async fn create_with_messages(&self, count: usize) -> Result<Endpoint> {
-        let endpoint = self.create().await?;
+        let endpoint = self.create_endpoint().await?;
         self.announce(count).await?;
         Ok(endpoint)
     }
 
-    pub async fn create_at(&self, url: &str) -> Result<Endpoint> {
+    pub async fn create_endpoint_at(&self, url: &str) -> Result<Endpoint> {
         let endpoint = self.endpoint(&[WebhookEvent::EvaluationCompleted])?;
         let endpoint = Endpoint { url: url.to_owned(), ..endpoint };
         let creation = Creation { endpoint: endpoint.clone(), record: None, limit: u32::MAX };
@@ -153,6 +153,11 @@ impl Fixture {
         }
     }
 
+    /// Claims all due messages.
+    pub async fn claim_all(&self, now: Timestamp) -> Result<Vec<ClaimedMessage>> {
+        Ok(self.store.claim(self.terms(now, 99, 99)).await?)
+    }
+
     pub async fn claim_one(&self, now: Timestamp) -> Result<ClaimedMessage> {
         let mut claims = self.store.claim(self.terms(now, 1, 1)).await?;
         claims.pop().context("nothing is due")
@@ -185,7 +190,7 @@ impl Fixture {
         status: Option<DeliveryStatus>,
     ) -> Result<Vec<WebhookDelivery>> {
         let page = LogPage { endpoint: self.reference(endpoint_id), status, after: None, limit: 100 };
-        Ok(self.store.log(page).await?)
+        Ok(self.store.list_deliveries(page).await?)
     }
 
     pub async fn delivery(&self, endpoint_id: WebhookId, id: WebhookDeliveryId) -> Result<WebhookDelivery> {

@@ -15,7 +15,7 @@ on_both_databases! { RunningRole {
 
 async fn tests_and_replays_are_limited_by_organization(mut role: RunningRole) -> Result<()> {
     // Nothing listens on this port.
-    let endpoint_id = role.fixture.create_at("http://127.0.0.1:9999/").await?.id;
+    let endpoint_id = role.fixture.create_endpoint_at("http://127.0.0.1:9999/").await?.id;
     let mut id = String::new();
     for _ in 0..REQUESTED_MESSAGES_PER_MINUTE {
         let queued = role.post(&format!("/{endpoint_id}/test"), String::new()).await?;

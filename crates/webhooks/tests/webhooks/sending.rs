@@ -37,11 +37,11 @@ on_both_databases! { Fixture {
 
 async fn message_is_leased_to_one_sender_until_expiry(fixture: Fixture) -> Result<()> {
     let endpoint = fixture.create_with_messages(1).await?;
-    assert!(fixture.store.claim(fixture.terms(later(-1), 9, 9)).await?.is_empty(), "it is not due yet");
+    assert!(fixture.claim_all(later(-1)).await?.is_empty(), "it is not due yet");
     let claim = fixture.claim_one(NOW).await?;
     assert_eq!((claim.endpoint_id, claim.url.as_str()), (endpoint.id, "https://hooks.example.com/"));
     assert!(claim.payload.contains("evaluation.completed") && claim.attempt_in_cycle() == 1);
-    assert!(fixture.store.claim(fixture.terms(later(29), 9, 9)).await?.is_empty());
+    assert!(fixture.claim_all(later(29)).await?.is_empty());
     let again = fixture.claim_one(later(30)).await?;
     assert_eq!(again.id, claim.id);
     assert!(
@@ -49,7 +49,7 @@ async fn message_is_leased_to_one_sender_until_expiry(fixture: Fixture) -> Resul
         "the lease expired"
     );
     assert!(fixture.record_attempt(again, 204, RetryDecision::Delivered, later(31)).await?);
-    assert!(fixture.store.claim(fixture.terms(later(99_999), 9, 9)).await?.is_empty());
+    assert!(fixture.claim_all(later(99_999)).await?.is_empty());
     Ok(())
 }
 
@@ -60,14 +60,14 @@ async fn concurrent_claims_get_distinct_messages(fixture: Fixture) -> Result<()>
         futures_util::future::join_all(claims).await.into_iter().collect::<Result<_, _>>()?;
     let ids: Vec<_> = claims.iter().flatten().map(|claim| claim.id).collect();
     assert_eq!(ids.iter().collect::<HashSet<_>>().len(), ids.len(), "a message was claimed twice");
-    assert_eq!(ids.len() + fixture.store.claim(fixture.terms(NOW, 99, 99)).await?.len(), 40);
+    assert_eq!(ids.len() + fixture.claim_all(NOW).await?.len(), 40);
     Ok(())
 }
 
 async fn busy_endpoint_does_not_starve_others(fixture: Fixture) -> Result<()> {
-    let slow = fixture.create().await?;
+    let slow = fixture.create_endpoint().await?;
     fixture.announce(50).await?;
-    let quick = fixture.create().await?;
+    let quick = fixture.create_endpoint().await?;
     fixture.announce(1).await?;
     let claims = fixture.store.claim(fixture.terms(NOW, 8, 4)).await?;
     let count_of = |id| claims.iter().filter(|claim| claim.endpoint_id == id).count();
@@ -82,7 +82,7 @@ async fn claims_respect_limit_of_organization(mut fixture: Fixture) -> Result<()
     for organization_id in [one, other] {
         fixture.organization_id = organization_id;
         for _ in 0..ENDPOINT_LIMIT {
-            fixture.create().await?;
+            fixture.create_endpoint().await?;
         }
         fixture.announce(4).await?;
     }
@@ -100,7 +100,7 @@ async fn claims_respect_limit_of_organization(mut fixture: Fixture) -> Result<()
 async fn organization_with_few_messages_in_flight_comes_first(mut fixture: Fixture) -> Result<()> {
     let busy = fixture.organization_id;
     for _ in 0..ENDPOINT_LIMIT {
-        fixture.create().await?;
+        fixture.create_endpoint().await?;
     }
     fixture.announce(4).await?;
     fixture.organization_id = new_id();
@@ -136,7 +136,7 @@ async fn failed_message_is_retried_later(fixture: Fixture) -> Result<()> {
     let claim = fixture.claim_one(NOW).await?;
     assert!(fixture.record_attempt(claim.clone(), 500, RetryDecision::RetryAt(later(5)), NOW).await?);
     assert_eq!(fixture.find(endpoint.id).await?.failing_since, Some(NOW));
-    assert!(fixture.store.claim(fixture.terms(later(4), 9, 9)).await?.is_empty());
+    assert!(fixture.claim_all(later(4)).await?.is_empty());
     let again = fixture.claim_one(later(5)).await?;
     assert_eq!((again.id, again.attempt_in_cycle()), (claim.id, 2));
     fixture.record_attempt(again, 204, RetryDecision::Delivered, later(6)).await?;
@@ -148,7 +148,7 @@ async fn released_messages_are_due_at_once(fixture: Fixture) -> Result<()> {
     fixture.create_with_messages(3).await?;
     let claims = fixture.store.claim(fixture.terms(NOW, 3, 3)).await?;
     fixture.store.release(claims[..2].to_vec(), NOW).await?;
-    assert_eq!(fixture.store.claim(fixture.terms(NOW, 9, 9)).await?.len(), 2);
+    assert_eq!(fixture.claim_all(NOW).await?.len(), 2);
     Ok(())
 }
 
@@ -157,13 +157,9 @@ async fn disabled_endpoint_gets_pending_messages_once_enabled(fixture: Fixture) 
     let set = |enabled| WebhookChange { enabled: Some(enabled), ..WebhookChange::default() };
     fixture.store.change(endpoint.reference(), set(false), NOW).await?;
     fixture.announce(1).await?;
-    assert!(fixture.store.claim(fixture.terms(NOW, 9, 9)).await?.is_empty());
+    assert!(fixture.claim_all(NOW).await?.is_empty());
     fixture.store.change(endpoint.reference(), set(true), NOW).await?;
-    assert_eq!(
-        fixture.store.claim(fixture.terms(NOW, 9, 9)).await?.len(),
-        2,
-        "messages queued before the endpoint was disabled"
-    );
+    assert_eq!(fixture.claim_all(NOW).await?.len(), 2, "messages queued before the endpoint was disabled");
     Ok(())
 }
 
@@ -209,7 +205,7 @@ async fn replay_restarts_schedule_with_same_id(fixture: Fixture) -> Result<()> {
 async fn message_without_payload_is_not_sent(fixture: Fixture) -> Result<()> {
     fixture.create_with_messages(2).await?;
     assert_eq!(fixture.execute("UPDATE deliveries SET payload = NULL").await?, 2);
-    let claims = fixture.store.claim(fixture.terms(NOW, 9, 9)).await?;
+    let claims = fixture.claim_all(NOW).await?;
     assert!(claims.is_empty(), "{claims:?}");
     Ok(())
 }
@@ -238,7 +234,7 @@ async fn late_response_of_previous_url_does_not_disable(fixture: Fixture) -> Res
 async fn given_up_messages_of_previous_url_do_not_count(fixture: Fixture) -> Result<()> {
     let endpoint = fixture.create_with_messages(6).await?;
     fixture.give_up_one(NOW).await?;
-    let late = fixture.store.claim(fixture.terms(later(6 * DAY), 9, 9)).await?;
+    let late = fixture.claim_all(later(6 * DAY)).await?;
     assert_eq!(late.len(), 5);
     fixture.store.change(endpoint.reference(), new_url(), later(6 * DAY)).await?;
     for claim in late {
@@ -264,13 +260,13 @@ async fn failures_of_previous_url_are_forgotten(fixture: Fixture) -> Result<()> 
 }
 
 async fn unknown_event_names_do_not_block_messages(fixture: Fixture) -> Result<()> {
-    let endpoint = fixture.create().await?;
+    let endpoint = fixture.create_endpoint().await?;
     let changed =
         fixture.execute("UPDATE endpoints SET events = 'evaluation.completed ticket.reopened'").await?;
     assert_eq!(changed, 1);
-    let other = fixture.create().await?;
+    let other = fixture.create_endpoint().await?;
     fixture.announce(1).await?;
-    let claims = fixture.store.claim(fixture.terms(NOW, 9, 9)).await?;
+    let claims = fixture.claim_all(NOW).await?;
     let endpoints: HashSet<_> = claims.iter().map(|claim| claim.endpoint_id).collect();
     assert_eq!(endpoints, HashSet::from([endpoint.id, other.id]));
     // A change of another field keeps the unknown names.

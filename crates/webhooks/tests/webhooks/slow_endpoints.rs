@@ -31,14 +31,14 @@ async fn silent_endpoints_do_not_delay_other_organizations(mut role: RunningRole
     };
     let test = async {
         for _ in 0..10 {
-            role.fixture.create_at(&silent_url).await?;
+            role.fixture.create_endpoint_at(&silent_url).await?;
         }
         enqueue(&role.fixture, 40).await?;
         let in_flight = || attempts.load(Ordering::SeqCst);
         let is_at_limit = || async { Ok(in_flight() >= CONCURRENCY_PER_ORGANIZATION) };
         eventually("the attempts of the first organization", is_at_limit).await?;
         role.fixture.organization_id = new_id();
-        role.fixture.create_at(&answering_url).await?;
+        role.fixture.create_endpoint_at(&answering_url).await?;
         let started = Instant::now();
         enqueue(&role.fixture, 3).await?;
         let received = async {

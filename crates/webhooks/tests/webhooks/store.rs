@@ -43,7 +43,7 @@ on_both_databases! { Fixture {
 } }
 
 async fn endpoint_is_visible_to_its_organization_only(fixture: Fixture) -> Result<()> {
-    let endpoint = fixture.create().await?;
+    let endpoint = fixture.create_endpoint().await?;
     assert_eq!(fixture.find(endpoint.id).await?, endpoint);
     let foreign = EndpointReference { organization_id: new_id(), id: endpoint.id };
     assert_eq!(fixture.store.find(foreign).await?, None);
@@ -72,22 +72,22 @@ async fn endpoint_limit_holds_under_concurrency(fixture: Fixture) -> Result<()> 
 async fn endpoints_are_listed_newest_first(fixture: Fixture) -> Result<()> {
     let mut ids = Vec::new();
     for _ in 0..4 {
-        ids.push(fixture.create().await?.id);
+        ids.push(fixture.create_endpoint().await?.id);
     }
     // All have the same creation time: they are ordered by id.
     ids.sort();
     ids.reverse();
-    let first = fixture.store.page(fixture.organization_id, None, 2).await?;
+    let first = fixture.store.list_endpoints(fixture.organization_id, None, 2).await?;
     let last = first.last().unwrap();
     let after = Position { created_at: last.created_at, id: last.id.as_uuid() };
-    let second = fixture.store.page(fixture.organization_id, Some(after), 9).await?;
+    let second = fixture.store.list_endpoints(fixture.organization_id, Some(after), 9).await?;
     let found: Vec<_> = first.iter().chain(&second).map(|endpoint| endpoint.id).collect();
     assert_eq!(found, ids);
     Ok(())
 }
 
 async fn endpoint_change_is_stored(fixture: Fixture) -> Result<()> {
-    let endpoint = fixture.create().await?;
+    let endpoint = fixture.create_endpoint().await?;
     let change = WebhookChange {
         url: Some("https://other.example.com/".to_owned()),
         events: Some([WebhookEvent::ExportCompleted].into()),
@@ -106,7 +106,7 @@ async fn endpoint_change_is_stored(fixture: Fixture) -> Result<()> {
 }
 
 async fn concurrent_changes_are_both_kept(fixture: Fixture) -> Result<()> {
-    let endpoint = fixture.create().await?;
+    let endpoint = fixture.create_endpoint().await?;
     let change = |change| fixture.store.change(endpoint.reference(), change, NOW);
     for round in 0..ROUNDS {
         let (url, description) = (format!("https://{round}.example.com/"), format!("Round {round}"));
@@ -124,7 +124,7 @@ async fn concurrent_changes_are_both_kept(fixture: Fixture) -> Result<()> {
 
 async fn concurrent_change_does_not_undo_deletion(fixture: Fixture) -> Result<()> {
     for _ in 0..ROUNDS {
-        let endpoint = fixture.create().await?;
+        let endpoint = fixture.create_endpoint().await?;
         let change = WebhookChange { enabled: Some(true), ..WebhookChange::default() };
         let (deleted, changed) = futures_util::future::join(
             fixture.store.delete(endpoint.reference(), NOW),
@@ -139,7 +139,7 @@ async fn concurrent_change_does_not_undo_deletion(fixture: Fixture) -> Result<()
 }
 
 async fn repeated_event_creates_one_message(fixture: Fixture) -> Result<()> {
-    let (one, other) = (fixture.create().await?, fixture.create().await?);
+    let (one, other) = (fixture.create_endpoint().await?, fixture.create_endpoint().await?);
     let event = fixture.announced(new_id());
     fixture.store.enqueue(vec![event.clone(), event.clone()], NOW, NOW).await?;
     fixture.store.enqueue(vec![event], NOW, NOW).await?;
@@ -155,8 +155,8 @@ async fn subscribers_are_organizations_with_evaluation_events(mut fixture: Fixtu
     for _ in 0..3 {
         fixture.organization_id = new_id();
         evaluation_subscribers.push(fixture.organization_id);
-        fixture.create().await?;
-        fixture.create().await?;
+        fixture.create_endpoint().await?;
+        fixture.create_endpoint().await?;
     }
     fixture.organization_id = new_id();
     let endpoint = fixture.endpoint(&[WebhookEvent::ExportFailed])?;
@@ -172,7 +172,7 @@ async fn subscribers_are_organizations_with_evaluation_events(mut fixture: Fixtu
 }
 
 async fn retraction_erases_and_blocks_messages_of_ticket(fixture: Fixture) -> Result<()> {
-    let endpoint = fixture.create().await?;
+    let endpoint = fixture.create_endpoint().await?;
     let (delivered, pending, other): (TicketId, TicketId, TicketId) = (new_id(), new_id(), new_id());
     fixture.store.enqueue(vec![fixture.announced(delivered)], NOW, NOW).await?;
     let claim = fixture.claim_one(NOW).await?;
@@ -188,14 +188,14 @@ async fn retraction_erases_and_blocks_messages_of_ticket(fixture: Fixture) -> Re
     assert_eq!((found.payload, found.delivery.status), (None, DeliveryStatus::Delivered));
     let replay = fixture.store.replay(endpoint.reference(), claim.id, NOW);
     assert_eq!(replay.await?, ReplayOutcome::Erased);
-    let claims = fixture.store.claim(fixture.terms(NOW, 9, 9)).await?;
+    let claims = fixture.claim_all(NOW).await?;
     assert!(claims.len() == 1 && claims[0].payload.contains(&other.to_string()), "{claims:?}");
     assert_eq!(fixture.log(endpoint.id, None).await?.len(), 3);
     Ok(())
 }
 
 async fn replay_concurrent_with_retraction_sends_nothing(fixture: Fixture) -> Result<()> {
-    let endpoint = fixture.create().await?;
+    let endpoint = fixture.create_endpoint().await?;
     for _ in 0..ROUNDS {
         let ticket = new_id();
         fixture.store.enqueue(vec![fixture.announced(ticket)], NOW, NOW).await?;
@@ -209,19 +209,19 @@ async fn replay_concurrent_with_retraction_sends_nothing(fixture: Fixture) -> Re
         retracted?;
         assert!(matches!(replayed?, ReplayOutcome::Queued | ReplayOutcome::Erased));
         assert_eq!(fixture.log(endpoint.id, Some(DeliveryStatus::Pending)).await?, []);
-        assert_eq!(fixture.store.claim(fixture.terms(NOW, 9, 9)).await?, []);
+        assert_eq!(fixture.claim_all(NOW).await?, []);
     }
     Ok(())
 }
 
 async fn maintenance_erases_messages_missed_by_retraction(fixture: Fixture) -> Result<()> {
-    let (endpoint, ticket) = (fixture.create().await?, new_id());
+    let (endpoint, ticket) = (fixture.create_endpoint().await?, new_id());
     fixture.store.enqueue(vec![fixture.retracted(ticket)], NOW, NOW).await?;
     let (delivered, pending) = (new_id(), new_id());
     for (id, at) in [(delivered, NOW), (pending, later(1))] {
         let payload = "{}".to_owned();
         let message = Message { event: WebhookEvent::EvaluationCompleted, ticket_id: Some(ticket), payload };
-        fixture.store.add(&endpoint, id, message, at).await?;
+        fixture.store.add_message(&endpoint, id, message, at).await?;
     }
     let claim = fixture.claim_one(NOW).await?;
     assert!(fixture.record_attempt(claim, 204, RetryDecision::Delivered, NOW).await?);
@@ -234,15 +234,15 @@ async fn maintenance_erases_messages_missed_by_retraction(fixture: Fixture) -> R
 }
 
 async fn newest_test_messages_of_an_endpoint_are_kept(fixture: Fixture) -> Result<()> {
-    let (endpoint, other) = (fixture.create().await?, fixture.create().await?);
+    let (endpoint, other) = (fixture.create_endpoint().await?, fixture.create_endpoint().await?);
     fixture.announce(1).await?;
     for second in 0..5 + i64::try_from(MAX_STORED_TESTS)? {
         let at = later(second);
-        fixture.store.add(&endpoint, new_id(), test_message(endpoint.id, at)?, at).await?;
+        fixture.store.add_message(&endpoint, new_id(), test_message(endpoint.id, at)?, at).await?;
     }
-    fixture.store.add(&other, new_id(), test_message(other.id, NOW)?, NOW).await?;
+    fixture.store.add_message(&other, new_id(), test_message(other.id, NOW)?, NOW).await?;
     let page = LogPage { endpoint: endpoint.reference(), status: None, after: None, limit: 1_000 };
-    let kept = fixture.store.log(page).await?;
+    let kept = fixture.store.list_deliveries(page).await?;
     let (tests, others): (Vec<_>, Vec<_>) =
         kept.iter().partition(|delivery| delivery.event == WebhookEvent::Test);
     assert_eq!((tests.len(), others.len()), (MAX_STORED_TESTS, 1));
@@ -256,8 +256,8 @@ async fn deleted_endpoint_is_hidden_then_pruned(fixture: Fixture) -> Result<()> 
     assert!(fixture.store.delete(endpoint.reference(), NOW).await?);
     assert!(!fixture.store.delete(endpoint.reference(), NOW).await?);
     assert_eq!(fixture.store.find(endpoint.reference()).await?, None);
-    assert!(fixture.store.claim(fixture.terms(NOW, 9, 9)).await?.is_empty());
-    assert!(fixture.store.page(fixture.organization_id, None, 9).await?.is_empty());
+    assert!(fixture.claim_all(NOW).await?.is_empty());
+    assert!(fixture.store.list_endpoints(fixture.organization_id, None, 9).await?.is_empty());
     assert!(fixture.store.prune(later(-DAY), NOW).await? >= 4);
     assert_eq!(fixture.log(endpoint.id, None).await?.len(), 0);
     assert_eq!(fixture.store.prune(later(-DAY), NOW).await?, 0);
@@ -275,7 +275,7 @@ async fn expired_messages_are_pruned(fixture: Fixture) -> Result<()> {
 }
 
 async fn rotation_keeps_previous_secret_until_expiry(fixture: Fixture) -> Result<()> {
-    let endpoint = fixture.create().await?;
+    let endpoint = fixture.create_endpoint().await?;
     let new = Secret::from([8; SECRET_BYTES]).seal(&fixture.keys, endpoint.id)?;
     assert!(fixture.store.rotate(endpoint.reference(), new.clone(), later(60)).await?);
     let secrets = fixture.find(endpoint.id).await?.secrets;
@@ -289,11 +289,11 @@ async fn rotation_keeps_previous_secret_until_expiry(fixture: Fixture) -> Result
 }
 
 async fn resealing_skips_secrets_changed_meanwhile(fixture: Fixture) -> Result<()> {
-    let (one, other) = (fixture.create().await?, fixture.create().await?);
+    let (one, other) = (fixture.create_endpoint().await?, fixture.create_endpoint().await?);
     let keys = "k2:fedcba9876543210fedcba9876543210,k1:0123456789abcdef0123456789abcdef";
     let keys = KeyRing::parse(&keys.to_owned().into())?;
-    let mut all = fixture.store.secrets(None, 1).await?;
-    all.extend(fixture.store.secrets(Some(all[0].0), 9).await?);
+    let mut all = fixture.store.all_secrets(None, 1).await?;
+    all.extend(fixture.store.all_secrets(Some(all[0].0), 9).await?);
     assert_eq!(all.len(), 2);
     let rotated = Secret::from([8; SECRET_BYTES]).seal(&keys, other.id)?;
     fixture.store.rotate(other.reference(), rotated.clone(), later(60)).await?;

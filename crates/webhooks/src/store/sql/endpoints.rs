@@ -62,7 +62,7 @@ fn insert(connection: &mut Connection, endpoint: &Endpoint) -> Result<(), Databa
     Ok(())
 }
 
-pub fn page(
+pub fn list(
     connection: &mut Connection,
     organization_id: OrganizationId,
     after: Option<Position>,
@@ -86,7 +86,7 @@ pub fn page(
 
 /// The endpoint, unless it is deleted or another organization's.
 #[auto_type]
-pub(in crate::store) fn stored(endpoint: EndpointReference) -> _ {
+pub(in crate::store) fn existing_endpoint(endpoint: EndpointReference) -> _ {
     let organization_id: StoredId = StoredId::of(endpoint.organization_id);
     let id: StoredId = StoredId::of(endpoint.id);
     endpoints::table
@@ -100,7 +100,7 @@ pub fn find(
     endpoint: EndpointReference,
 ) -> Result<Option<Endpoint>, DatabaseError> {
     let found: Option<EndpointRecord> =
-        stored(endpoint).select(EndpointRecord::as_select()).first(connection).optional()?;
+        existing_endpoint(endpoint).select(EndpointRecord::as_select()).first(connection).optional()?;
     Ok(found.map(Endpoint::from))
 }
 
@@ -127,7 +127,7 @@ pub fn change(
             endpoints::disabled_reason.eq(endpoint.disabled_reason.map(DisabledReason::as_str)),
         )
     });
-    let no_failures = (sets_enabled || endpoint.url != previous_url)
+    let reset_failures = (sets_enabled || endpoint.url != previous_url)
         .then(|| (endpoints::failing_since.eq(None::<i64>), endpoints::given_up.eq(0)));
     diesel::update(endpoints::table.find(StoredId::of(endpoint.id)))
         .set((
@@ -135,7 +135,7 @@ pub fn change(
             endpoints::description.eq(&endpoint.description),
             events,
             state,
-            no_failures,
+            reset_failures,
             endpoints::low_score_tenths.eq(i16::from(endpoint.low_score_below.tenths())),
             endpoints::updated_at.eq(endpoint.updated_at.as_millis()),
         ))
@@ -149,7 +149,7 @@ pub fn delete(
     endpoint: EndpointReference,
     now: Timestamp,
 ) -> Result<bool, DatabaseError> {
-    let deleted = diesel::update(stored(endpoint))
+    let deleted = diesel::update(existing_endpoint(endpoint))
         .set((
             endpoints::deleted_at.eq(now.as_millis()),
             endpoints::enabled.eq(false),
@@ -169,7 +169,7 @@ pub fn rotate(
     secret: &SealedSecret,
     previous_until: Timestamp,
 ) -> Result<bool, DatabaseError> {
-    let rotated = diesel::update(stored(endpoint))
+    let rotated = diesel::update(existing_endpoint(endpoint))
         .set((
             endpoints::previous_secret.eq(endpoints::secret.nullable()),
             endpoints::previous_secret_until.eq(previous_until.as_millis()),

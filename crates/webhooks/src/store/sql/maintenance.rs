@@ -48,15 +48,15 @@ fn remove_deleted_endpoints(connection: &mut Connection) -> Result<usize, Databa
         .load(connection)?;
     let removed_messages = remove(connection, orphans)?;
     let has_messages = exists(deliveries::table.filter(deliveries::endpoint_id.eq(endpoints::id)));
-    let empty: Vec<StoredId> = endpoints::table
+    let without_messages: Vec<StoredId> = endpoints::table
         .select(endpoints::id)
         .filter(endpoints::deleted_at.is_not_null())
         .filter(not(has_messages))
         .order(endpoints::id)
         .limit(MAX_ROWS)
         .load(connection)?;
-    let removed_endpoints =
-        diesel::delete(endpoints::table.filter(endpoints::id.eq_any(empty))).execute(connection)?;
+    let removed_endpoints = diesel::delete(endpoints::table.filter(endpoints::id.eq_any(without_messages)))
+        .execute(connection)?;
     Ok(removed_messages + removed_endpoints)
 }
 

@@ -30,6 +30,7 @@ const MAX_ROWS: usize = 500;
 /// A literal that equals the predicate of the partial index: with a bound value the index would not be used.
 const IS_TEST: &str = "event = 'webhook.test'";
 
+/// The columns that [`erasure`] sets.
 type Erasure = (
     Eq<deliveries::payload, Option<String>>,
     Eq<deliveries::status, SqlLiteral<Text>>,
@@ -189,7 +190,7 @@ fn retracted_tickets(
     Ok(found.into_iter().map(|id| id.0.into()).collect())
 }
 
-pub fn log(connection: &mut Connection, page: &LogPage) -> Result<Vec<WebhookDelivery>, DatabaseError> {
+pub fn list(connection: &mut Connection, page: &LogPage) -> Result<Vec<WebhookDelivery>, DatabaseError> {
     let mut query = deliveries::table
         .select(DeliveryRecord::as_select())
         .filter(deliveries::endpoint_id.eq(StoredId::of(page.endpoint.id)))
@@ -240,12 +241,12 @@ pub fn replay(
     now: Timestamp,
 ) -> Result<ReplayOutcome, DatabaseError> {
     // A message in flight stays as it is: its current attempt serves the request.
-    let is_free = deliveries::lease.is_null().or(deliveries::due_at.le(now.as_millis()));
+    let is_not_leased = deliveries::lease.is_null().or(deliveries::due_at.le(now.as_millis()));
     diesel::update(deliveries::table.find(StoredId::of(id)))
         .filter(deliveries::endpoint_id.eq(StoredId::of(endpoint.id)))
         .filter(deliveries::organization_id.eq(StoredId::of(endpoint.organization_id)))
         .filter(deliveries::payload.is_not_null())
-        .filter(is_free)
+        .filter(is_not_leased)
         .set((
             deliveries::status.eq("pending"),
             deliveries::due_at.eq(now.as_millis()),

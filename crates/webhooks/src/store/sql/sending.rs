@@ -49,15 +49,15 @@ fn endpoints_with_due_messages(
     terms: &ClaimTerms,
 ) -> Result<Vec<Endpoint>, DatabaseError> {
     let busy: Vec<StoredId> = terms.busy.iter().map(|id| StoredId::of(*id)).collect();
-    let full = terms.in_flight.iter().filter(|(_, count)| **count >= terms.per_organization);
-    let full: Vec<StoredId> = full.map(|(id, _)| StoredId::of(*id)).collect();
+    let at_limit = terms.in_flight.iter().filter(|(_, count)| **count >= terms.per_organization);
+    let at_limit: Vec<StoredId> = at_limit.map(|(id, _)| StoredId::of(*id)).collect();
     let due_of_endpoint = due(terms.now.as_millis()).filter(deliveries::endpoint_id.eq(endpoints::id));
     let found: Vec<EndpointRecord> = endpoints::table
         .select(EndpointRecord::as_select())
         .filter(endpoints::enabled)
         .filter(endpoints::deleted_at.is_null())
         .filter(endpoints::id.ne_all(busy))
-        .filter(endpoints::organization_id.ne_all(full))
+        .filter(endpoints::organization_id.ne_all(at_limit))
         .filter(exists(due_of_endpoint))
         .order(sql::<NotSelectable>("random()"))
         .limit(i64::try_from(terms.limit.max(MIN_CANDIDATES)).unwrap_or(i64::MAX))
