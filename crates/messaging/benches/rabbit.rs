@@ -40,7 +40,7 @@ const QUEUE: Subscription = Subscription {
 const DEADLINE: Duration = Duration::from_secs(120);
 
 fn main() -> Result<()> {
-    // Cargo passes `--bench`.
+    // Numbers of events per message. Cargo passes `--bench`, too.
     let sizes: Vec<u16> = std::env::args().skip(1).filter_map(|argument| argument.parse().ok()).collect();
     let sizes = if sizes.is_empty() { vec![1, 8, 64] } else { sizes };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
@@ -48,13 +48,10 @@ fn main() -> Result<()> {
     let mut output = stdout();
     writeln!(output, "{EVENTS} events of {EVENT_BYTES} bytes; processor µs for each event")?;
     writeln!(output, "events/message  step      events/s  broker µs  process µs")?;
-    for events_per_message in sizes {
-        for (step, measured) in runtime.block_on(measure(&broker, events_per_message))? {
+    for size in sizes {
+        for (step, measured) in runtime.block_on(measure(&broker, size))? {
             let Measured { per_second, broker, process } = measured;
-            writeln!(
-                output,
-                "{events_per_message:>14}  {step:<8} {per_second:>9.0}  {broker:>9.1}  {process:>10.1}"
-            )?;
+            writeln!(output, "{size:>14}  {step:<8} {per_second:>9.0}  {broker:>9.1}  {process:>10.1}")?;
         }
     }
     Ok(())

@@ -17,8 +17,8 @@ use crate::app::{
     EnqueueMessages, RequestLimit, Sender, SenderLimits, WebhookClient, run_maintenance, send_messages,
 };
 use crate::consume::{NotificationsHandler, subscription};
-use crate::domain::address::{AddressRules, InvalidNetwork};
-use crate::domain::schedule::{InvalidSchedule, Schedule};
+use crate::domain::address::InvalidNetwork;
+use crate::domain::schedule::InvalidSchedule;
 use crate::http::{self, Services};
 use crate::metrics;
 use crate::store::{WebhookStore, webhook_store};
@@ -76,7 +76,12 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     let clock = db::watch_clock(tasks, SCHEMA, &database);
     let sender_wakeup = Arc::new(Notify::new());
     db::register_readiness(tasks.readiness(), SCHEMA, &database, MIGRATIONS);
-    spawn_consumer(tasks, &bus, &store, &schedule, &sender_wakeup);
+    let enqueue_messages = EnqueueMessages {
+        store: store.clone(),
+        schedule: schedule.clone(),
+        sender_wakeup: sender_wakeup.clone(),
+    };
+    spawn_consumer(tasks, bus, enqueue_messages);
     let client = WebhookClient::new(rules.clone(), signing_keys.clone(), config.attempt_deadline())?;
     let limits = SenderLimits {
         concurrency: config.concurrency,
@@ -94,8 +99,20 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
         clock: clock.clone(),
     });
     tasks.spawn(Phase::Consume, "webhooks sender", move |stop| send_messages(sender, stop));
-    spawn_maintenance(tasks, config, (&store, clock), &signing_keys);
-    serve_requests(config, tasks, listener, tokens, (store, signing_keys, rules, sender_wakeup))?;
+    spawn_maintenance(tasks, config, store.clone(), signing_keys.clone(), clock);
+    let services = Data::new(Services {
+        store,
+        keys: signing_keys,
+        rules,
+        sender_wakeup,
+        request_limit: RequestLimit::new(config.requested_messages_per_minute),
+        endpoints_per_organization: config.endpoints_per_organization,
+        previous_secret_millis: i64::from(config.previous_secret_seconds) * 1_000,
+    });
+    let auth = ServiceAuth { tokens, audience: Audience::Webhooks };
+    serve(tasks, Phase::ServeInternal, SCHEMA, listener, ServerSettings::default(), move |app| {
+        http::configure(app, services.clone(), auth.clone());
+    })?;
     Ok(())
 }
 
@@ -110,13 +127,7 @@ fn check_settings(config: &Config) -> Result<(), StartError> {
     if is_usable { Ok(()) } else { Err(StartError::Settings) }
 }
 
-fn spawn_consumer(
-    tasks: &mut Tasks,
-    bus: &Bus,
-    store: &WebhookStore,
-    schedule: &Schedule,
-    sender_wakeup: &Arc<Notify>,
-) {
+fn spawn_consumer(tasks: &mut Tasks, bus: Bus, enqueue_messages: EnqueueMessages) {
     let subscription = subscription();
     // Without the bus, endpoints can still be managed and messages sent: its outage only degrades the role.
     let pinged = bus.clone();
@@ -124,55 +135,20 @@ fn spawn_consumer(
         let bus = pinged.clone();
         async move { bus.ping().await }
     });
-    assay_messaging::register_handling_readiness(tasks.readiness(), SCHEMA, bus, subscription.queue);
-    let enqueue_messages = EnqueueMessages {
-        store: store.clone(),
-        schedule: schedule.clone(),
-        sender_wakeup: sender_wakeup.clone(),
-    };
+    assay_messaging::register_handling_readiness(tasks.readiness(), SCHEMA, &bus, subscription.queue);
     let handler = Arc::new(NotificationsHandler { enqueue_messages });
-    let bus = bus.clone();
     tasks.spawn(Phase::Consume, "webhooks consumer", move |stop| async move {
         bus.consume(subscription, handler, stop).await
     });
 }
 
-fn spawn_maintenance(
-    tasks: &mut Tasks,
-    config: &Config,
-    (store, clock): (&WebhookStore, Clock),
-    keys: &KeyRing,
-) {
+fn spawn_maintenance(tasks: &mut Tasks, config: &Config, store: WebhookStore, keys: KeyRing, clock: Clock) {
     const NAME: &str = "webhooks maintenance";
     let interval = Duration::from_secs(config.maintenance_interval_seconds);
-    let state = (store.clone(), keys.clone(), clock);
+    let state = (store, keys, clock);
     let retention = i64::from(config.delivery_retention_days) * DAY_MILLIS;
     tasks.spawn_periodic(Phase::Background, NAME, interval, state, move |(store, keys, clock)| async move {
         clock.verify().await?;
         run_maintenance(&store, &keys, retention).await
     });
-}
-
-type HandlerParts = (WebhookStore, KeyRing, Arc<AddressRules>, Arc<Notify>);
-
-fn serve_requests(
-    config: &Config,
-    tasks: &mut Tasks,
-    listener: TcpListener,
-    tokens: ServiceTokens,
-    (store, keys, rules, sender_wakeup): HandlerParts,
-) -> std::io::Result<()> {
-    let services = Data::new(Services {
-        store,
-        keys,
-        rules,
-        sender_wakeup,
-        request_limit: RequestLimit::new(config.requested_messages_per_minute),
-        endpoints_per_organization: config.endpoints_per_organization,
-        previous_secret_millis: i64::from(config.previous_secret_seconds) * 1_000,
-    });
-    let auth = ServiceAuth { tokens, audience: Audience::Webhooks };
-    serve(tasks, Phase::ServeInternal, SCHEMA, listener, ServerSettings::default(), move |app| {
-        http::configure(app, services.clone(), auth.clone());
-    })
 }

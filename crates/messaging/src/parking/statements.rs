@@ -62,7 +62,6 @@ const COUNT_OF_ORGANIZATION: &str = "
 
 const COUNT: &str = "SELECT count(*) AS events FROM (SELECT 1 FROM parked LIMIT $1) AS counted";
 
-/// At most `limit` organizations with parked events: those after `after`, then from the first one on.
 pub(in crate::parking) fn organizations(
     connection: &mut Connection,
     after: OrganizationId,
@@ -111,7 +110,6 @@ fn next_organizations(
     Ok(rows.into_iter().filter_map(|row| Some(row.organization_id?.0.into())).collect())
 }
 
-/// Claims at most `limit` events of these organizations, which take turns in the given order.
 pub(in crate::parking) fn claim(
     connection: &mut Connection,
     organizations: &[OrganizationId],

@@ -27,6 +27,8 @@ use assay_webhooks::store::{
 use assay_webhooks::{MIGRATIONS, SCHEMA};
 
 pub const NOW: Timestamp = Timestamp::saturating_from_millis(1_795_158_000_000);
+/// In seconds.
+pub const DAY: i64 = 24 * 60 * 60;
 /// Maximum number of endpoints of an organization.
 pub const ENDPOINT_LIMIT: u32 = 5;
 
@@ -134,8 +136,13 @@ impl Fixture {
 
     /// Enqueues `count` messages to every endpoint, due at [`NOW`].
     pub async fn announce(&self, count: usize) -> Result<()> {
+        self.announce_at(count, NOW).await
+    }
+
+    /// Enqueues `count` messages to every endpoint, due at `now`.
+    pub async fn announce_at(&self, count: usize, now: Timestamp) -> Result<()> {
         let received = (0..count).map(|_| self.announced(new_id())).collect();
-        Ok(self.store.enqueue(received, NOW, NOW).await?)
+        Ok(self.store.enqueue(received, now, now).await?)
     }
 
     /// At most `limit` messages, `per_endpoint` of them to one endpoint, leased for 30 seconds.
@@ -172,7 +179,7 @@ impl Fixture {
         now: Timestamp,
     ) -> Result<bool> {
         let attempt = Attempt::answered(now, 12, code);
-        let disable_cutoff = Some(now.plus_millis(-5 * 24 * 60 * 60 * 1_000));
+        let disable_cutoff = Some(now.plus_millis(-5 * DAY * 1_000));
         let result = AttemptResult { message, attempt, decision, disable_cutoff, now };
         Ok(self.store.record_attempt(result).await?)
     }

@@ -11,9 +11,7 @@ use assay_webhooks::domain::endpoint::EndpointReference;
 use assay_webhooks::domain::schedule::RetryDecision;
 use assay_webhooks::store::{ClaimTerms, ReplayOutcome};
 
-use crate::fixture::{ENDPOINT_LIMIT, Fixture, NOW, later};
-
-const DAY: i64 = 24 * 60 * 60;
+use crate::fixture::{DAY, ENDPOINT_LIMIT, Fixture, NOW, later};
 
 on_both_databases! { Fixture {
     message_is_leased_to_one_sender_until_expiry,

@@ -10,7 +10,6 @@ use assay_testkit::{eventually, on_both_databases};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use crate::fixture::Fixture;
 use crate::running_role::{CONCURRENCY_PER_ORGANIZATION, RunningRole};
 
 on_both_databases! { RunningRole {
@@ -33,14 +32,14 @@ async fn silent_endpoints_do_not_delay_other_organizations(mut role: RunningRole
         for _ in 0..10 {
             role.fixture.create_endpoint_at(&silent_url).await?;
         }
-        enqueue(&role.fixture, 40).await?;
+        role.fixture.announce_at(40, now()).await?;
         let in_flight = || attempts.load(Ordering::SeqCst);
         let is_at_limit = || async { Ok(in_flight() >= CONCURRENCY_PER_ORGANIZATION) };
         eventually("the attempts of the first organization", is_at_limit).await?;
         role.fixture.organization_id = new_id();
         role.fixture.create_endpoint_at(&answering_url).await?;
         let started = Instant::now();
-        enqueue(&role.fixture, 3).await?;
+        role.fixture.announce_at(3, now()).await?;
         let received = async {
             for _ in 0..3 {
                 answer(&answering).await?;
@@ -64,12 +63,6 @@ async fn silent_endpoints_do_not_delay_other_organizations(mut role: RunningRole
 
 fn url_of(listener: &TcpListener) -> Result<String> {
     Ok(format!("http://{}/", listener.local_addr()?))
-}
-
-/// Enqueues `count` messages to each endpoint of the organization, due at once.
-async fn enqueue(fixture: &Fixture, count: usize) -> Result<()> {
-    let received = (0..count).map(|_| fixture.announced(new_id())).collect();
-    Ok(fixture.store.enqueue(received, now(), now()).await?)
 }
 
 /// Accepts a connection and answers one request.

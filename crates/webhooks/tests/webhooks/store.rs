@@ -16,9 +16,7 @@ use assay_webhooks::store::{
     CreateOutcome, Creation, LogPage, MAX_STORED_TESTS, ReceivedEvent, ReplayOutcome,
 };
 
-use crate::fixture::{ENDPOINT_LIMIT, Fixture, NOW, later};
-
-const DAY: i64 = 24 * 60 * 60;
+use crate::fixture::{DAY, ENDPOINT_LIMIT, Fixture, NOW, later};
 
 /// Repetitions of a race.
 const ROUNDS: usize = 40;

@@ -93,14 +93,14 @@ impl<'m> Message<'m> {
     /// history the broker's cycle detection would drop the message.
     pub(super) fn of_failed(original: &'m Original, queue: ShortString, failure: &Failure<'_>) -> Self {
         let mut headers = FieldTable::default();
-        headers.insert(ATTEMPT_HEADER.into(), AMQPValue::LongLongInt(i64::from(failure.attempt)));
-        if let Some(failed_at) = failure.failed_at_millis {
-            headers.insert(FAILED_AT_HEADER.into(), AMQPValue::LongLongInt(failed_at));
-        }
         headers.insert(REASON_HEADER.into(), AMQPValue::LongString(truncated(failure.reason).into()));
+        let mut set = |name: &str, number: i64| headers.insert(name.into(), AMQPValue::LongLongInt(number));
+        set(ATTEMPT_HEADER, i64::from(failure.attempt));
+        if let Some(failed_at) = failure.failed_at_millis {
+            set(FAILED_AT_HEADER, failed_at);
+        }
         if failure.times_cut_short > 0 {
-            headers
-                .insert(CUT_SHORT_HEADER.into(), AMQPValue::LongLongInt(i64::from(failure.times_cut_short)));
+            set(CUT_SHORT_HEADER, i64::from(failure.times_cut_short));
         }
         let message = Self::of_original(original, queue);
         Self { properties: message.properties.with_headers(headers), ..message }
