@@ -119,23 +119,23 @@ const fn v6(a: u16, b: u16, prefix: u8) -> Ipv6Net {
 
 /// IANA's special-purpose addresses (RFC 6890), multicast (RFC 5771) and reserved addresses (RFC 1112).
 const SPECIAL_V4: [Ipv4Net; 16] = [
-    v4(0, 0, 0, 0, 8),  // this network
-    v4(10, 0, 0, 0, 8), // private
-    v4(172, 16, 0, 0, 12),
-    v4(192, 168, 0, 0, 16),
+    v4(0, 0, 0, 0, 8),      // this network
+    v4(10, 0, 0, 0, 8),     // private
+    v4(172, 16, 0, 0, 12),  // private
+    v4(192, 168, 0, 0, 16), // private
     v4(100, 64, 0, 0, 10),  // carrier-grade NAT
     v4(127, 0, 0, 0, 8),    // loopback
     v4(169, 254, 0, 0, 16), // link-local, with the metadata services of clouds
     // Metadata and DNS of Azure's hosts: a public address that is local to every virtual machine.
     v4(168, 63, 129, 16, 32),
-    v4(192, 0, 0, 0, 24), // protocol assignments
-    v4(192, 0, 2, 0, 24), // documentation
-    v4(198, 51, 100, 0, 24),
-    v4(203, 0, 113, 0, 24),
-    v4(192, 88, 99, 0, 24), // 6to4 relays
-    v4(198, 18, 0, 0, 15),  // benchmarks
-    v4(224, 0, 0, 0, 4),    // multicast
-    v4(240, 0, 0, 0, 4),    // reserved, and broadcast
+    v4(192, 0, 0, 0, 24),    // protocol assignments
+    v4(192, 0, 2, 0, 24),    // documentation
+    v4(198, 51, 100, 0, 24), // documentation
+    v4(203, 0, 113, 0, 24),  // documentation
+    v4(192, 88, 99, 0, 24),  // 6to4 relays
+    v4(198, 18, 0, 0, 15),   // benchmarks
+    v4(224, 0, 0, 0, 4),     // multicast
+    v4(240, 0, 0, 0, 4),     // reserved, and broadcast
 ];
 
 /// Global unicast (RFC 4291, section 2.4). Everything else is refused: loopback, unspecified,
@@ -146,8 +146,8 @@ const GLOBAL_V6: Ipv6Net = v6(0x2000, 0, 3);
 const SPECIAL_V6: [Ipv6Net; 4] = [
     v6(0x2001, 0, 23),     // protocol assignments: Teredo, benchmarks, ORCHID
     v6(0x2001, 0xdb8, 32), // documentation
-    v6(0x3fff, 0, 20),
-    v6(0x2002, 0, 16), // 6to4, which leads to an IPv4 address of the sender's choice
+    v6(0x3fff, 0, 20),     // documentation
+    v6(0x2002, 0, 16),     // 6to4, which leads to an IPv4 address of the sender's choice
 ];
 
 #[cfg(test)]
