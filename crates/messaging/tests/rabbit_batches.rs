@@ -257,7 +257,7 @@ async fn oversized_prefetch_is_handled_without_a_requeue() -> Result<()> {
     let deliveries = handler.deliveries();
     assert_eq!(deliveries.len(), events.len(), "an event was lost or redelivered");
     // The field is private.
-    let is_counted = |delivery: &&Delivery| !format!("{delivery:?}").contains("cut_short: 0");
+    let is_counted = |delivery: &&Delivery| !format!("{delivery:?}").contains("times_cut_short: 0");
     assert_eq!(deliveries.iter().filter(is_counted).count(), 0, "events with a counted requeue");
     assert_eq!(wire.waiting(ACCEPTED.queue).await?, 0);
     Ok(())

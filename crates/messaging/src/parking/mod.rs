@@ -46,8 +46,8 @@ struct Shared {
 }
 
 impl Parking {
-    /// Parked events in `database`, whose migrations include [`crate::MIGRATIONS`]. They are handled in chunks that take a quarter of a
-    /// second, of a size within `chunk_sizes`; up to four chunks are in flight in this process, half of them in the priority lane.
+    /// Parked events in `database`, whose migrations include [`crate::MIGRATIONS`]. They are handled in chunks that take a quarter of
+    /// a second, of a size within `chunk_sizes`; up to four chunks are in flight in this process, half of them in the priority lane.
     pub fn new(database: Database, chunk_sizes: RangeInclusive<usize>) -> Self {
         let shared = Shared {
             turns: Lane::new(chunk_sizes.clone()),
