@@ -42,6 +42,6 @@ pub fn evaluate(conversation: &Conversation) {
     assert_eq!(read, evaluation);
     let again = serde_json::to_string(&scorer.evaluate(conversation)).expect("an evaluation is JSON");
     assert_eq!(again, json, "the same conversation, another evaluation");
-    let inputs = scorer.adjustment_inputs(conversation);
+    let inputs = scorer.weights_inputs(conversation);
     assert!(inputs.iter().all(|input| input.is_finite()), "{inputs:?}");
 }

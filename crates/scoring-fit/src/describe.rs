@@ -1,20 +1,19 @@
 //! Plain-text description of a weights file.
 
-use assay_scoring::{Adjustment, LinearModel};
+use assay_scoring::{LinearModel, Weights};
 
 use crate::scored::Dimension;
 use crate::table_text::TextTable;
 
 /// A table of the terms of each score.
-pub fn describe(adjustment: &Adjustment) -> String {
+pub fn describe(weights: &Weights) -> String {
     let mut text = format!(
         "fitted on {} conversations, for the model {}\n\n",
-        adjustment.conversations, adjustment.reader_sha256
+        weights.conversations, weights.reader_sha256
     );
     let mut table =
         TextTable::new(&["", "constant", "accuracy", "effort", "handoff", "resolved", "not resolved"]);
-    let models =
-        [adjustment.resolution_accuracy, adjustment.interaction_effort, adjustment.handoff_smoothness];
+    let models = [weights.resolution_accuracy, weights.interaction_effort, weights.handoff_smoothness];
     for (index, (dimension, model)) in Dimension::ALL.into_iter().zip(models).enumerate() {
         let cells = if model == LinearModel::identity(index) {
             vec!["as shipped".to_owned()]
@@ -35,15 +34,15 @@ mod tests {
     #[test]
     fn fitted_and_shipped_scores_are_distinguished() {
         let model = LinearModel { intercept: -0.25, factors: [0.5, 0.0, 0.0, 1.5, 0.0] };
-        let adjustment = Adjustment {
-            format: assay_scoring::ADJUSTMENT_FORMAT,
+        let weights = Weights {
+            format: assay_scoring::WEIGHTS_FORMAT,
             reader_sha256: "ab12".to_owned(),
             conversations: 60,
             resolution_accuracy: model,
             interaction_effort: LinearModel::identity(1),
             handoff_smoothness: LinearModel::identity(2),
         };
-        let text = describe(&adjustment);
+        let text = describe(&weights);
         assert!(text.starts_with("fitted on 60 conversations, for the model ab12\n"), "{text}");
         let fitted = text.lines().find(|line| line.starts_with("resolution accuracy")).unwrap();
         assert_eq!(

@@ -1,6 +1,6 @@
 //! Calibrates scores to a user's own reviewers, and measures the agreement of a scorer with labels.
 //!
-//! `local` fits an adjustment to a user's labels, `evaluate` measures a scorer on such labels, and `corpus` benchmarks a
+//! `local` fits weights to a user's labels, `evaluate` measures a scorer on such labels, and `corpus` benchmarks a
 //! scorer on the project's corpus, where several raters rated each conversation. Everything runs in one thread, in a fixed
 //! order and with fixed seeds: the same files give the same bytes.
 

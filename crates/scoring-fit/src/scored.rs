@@ -18,7 +18,7 @@ pub enum Dimension {
 }
 
 impl Dimension {
-    /// All of them, in the order of an adjustment's inputs.
+    /// All of them, in the order of the inputs of weights.
     pub const ALL: [Self; 3] = [Self::ResolutionAccuracy, Self::InteractionEffort, Self::HandoffSmoothness];
 
     /// Name in reports.

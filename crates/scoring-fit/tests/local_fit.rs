@@ -6,7 +6,7 @@ mod support;
 
 use assay_contracts::conversation::Conversation;
 use assay_contracts::evaluation::Axis;
-use assay_scoring::{Adjustment, LinearModel, Scorer};
+use assay_scoring::{LinearModel, Scorer, Weights};
 use assay_scoring_fit::{
     Change, Dimension, FitError, FittedWeights, ReviewedConversations, WorseWeights, fit_local,
 };
@@ -31,8 +31,8 @@ fn fit(bodies: &[Value], labels: &[Value], worse: WorseWeights) -> Result<Fitted
     fit_local(&reviewed(folder.path(), bodies, labels), worse)
 }
 
-fn adjustment(fitted: &FittedWeights) -> Adjustment {
-    Adjustment::parse(&fitted.text, Scorer::builtin().unwrap().reader_sha256()).unwrap()
+fn weights(fitted: &FittedWeights) -> Weights {
+    Weights::parse(&fitted.text, Scorer::builtin().unwrap().reader_sha256()).unwrap()
 }
 
 fn axis(scorer: &Scorer, body: &Value) -> Axis {
@@ -68,7 +68,7 @@ fn effort_labels_that_follow_accuracy_improve_rho() {
 fn adapted_weights_change_only_labelled_scores() {
     let bodies = bodies(60);
     let fitted = fit(&bodies, &impatient_labels(&bodies), WorseWeights::Refuse).unwrap();
-    let adapted = adjustment(&fitted);
+    let adapted = weights(&fitted);
     assert_eq!(
         (adapted.resolution_accuracy, adapted.handoff_smoothness),
         (LinearModel::identity(0), LinearModel::identity(2))
@@ -100,7 +100,7 @@ fn stricter_handoff_labels_change_only_handoff_score() {
         json!({"ticket_id": body["ticket_id"], "handoff_smoothness": (score - 1.0).max(1.0)})
     };
     let labels: Vec<Value> = bodies.iter().map(label).collect();
-    let adapted = adjustment(&fit(&bodies, &labels, WorseWeights::Accept).unwrap());
+    let adapted = weights(&fit(&bodies, &labels, WorseWeights::Accept).unwrap());
     assert_ne!(adapted.handoff_smoothness, LinearModel::identity(2));
     assert_eq!(
         (adapted.resolution_accuracy, adapted.interaction_effort),
@@ -117,7 +117,7 @@ fn resolution_labels_stand_in_for_accuracy() {
     };
     let labels: Vec<Value> = bodies.iter().enumerate().map(label).collect();
     let fitted = fit(&bodies, &labels, WorseWeights::Accept).unwrap();
-    assert_ne!(adjustment(&fitted).resolution_accuracy, LinearModel::identity(0));
+    assert_ne!(weights(&fitted).resolution_accuracy, LinearModel::identity(0));
     assert!(fitted.report.contains("resolution by the audit: accuracy"), "{}", fitted.report);
 }
 

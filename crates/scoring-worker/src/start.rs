@@ -304,7 +304,7 @@ async fn prepare_partitions(store: &EvaluationStore, stop: &CancellationToken) -
 
 #[cfg(test)]
 mod tests {
-    use assay_scoring::{ADJUSTMENT_FORMAT, LinearModel};
+    use assay_scoring::{LinearModel, WEIGHTS_FORMAT};
 
     use super::*;
 
@@ -340,7 +340,7 @@ mod tests {
         let builtin = Scorer::builtin().unwrap();
         let keeping = |index| serde_json::to_value(LinearModel::identity(index)).unwrap();
         let weights = serde_json::json!({
-            "format": ADJUSTMENT_FORMAT, "reader_sha256": builtin.reader_sha256(), "conversations": 25,
+            "format": WEIGHTS_FORMAT, "reader_sha256": builtin.reader_sha256(), "conversations": 25,
             "resolution_accuracy": keeping(0), "interaction_effort": keeping(1), "handoff_smoothness": keeping(2),
         });
         let file = std::env::temp_dir().join(format!("assay-weights-{}.json", std::process::id()));

@@ -36,12 +36,12 @@ impl<'a> Findings<'a> {
         let transcript = scorer.transcript(conversation);
         let language = Language::of(&scorer.lists.words, &transcript.items);
         let mut reading = scorer.reader.read(&transcript);
-        if let Some(adjustment) = &scorer.adjustment {
+        if let Some(weights) = &scorer.weights {
             let inputs = reading.inputs();
             // `Score::nearest` limits the first two to 1–5; `HandoffFindings` compares the third with thresholds before that.
-            reading.resolution_accuracy = adjustment.resolution_accuracy.apply(&inputs);
-            reading.interaction_effort = adjustment.interaction_effort.apply(&inputs);
-            reading.handoff_smoothness = adjustment.handoff_smoothness.apply(&inputs).clamp(1.0, 5.0);
+            reading.resolution_accuracy = weights.resolution_accuracy.apply(&inputs);
+            reading.interaction_effort = weights.interaction_effort.apply(&inputs);
+            reading.handoff_smoothness = weights.handoff_smoothness.apply(&inputs).clamp(1.0, 5.0);
         }
         let course = CustomerCourse::of(&transcript, &reading);
         let effort = EffortFindings::of(&transcript, &reading);

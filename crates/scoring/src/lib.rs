@@ -14,7 +14,6 @@
 
 #![warn(missing_docs)]
 
-mod adjustment;
 mod audit;
 mod course;
 mod effort;
@@ -29,6 +28,7 @@ mod reliability;
 mod second_opinion;
 mod sentiment;
 mod transcript;
+mod weights;
 mod word_boundary;
 
 use std::sync::{Arc, OnceLock};
@@ -37,7 +37,6 @@ use assay_contracts::conversation::Conversation;
 use assay_contracts::evaluation::Evaluation;
 use assay_encoder::Model;
 
-pub use crate::adjustment::{Adjustment, AdjustmentError, FORMAT as ADJUSTMENT_FORMAT, INPUTS, LinearModel};
 pub use crate::audit::Policy;
 pub use crate::facts::hundredths;
 use crate::injection::InjectionDetector;
@@ -46,6 +45,7 @@ use crate::reader::Reader;
 pub use crate::reader::{FEATURES_VERSION, ReaderError, ReaderInput};
 pub use crate::second_opinion::{Difference, Opinion, RuledResolution, Ruling};
 use crate::transcript::Transcript;
+pub use crate::weights::{FORMAT as WEIGHTS_FORMAT, INPUTS, LinearModel, Weights, WeightsError};
 
 /// Version of the engine; raised whenever the same transcript may get another evaluation.
 pub const SCORER_VERSION: &str = "3.0.0";
@@ -65,7 +65,7 @@ pub enum ScorerError {
     Injections(#[from] aho_corasick::BuildError),
     /// The weights do not fit this version.
     #[error("the weights file cannot be used: {0}")]
-    Weights(#[from] AdjustmentError),
+    Weights(#[from] WeightsError),
 }
 
 /// The scorer. Cheap to build and to clone: the model and the lists are loaded once and shared between threads.
@@ -73,7 +73,7 @@ pub enum ScorerError {
 pub struct Scorer {
     lists: Arc<Lists>,
     reader: Arc<Reader>,
-    adjustment: Option<Adjustment>,
+    weights: Option<Weights>,
     weights_sha256: String,
     policy: Policy,
 }
@@ -130,7 +130,7 @@ impl Scorer {
             lists: Lists::builtin()?,
             weights_sha256: reader.sha256().to_owned(),
             reader,
-            adjustment: None,
+            weights: None,
             policy: Policy::default(),
         })
     }
@@ -140,9 +140,9 @@ impl Scorer {
     /// # Errors
     /// When the weights are damaged or were fitted for another model.
     pub fn with_weights(self, text: &str) -> Result<Self, ScorerError> {
-        let adjustment = Adjustment::parse(text, self.reader.sha256())?;
+        let weights = Weights::parse(text, self.reader.sha256())?;
         let weights_sha256 = facts::sha256_of(&[self.reader.sha256(), text]);
-        Ok(Self { adjustment: Some(adjustment), weights_sha256, ..self })
+        Ok(Self { weights: Some(weights), weights_sha256, ..self })
     }
 
     /// The same scorer under another policy.
@@ -155,8 +155,8 @@ impl Scorer {
         evaluate::evaluate(self, conversation)
     }
 
-    /// Inputs of an [`Adjustment`]: the three predicted scores, and the probabilities of `resolved` and `not_resolved`.
-    pub fn adjustment_inputs(&self, conversation: &Conversation) -> [f64; INPUTS] {
+    /// Inputs of [`Weights`]: the three predicted scores, and the probabilities of `resolved` and `not_resolved`.
+    pub fn weights_inputs(&self, conversation: &Conversation) -> [f64; INPUTS] {
         self.reader.read(&self.transcript(conversation)).inputs()
     }
 

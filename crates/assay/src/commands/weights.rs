@@ -4,15 +4,15 @@ use std::io::{Write, stdout};
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use assay_scoring::{Adjustment, Scorer};
+use assay_scoring::{Scorer, Weights};
 use assay_scoring_fit::describe;
 
 /// Describes a weights file if this version accepts it.
 pub fn run(file: &Path) -> Result<()> {
     let text = read(file)?;
-    let adjustment = Adjustment::parse(&text, Scorer::builtin()?.reader_sha256())
+    let weights = Weights::parse(&text, Scorer::builtin()?.reader_sha256())
         .with_context(|| file.display().to_string())?;
-    stdout().lock().write_all(describe(&adjustment).as_bytes())?;
+    stdout().lock().write_all(describe(&weights).as_bytes())?;
     Ok(())
 }
 

@@ -6,7 +6,7 @@
 mod report;
 mod ridge;
 
-use assay_scoring::{ADJUSTMENT_FORMAT, Adjustment, INPUTS, LinearModel, Scorer};
+use assay_scoring::{INPUTS, LinearModel, Scorer, WEIGHTS_FORMAT, Weights};
 
 use self::report::Comparison;
 use self::ridge::Row;
@@ -82,7 +82,7 @@ pub fn fit_local(reviewed: &ReviewedConversations, worse: WorseWeights) -> Resul
     Ok(FittedWeights { text, report, changes: comparison.changes })
 }
 
-/// A labelled conversation with the inputs of the adjustment.
+/// A labelled conversation with the inputs of the weights.
 #[derive(Clone, Copy)]
 struct FitExample<'e> {
     example: &'e Example,
@@ -91,7 +91,7 @@ struct FitExample<'e> {
 
 impl<'e> FitExample<'e> {
     fn of(scorer: &Scorer, example: &'e Example) -> Self {
-        Self { example, inputs: scorer.adjustment_inputs(&example.conversation) }
+        Self { example, inputs: scorer.weights_inputs(&example.conversation) }
     }
 }
 
@@ -104,7 +104,7 @@ fn rows(examples: &[FitExample<'_>], dimension: Dimension) -> Vec<Row> {
 }
 
 /// Fits the adapted scores to the examples; the others stay as shipped.
-fn fit(scorer: &Scorer, examples: &[FitExample<'_>], adapted: &[Dimension]) -> Adjustment {
+fn fit(scorer: &Scorer, examples: &[FitExample<'_>], adapted: &[Dimension]) -> Weights {
     let model = |dimension: Dimension, index: usize| {
         if adapted.contains(&dimension) {
             ridge::fit(&rows(examples, dimension), index)
@@ -112,8 +112,8 @@ fn fit(scorer: &Scorer, examples: &[FitExample<'_>], adapted: &[Dimension]) -> A
             LinearModel::identity(index)
         }
     };
-    Adjustment {
-        format: ADJUSTMENT_FORMAT,
+    Weights {
+        format: WEIGHTS_FORMAT,
         reader_sha256: scorer.reader_sha256().to_owned(),
         conversations: examples.len(),
         resolution_accuracy: model(Dimension::ResolutionAccuracy, 0),
@@ -137,6 +137,6 @@ fn cross_fit(
 }
 
 /// Serialises a weights file; the same weights give the same bytes.
-fn to_json(adjustment: &Adjustment) -> Result<String, serde_json::Error> {
-    Ok(serde_json::to_string_pretty(adjustment)? + "\n")
+fn to_json(weights: &Weights) -> Result<String, serde_json::Error> {
+    Ok(serde_json::to_string_pretty(weights)? + "\n")
 }

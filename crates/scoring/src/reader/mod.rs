@@ -16,7 +16,7 @@ mod score_rules;
 mod selection;
 mod structure;
 
-use crate::adjustment::INPUTS;
+use crate::weights::INPUTS;
 use assay_encoder::Model;
 use serde::Deserialize;
 
@@ -83,7 +83,7 @@ pub(crate) struct Reading {
     messages: Vec<MessageActs>,
     /// Indices of the items that the reader saw.
     selected_items: Vec<usize>,
-    /// Resolution accuracy, in points, 1–5; an adjusted one may lie outside.
+    /// Resolution accuracy, in points, 1–5; with a user's weights it may lie outside.
     pub resolution_accuracy: f64,
     /// Interaction effort, likewise.
     pub interaction_effort: f64,
@@ -98,7 +98,7 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// Inputs of an adjustment.
+    /// Inputs of [`Weights`](crate::Weights).
     pub(crate) fn inputs(&self) -> [f64; INPUTS] {
         let highest = self.status.iter().copied().fold(f64::MIN, f64::max);
         let powers = self.status.map(|logit| exp(logit - highest));

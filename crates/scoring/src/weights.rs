@@ -1,4 +1,4 @@
-//! The adjustment of the scores to a user's own reviewers, fitted by `assay fit`.
+//! A user's weights: they fit the scores to the user's own reviewers.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ pub const INPUTS: usize = 5;
 /// difference between a user's reviewers and the raters of the corpus.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Adjustment {
+pub struct Weights {
     /// [`FORMAT`].
     pub format: u32,
     /// SHA-256 of the reader's model that it was fitted for.
@@ -36,10 +36,10 @@ pub struct LinearModel {
     pub factors: [f64; INPUTS],
 }
 
-/// An adjustment cannot be used.
+/// Weights cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum AdjustmentError {
+pub enum WeightsError {
     /// Not a weights file of `assay fit`.
     #[error("it is not a weights file of `assay fit` ({0}); fit it again with `assay fit`")]
     Syntax(#[from] serde_json::Error),
@@ -64,30 +64,29 @@ pub enum AdjustmentError {
     Factor,
 }
 
-impl Adjustment {
+impl Weights {
     /// Parses a weights file for the model with this SHA-256.
     ///
     /// # Errors
     /// When it is damaged, or made for another version or model.
-    pub fn parse(text: &str, reader_sha256: &str) -> Result<Self, AdjustmentError> {
+    pub fn parse(text: &str, reader_sha256: &str) -> Result<Self, WeightsError> {
         #[derive(Deserialize)]
         struct Format {
             format: u32,
         }
         let Format { format: found } = serde_json::from_str(text)?;
         if found != FORMAT {
-            return Err(AdjustmentError::Format { found });
+            return Err(WeightsError::Format { found });
         }
-        let adjustment: Self = serde_json::from_str(text)?;
-        if adjustment.reader_sha256 != reader_sha256 {
-            let (expected, found) = (reader_sha256.to_owned(), adjustment.reader_sha256);
-            return Err(AdjustmentError::Reader { expected, found });
+        let weights: Self = serde_json::from_str(text)?;
+        if weights.reader_sha256 != reader_sha256 {
+            let (expected, found) = (reader_sha256.to_owned(), weights.reader_sha256);
+            return Err(WeightsError::Reader { expected, found });
         }
-        let models =
-            [adjustment.resolution_accuracy, adjustment.interaction_effort, adjustment.handoff_smoothness];
+        let models = [weights.resolution_accuracy, weights.interaction_effort, weights.handoff_smoothness];
         let mut numbers = models.iter().flat_map(|model| model.factors.iter().chain([&model.intercept]));
         let is_valid = numbers.all(|number| number.abs() <= 10.0);
-        if is_valid { Ok(adjustment) } else { Err(AdjustmentError::Factor) }
+        if is_valid { Ok(weights) } else { Err(WeightsError::Factor) }
     }
 }
 
@@ -102,7 +101,7 @@ impl LinearModel {
         Self { intercept: 0.0, factors }
     }
 
-    /// The adjusted score, not limited to 1–5.
+    /// The corrected score, not limited to 1–5.
     #[must_use]
     pub fn apply(&self, inputs: &[f64; INPUTS]) -> f64 {
         self.intercept + self.factors.iter().zip(inputs).map(|(factor, input)| factor * input).sum::<f64>()
