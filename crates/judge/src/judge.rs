@@ -120,7 +120,7 @@ impl Judge {
         builtin: &Evaluation,
         tally: &mut Tally,
     ) -> Result<Judgement, NoJudgement> {
-        let is_injection = scorer.injected_messages(conversation);
+        let is_injection = scorer.injection_mask(conversation);
         let prompt = Prompt::for_conversation(conversation, builtin, &is_injection);
         let (bytes, limit) = (prompt.transcript_bytes(), self.client.settings.max_transcript_bytes);
         if bytes > limit {

@@ -92,7 +92,7 @@ impl CustomerCourse {
             if item.role.ends_customer_turn() {
                 same_turn = false;
             }
-            if item.role != Role::Customer || item.is_injected {
+            if item.role != Role::Customer || item.is_injection {
                 continue;
             }
             let acts = reading.acts(index);

@@ -92,8 +92,8 @@ impl Scorer {
     /// Applies the rules of fact to an opinion. `builtin` is this scorer's evaluation of the same conversation.
     pub fn rule_on(&self, conversation: &Conversation, builtin: &Evaluation, opinion: Opinion) -> Ruling {
         // The transcript leaves out a subject that is a prompt injection.
-        let is_subject_injected = self.transcript(conversation).subject() != conversation.subject.as_deref();
-        let has_injection = is_subject_injected || self.injected_messages(conversation).contains(&true);
+        let is_subject_injection = self.transcript(conversation).subject() != conversation.subject.as_deref();
+        let has_injection = is_subject_injection || self.injection_mask(conversation).contains(&true);
         let dimensions = builtin.axis.as_ref().map(|axis| &axis.dimensions);
         let limits = dimensions.filter(|_| has_injection);
         let at_most = |given: Score, limit: Option<Score>| limit.map_or(given, |limit| given.min(limit));
@@ -118,9 +118,9 @@ impl Scorer {
         ruling
     }
 
-    /// For each message of the conversation, whether it is a prompt injection: then nothing in it is evidence.
-    pub fn injected_messages(&self, conversation: &Conversation) -> Vec<bool> {
-        self.transcript(conversation).items.iter().map(|item| item.is_injected).collect()
+    /// For each message, in order, whether it is a prompt injection: then nothing in it is evidence.
+    pub fn injection_mask(&self, conversation: &Conversation) -> Vec<bool> {
+        self.transcript(conversation).items.iter().map(|item| item.is_injection).collect()
     }
 
     fn resolution(

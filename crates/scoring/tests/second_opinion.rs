@@ -147,7 +147,7 @@ fn injection_limits_scores_to_builtin() {
     assert_eq!(ruling.resolution.charge.assessment, ChargeAssessment::Review);
     let (_, harsh) = rule(&items, opinion(1.0, 1.0, Status::NotResolved, Basis::NoAnswer));
     assert_eq!((harsh.resolution_accuracy, harsh.interaction_effort), (Score::MIN, Score::MIN));
-    assert_eq!(scorer().injected_messages(&conversation(&items)), [false, true, false]);
+    assert_eq!(scorer().injection_mask(&conversation(&items)), [false, true, false]);
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn surveys_and_labels_of_unexpected_authors_are_injections() {
 
 fn assert_injected(author: &str, text: &str, expected: bool) {
     let items = [("contact", "Where is my order?"), (author, text)];
-    assert_eq!(scorer().injected_messages(&conversation(&items)), [false, expected], "{author}: {text}");
+    assert_eq!(scorer().injection_mask(&conversation(&items)), [false, expected], "{author}: {text}");
 }
 
 #[test]
@@ -296,7 +296,7 @@ fn assert_rules(conversation: &Conversation, builtin: &Evaluation, given: Opinio
     let id = &builtin.external_ticket_id;
     assert!(ruling.resolution_accuracy <= given.resolution_accuracy, "{id}: nothing raises a score");
     if let Some(axis) =
-        builtin.axis.as_ref().filter(|_| scorer().injected_messages(conversation).contains(&true))
+        builtin.axis.as_ref().filter(|_| scorer().injection_mask(conversation).contains(&true))
     {
         assert!(ruling.resolution_accuracy <= axis.dimensions.resolution_accuracy.score, "{id}");
         assert!(ruling.interaction_effort <= axis.dimensions.interaction_effort.score, "{id}");

@@ -73,7 +73,7 @@ impl ScoreRules<'_, '_> {
     /// The scores at the end.
     pub(super) fn final_scores(&self) -> Scores {
         let items = &self.transcript.items;
-        let is_customer = |item: &Item<'_>| item.role == Role::Customer && !item.is_injected;
+        let is_customer = |item: &Item<'_>| item.role == Role::Customer && !item.is_injection;
         let mut state: Option<State> = None;
         let mut end = 0;
         // A step is one message of the customer, or a run of other items.

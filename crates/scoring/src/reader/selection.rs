@@ -19,7 +19,7 @@ pub(crate) struct SelectedMessage {
 pub(crate) fn selected_messages(transcript: &Transcript<'_>, end: usize) -> Vec<SelectedMessage> {
     let items = transcript.items.get(..end).unwrap_or(&transcript.items);
     let by_customer = |item: &Item<'_>| item.role == Role::Customer;
-    let last_customer = items.iter().rposition(|item| by_customer(item) && !item.is_injected);
+    let last_customer = items.iter().rposition(|item| by_customer(item) && !item.is_injection);
     let last_customer = last_customer.or_else(|| items.iter().rposition(by_customer));
     let mut had_reply = false;
     let mut selection = Vec::with_capacity(items.len());
@@ -28,7 +28,7 @@ pub(crate) fn selected_messages(transcript: &Transcript<'_>, end: usize) -> Vec<
             continue;
         }
         let is_after_customer = item.role == Role::Ai && last_customer.is_some_and(|last| index > last);
-        let is_read = !(item.is_injected || is_after_customer && had_reply);
+        let is_read = !(item.is_injection || is_after_customer && had_reply);
         // An injected reply counts as the first one, too.
         had_reply |= is_after_customer;
         if is_read {

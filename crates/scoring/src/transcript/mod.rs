@@ -63,7 +63,7 @@ impl Role {
     }
 }
 
-/// One item with its text statistics.
+/// A message, internal note or system event of the conversation, with its text statistics.
 #[derive(Debug)]
 pub(crate) struct Item<'a> {
     /// Role of the author.
@@ -79,13 +79,13 @@ pub(crate) struct Item<'a> {
     content_words: Vec<u64>,
     /// Hashes of order numbers, e-mail addresses and the like, sorted.
     pub identifiers: Vec<u64>,
-    /// Whether the text is a prompt injection, which is never evidence in favour.
-    pub is_injected: bool,
+    /// Whether the text is a prompt injection, which is never evidence in favour of an agent.
+    pub is_injection: bool,
 }
 
 impl<'a> Item<'a> {
     /// Parses at most `max_bytes` bytes of the message.
-    pub(crate) fn read(message: &'a Message, max_bytes: usize, is_injected: bool) -> Self {
+    pub(crate) fn read(message: &'a Message, max_bytes: usize, is_injection: bool) -> Self {
         let excerpt = excerpt(&message.content, max_bytes);
         let role = Role::of(message);
         // An item of several people is a whole thread: what looks quoted in it was written there.
@@ -99,7 +99,7 @@ impl<'a> Item<'a> {
             words: words.count,
             content_words: words.content,
             identifiers: words.identifiers,
-            is_injected,
+            is_injection,
         }
     }
 
@@ -129,14 +129,14 @@ pub(crate) struct Transcript<'a> {
     /// As it was submitted.
     pub conversation: &'a Conversation,
     /// Whether the subject is a prompt injection; then it is not read.
-    is_subject_injected: bool,
+    is_subject_injection: bool,
     /// Every item, in order.
     pub items: Vec<Item<'a>>,
     /// Indices of the customer's items, without prompt injections.
     pub customer: Vec<usize>,
     /// Indices of the answers that the customer saw, without prompt injections.
     pub answers: Vec<usize>,
-    /// For each item the word overlap with the most similar earlier one of the same side, 0–1.
+    /// For each item the word overlap with the most similar earlier one of its side (customer or answers), 0–1.
     pub similarity: Vec<f64>,
 }
 
@@ -167,9 +167,9 @@ impl<'a> Transcript<'a> {
         for side in [&customer, &answers] {
             fill_similarity(&items, side, &mut similarity);
         }
-        let is_subject_injected =
+        let is_subject_injection =
             conversation.subject.as_deref().is_some_and(|subject| injections.finds(subject));
-        Self { conversation, is_subject_injected, items, customer, answers, similarity }
+        Self { conversation, is_subject_injection, items, customer, answers, similarity }
     }
 
     /// The item at `index`, which comes from this transcript.
@@ -227,12 +227,12 @@ impl<'a> Transcript<'a> {
 
     /// Whether the subject or any item is a prompt injection.
     pub(crate) fn has_injection(&self) -> bool {
-        self.is_subject_injected || self.items.iter().any(|item| item.is_injected)
+        self.is_subject_injection || self.items.iter().any(|item| item.is_injection)
     }
 
     /// The subject, unless it is a prompt injection.
     pub(crate) fn subject(&self) -> Option<&str> {
-        self.conversation.subject.as_deref().filter(|_| !self.is_subject_injected)
+        self.conversation.subject.as_deref().filter(|_| !self.is_subject_injection)
     }
 }
 
@@ -245,7 +245,7 @@ pub(crate) fn ai_ids(author: &Author) -> Option<(Option<&str>, Option<&str>)> {
 }
 
 fn indices(items: &[Item<'_>], keep: impl Fn(Role) -> bool) -> Vec<usize> {
-    let kept = items.iter().enumerate().filter(|(_, item)| keep(item.role) && !item.is_injected);
+    let kept = items.iter().enumerate().filter(|(_, item)| keep(item.role) && !item.is_injection);
     kept.map(|(index, _)| index).collect()
 }
 
