@@ -1,6 +1,6 @@
 //! The customer's state over the conversation: the reaction in each message, and the final state.
 
-use crate::reader::{Act, Reading};
+use crate::reader::{Act, MessageActs, Reading};
 use crate::transcript::{Role, Transcript};
 
 /// The customer's final state.
@@ -39,35 +39,28 @@ impl EndState {
         matches!(self, Self::Confirmed | Self::Thanked)
     }
 
-    /// The state that follows from an act. Of several complaints the most probable one decides, of the other acts the
-    /// first likely one.
-    const DECIDING: [(Act, Self); 9] = [
-        (Act::Reject, Self::Rejected),
-        (Act::Irony, Self::Rejected),
-        (Act::Return, Self::Rejected),
-        (Act::RequestHuman, Self::AskedForHuman),
-        (Act::GiveUp, Self::GaveUp),
-        (Act::Repeat, Self::Repeated),
-        (Act::Confirm, Self::Confirmed),
-        (Act::Doubt, Self::Doubting),
-        (Act::Accept, Self::Accepted),
-    ];
-
-    /// The state after one message; [`Self::Open`] if the message shows no other.
-    fn of(acts: &crate::reader::MessageActs) -> Self {
-        let complaint = acts.strongest(Act::COMPLAINTS);
+    /// The state after one message: of several complaints the most probable one decides, of the other acts the first in this
+    /// order. [`Self::Open`] if the message has none of them.
+    fn of(acts: &MessageActs) -> Self {
         let confirm = acts.probability(Act::Confirm);
-        let decided = complaint.filter(|(act, probability)| acts.has(*act) && *probability > confirm);
-        if let Some((act, _)) = decided {
-            let state = Self::DECIDING.iter().find(|(deciding, _)| *deciding == act);
-            return state.map_or(Self::Open, |(_, state)| *state);
+        match acts.strongest(Act::COMPLAINTS) {
+            Some((act, probability)) if acts.has(act) && probability > confirm => Self::after_complaint(act),
+            _ if acts.has(Act::Confirm) => Self::Confirmed,
+            _ if acts.has(Act::Doubt) => Self::Doubting,
+            _ if acts.has(Act::Accept) => Self::Accepted,
+            _ if acts.has(Act::Thank) => Self::Thanked,
+            _ => Self::Open,
         }
-        for (act, state) in Self::DECIDING {
-            if matches!(act, Act::Confirm | Act::Doubt | Act::Accept) && acts.has(act) {
-                return state;
-            }
+    }
+
+    const fn after_complaint(complaint: Act) -> Self {
+        match complaint {
+            Act::Reject | Act::Irony | Act::Return => Self::Rejected,
+            Act::RequestHuman => Self::AskedForHuman,
+            Act::GiveUp => Self::GaveUp,
+            Act::Repeat => Self::Repeated,
+            _ => Self::Open,
         }
-        if acts.has(Act::Thank) { Self::Thanked } else { Self::Open }
     }
 }
 
