@@ -90,15 +90,15 @@ fn most_probable(
     reading: &Reading,
     calibration: &Calibration,
 ) -> (Status, ResolvedBy, f64) {
-    let cannot_be_resolved = ends_with_clear_complaint(transcript, reading);
+    let ends_with_complaint = ends_with_clear_complaint(transcript, reading);
+    let is_excluded = |status: Status| status == Status::Resolved && ends_with_complaint;
     let status_log_probabilities = log_softmax(&reading.status.map(|logit| logit / calibration.temperature));
     let (solver_log_probabilities, charge_log_probabilities) =
         (log_softmax(&reading.solver), log_softmax(&reading.charge));
     let mut best = (Status::NotResolved, ResolvedBy::None, f64::MIN);
     for (status, status_log_probability) in STATUSES.into_iter().zip(status_log_probabilities) {
         for (solver, solver_log_probability) in SOLVERS.into_iter().zip(solver_log_probabilities) {
-            if (status == Status::Resolved && cannot_be_resolved) || !is_possible(transcript, status, solver)
-            {
+            if is_excluded(status) || !is_possible(transcript, status, solver) {
                 continue;
             }
             let charge = default_charge(transcript.has_role(Role::Ai), status, solver);
@@ -115,12 +115,10 @@ fn most_probable(
         }
     }
     let (status, solver, _) = best;
-    let considered = |status: Status| !(cannot_be_resolved && status == Status::Resolved);
     let probabilities = || STATUSES.into_iter().zip(status_log_probabilities.map(exp));
-    let of_considered: f64 =
-        probabilities().filter(|(other, _)| considered(*other)).map(|(_, value)| value).sum();
+    let total: f64 = probabilities().filter(|(other, _)| !is_excluded(*other)).map(|(_, value)| value).sum();
     let certainty =
-        probabilities().find(|(other, _)| *other == status).map_or(0.0, |(_, value)| value / of_considered);
+        probabilities().find(|(other, _)| *other == status).map_or(0.0, |(_, value)| value / total);
     (status, solver, certainty)
 }
 
