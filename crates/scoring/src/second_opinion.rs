@@ -91,9 +91,7 @@ pub enum Difference {
 impl Scorer {
     /// Applies the rules of fact to an opinion. `builtin` is this scorer's evaluation of the same conversation.
     pub fn rule_on(&self, conversation: &Conversation, builtin: &Evaluation, opinion: Opinion) -> Ruling {
-        // The transcript leaves out a subject that is a prompt injection.
-        let is_subject_injection = self.transcript(conversation).subject() != conversation.subject.as_deref();
-        let has_injection = is_subject_injection || self.injection_mask(conversation).contains(&true);
+        let has_injection = self.transcript(conversation).has_injection();
         let dimensions = builtin.axis.as_ref().map(|axis| &axis.dimensions);
         let limits = dimensions.filter(|_| has_injection);
         let at_most = |given: Score, limit: Option<Score>| limit.map_or(given, |limit| given.min(limit));
@@ -137,7 +135,7 @@ impl Scorer {
         let verdict = opinion.verdict(by_rules, invents_human);
         let involvement = builtin.ai_involvement;
         let derived = charge(involvement, &verdict, course, handoff, reliability, self.policy);
-        // The judge's assessment counts only if its verdict was not corrected and is one: what is resolved has a solver.
+        // The judge's assessment counts only if its verdict was not corrected and is consistent: a resolved issue has a solver.
         let contradicts_itself =
             opinion.status == ResolutionStatus::Resolved && opinion.resolved_by == Some(ResolvedBy::None);
         let verdict_stands = opinion.status == verdict.status && !invents_human && !contradicts_itself;
