@@ -30,8 +30,8 @@ const SYSTEM_LABELS: [&str; 4] = ["system:", "sistema:", "système:", "系统：
 #[derive(Debug)]
 pub(crate) struct InjectionDetector {
     phrases: AhoCorasick,
-    /// For each phrase whether it counts only where a sentence begins: `^` in the list.
-    begins_sentence: Vec<bool>,
+    /// For each phrase whether it counts only at the start of a sentence: `^` in the list.
+    only_at_start: Vec<bool>,
 }
 
 impl InjectionDetector {
@@ -40,7 +40,7 @@ impl InjectionDetector {
         let lines = || PHRASES.lines().filter(|line| !line.is_empty() && !line.starts_with("# "));
         let phrases = lines().map(|line| fold(line.trim_start_matches('^')));
         let phrases = AhoCorasick::builder().match_kind(MatchKind::Standard).build(phrases)?;
-        Ok(Self { phrases, begins_sentence: lines().map(|line| line.starts_with('^')).collect() })
+        Ok(Self { phrases, only_at_start: lines().map(|line| line.starts_with('^')).collect() })
     }
 
     /// Whether the message contains a prompt injection, quoted text included. Survey questions of agents, and labels of system text in
@@ -55,10 +55,9 @@ impl InjectionDetector {
         self.phrases.find_overlapping_iter(&text).any(|found| {
             let (before, rest) = text.split_at(found.start());
             let (phrase, after) = rest.split_at(found.len());
-            let needs_beginning =
-                self.begins_sentence.get(found.pattern().as_usize()).is_some_and(|needs| *needs);
-            let is_inside = needs_beginning && before.trim_end().ends_with(char::is_alphanumeric);
-            !is_inside && !splits_word(before, phrase) && !splits_word(phrase, after)
+            let only_at_start = self.only_at_start.get(found.pattern().as_usize()).is_some_and(|only| *only);
+            let is_in_sentence = before.trim_end().ends_with(char::is_alphanumeric);
+            !(only_at_start && is_in_sentence) && !splits_word(before, phrase) && !splits_word(phrase, after)
         })
     }
 }
