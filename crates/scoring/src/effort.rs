@@ -51,7 +51,8 @@ impl EffortFindings {
     }
 }
 
-/// Whether the message may be a repetition. An order number or an amount is also said again to confirm or to agree.
+/// Whether the reader considers a repetition possible: a repeated identifier alone proves none, because customers also name an
+/// order number or an amount again to confirm it.
 fn may_repeat(reading: &Reading, index: usize) -> bool {
     reading.acts(index).probability(Act::Repeat) >= MIN_REPEAT_WITH_IDENTIFIER
 }

@@ -12,7 +12,7 @@ use crate::transcript::{Role, Transcript};
 
 /// Minimum wait for a human that is reported: 15 minutes, in milliseconds.
 const LONG_WAIT_MILLIS: i64 = 15 * 60_000;
-/// Minimum probability of a clear request or promise. Lower ones limit conversations whose tone only resembles a request (ADR 25).
+/// Minimum probability at which a request or promise limits the smoothness: less probable ones may only sound like one (ADR 25).
 const CLEAR: f32 = 0.85;
 /// Maximum smoothness if a human was clearly requested or promised and none came.
 const MAX_NOT_COMPLETED: f64 = 2.0;
@@ -96,9 +96,9 @@ impl HandoffFindings {
             at: opening_item.and_then(at),
             first_human_reply_at: takeover.and_then(at),
         };
-        let flaws = takeover.filter(|_| state == HandoffState::Completed);
-        let flaws =
-            flaws.map_or_else(Vec::new, |takeover| find_flaws(transcript, effort, &requests, takeover));
+        let completed_by = takeover.filter(|_| state == HandoffState::Completed);
+        let flaws = completed_by
+            .map_or_else(Vec::new, |takeover| find_flaws(transcript, effort, &requests, takeover));
         let predicted = reading.handoff_smoothness;
         let score = match state {
             HandoffState::RequestedNotCompleted if unanswered.is_some_and(|request| request.is_clear) => {
@@ -122,7 +122,7 @@ impl HandoffFindings {
 }
 
 /// Requests of the customer to an AI and promises of the AI, in order. Accepting an offered handoff is a request. A customer who
-/// confirms the solution withdraws earlier requests that no human answered, and what the AI promises afterwards is courtesy.
+/// confirms the solution withdraws earlier requests that no human answered, and promises of the AI after that do not count.
 fn requests(transcript: &Transcript<'_>, reading: &Reading, course: &CustomerCourse) -> Vec<HandoffRequest> {
     let confirmed_at = course.decided_by.filter(|_| course.end == EndState::Confirmed);
     let mut requests = Vec::new();

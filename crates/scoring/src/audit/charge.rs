@@ -25,7 +25,7 @@ pub(crate) fn charge(
     let reasons = reasons(verdict, course, handoff);
     let is_undecided_silence = verdict.basis == ResolutionBasis::SilenceOnly && !policy.silence_is_resolved;
     let needs_review = reliability.needs_review(verdict.status);
-    // A human was requested or promised, and none came: the issue may have been solved all the same, but nobody should pay unseen.
+    // A human was requested or promised, and none came: the issue may be solved all the same, but a person should look first.
     let waits_for_human = handoff.handoff.state == HandoffState::RequestedNotCompleted;
     let unclear = is_undecided_silence || verdict.human_work_in_notes || needs_review || waits_for_human;
     let assessment = match (verdict.status, verdict.resolved_by) {
