@@ -9,7 +9,7 @@ use assay_contracts::evaluation::{
 use crate::audit::{Verdict, charge};
 use crate::course::{CustomerCourse, EndState};
 use crate::effort::EffortFindings;
-use crate::explanation::{EvidenceCollector, Narrator, handoff_signals, signals};
+use crate::explanation::{EvidenceCollector, ReasonWriter, handoff_signals, signals};
 use crate::facts;
 use crate::handoff::HandoffFindings;
 use crate::language::Language;
@@ -64,7 +64,7 @@ pub(crate) fn evaluate(scorer: &Scorer, conversation: &Conversation) -> Evaluati
     let Findings { transcript, language, reading, course, effort, handoff, reliability } = &findings;
     let counts = facts::counts(transcript);
     let involvement = facts::involvement(&counts);
-    let narrator = Narrator { course, effort, handoff, reliability, involvement };
+    let reasons = ReasonWriter { course, effort, handoff, reliability, involvement };
     let verdict = findings.verdict(scorer);
     let confidence = Confidence::nearest(verdict.certainty * reliability.confidence_factor());
     let mut collector = EvidenceCollector::new(transcript);
@@ -74,10 +74,10 @@ pub(crate) fn evaluate(scorer: &Scorer, conversation: &Conversation) -> Evaluati
         basis: verdict.basis,
         customer_confirmed: course.end == EndState::Confirmed,
         confidence,
-        reason: narrator.resolution(&verdict),
+        reason: reasons.resolution(&verdict),
         evidence: verdict.item.and_then(|item| collector.quote(item)).into_iter().collect(),
     };
-    let axis = is_scorable(&counts).then(|| axis(scorer, &findings, &verdict, &narrator, &mut collector));
+    let axis = is_scorable(&counts).then(|| axis(scorer, &findings, &verdict, &reasons, &mut collector));
     Evaluation {
         external_ticket_id: conversation.ticket_id.clone(),
         status: if axis.is_some() { EvaluationStatus::Scored } else { EvaluationStatus::NotApplicable },
@@ -115,7 +115,7 @@ fn axis(
     scorer: &Scorer,
     findings: &Findings<'_>,
     verdict: &Verdict,
-    narrator: &Narrator<'_>,
+    reasons: &ReasonWriter<'_>,
     collector: &mut EvidenceCollector<'_, '_>,
 ) -> Axis {
     let Findings { transcript, reading, course, effort, handoff, reliability, .. } = findings;
@@ -131,19 +131,19 @@ fn axis(
     let resolution_accuracy = Dimension {
         score: Score::nearest(reading.resolution_accuracy),
         confidence: confidence(&calibration.resolution_accuracy),
-        reason: narrator.resolution_accuracy(&accuracy_signals),
+        reason: reasons.resolution_accuracy(&accuracy_signals),
         signals: accuracy_signals,
     };
     let interaction_effort = Dimension {
         score: Score::nearest(reading.interaction_effort),
         confidence: confidence(&calibration.interaction_effort),
-        reason: narrator.interaction_effort(),
+        reason: reasons.interaction_effort(),
         signals: signals(&metadata.effects.interaction_effort, transcript, reading, effort, collector),
     };
     let handoff_smoothness = HandoffDimension {
         score: Score::nearest(handoff.score),
         confidence: confidence(&calibration.handoff_smoothness),
-        reason: narrator.handoff_smoothness(),
+        reason: reasons.handoff_smoothness(),
         signals: handoff_signals(handoff, course, collector),
         applicable: handoff.applicable,
         basis: "reader".to_owned(),

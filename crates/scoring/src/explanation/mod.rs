@@ -5,5 +5,5 @@ mod reasons;
 mod signals;
 
 pub(crate) use self::evidence::EvidenceCollector;
-pub(crate) use self::reasons::Narrator;
+pub(crate) use self::reasons::ReasonWriter;
 pub(crate) use self::signals::{handoff_signals, signals};

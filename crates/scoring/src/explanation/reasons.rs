@@ -14,7 +14,7 @@ use crate::reliability::Reliability;
 const MIN_SMOOTH: f64 = 4.5;
 
 /// Writes the reasons of an evaluation.
-pub(crate) struct Narrator<'t> {
+pub(crate) struct ReasonWriter<'t> {
     pub course: &'t CustomerCourse,
     pub effort: &'t EffortFindings,
     pub handoff: &'t HandoffFindings,
@@ -22,7 +22,7 @@ pub(crate) struct Narrator<'t> {
     pub involvement: AiInvolvement,
 }
 
-impl Narrator<'_> {
+impl ReasonWriter<'_> {
     /// The reason of resolution accuracy; `signals` are those of the score, the strongest first.
     pub(crate) fn resolution_accuracy(&self, signals: &[Signal]) -> String {
         let ending = match self.course.end {
@@ -93,7 +93,7 @@ impl Narrator<'_> {
                 "A human took over without the customer having to ask or say anything twice.".to_owned()
             }
             HandoffState::Completed => {
-                let mut flaws: Vec<&str> = self.handoff.flaws.iter().map(flaw_sentence).collect();
+                let mut flaws: Vec<&str> = self.handoff.flaws.iter().map(flaw_clause).collect();
                 flaws.dedup();
                 format!("A human took over, but {}.", join(&flaws))
             }
@@ -196,7 +196,7 @@ fn second_sentence(code: &str) -> Option<&'static str> {
 }
 
 /// A flaw of the handoff, as a clause.
-fn flaw_sentence(flaw: &HandoffFlaw) -> &'static str {
+fn flaw_clause(flaw: &HandoffFlaw) -> &'static str {
     match flaw.code {
         "HUMAN_REQUESTED_AGAIN" => "the customer had to ask more than once",
         "CUSTOMER_REPEATED" => "the customer had to repeat themselves",
