@@ -30,7 +30,8 @@ impl<'t, 'a> EvidenceCollector<'t, 'a> {
     pub(crate) fn quote(&mut self, index: usize) -> Option<usize> {
         let item = self.transcript.item(index)?;
         let content = item.message.content.as_str();
-        let (start, end) = passage(content, item.role == Role::Customer);
+        let part = if item.role == Role::Customer { Part::Last } else { Part::First };
+        let (start, end) = passage(content, part);
         let quote = content.get(start..end).filter(|quote| !quote.is_empty())?;
         let message_external_id = item.message.external_id.as_str();
         let author_type = item.message.author.author_type();
@@ -56,16 +57,25 @@ impl<'t, 'a> EvidenceCollector<'t, 'a> {
     }
 }
 
+/// The part of a text that is quoted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    First,
+    Last,
+}
+
 /// The part of a text to be quoted, without outer spaces: at most [`MAX_QUOTE_BYTES`] bytes, cut at a sentence where that
 /// leaves enough of it, else at a word. Only a word that is longer than a quote is cut in the middle.
-fn passage(content: &str, from_the_end: bool) -> (usize, usize) {
-    let (start, end) = own_part(content, from_the_end);
+fn passage(content: &str, part: Part) -> (usize, usize) {
+    let (start, end) = own_part(content, part);
     let text = content.get(start..end).unwrap_or("");
     if text.len() <= MAX_QUOTE_BYTES {
         return (start, end);
     }
-    let (from, to) =
-        if from_the_end { (last_part_start(text), text.len()) } else { (0, first_part_end(text)) };
+    let (from, to) = match part {
+        Part::First => (0, first_part_end(text)),
+        Part::Last => (last_part_start(text), text.len()),
+    };
     trimmed(content, start + from, start + to)
 }
 
@@ -108,15 +118,15 @@ fn word_bounds(text: &str, range: Range<usize>) -> impl DoubleEndedIterator<Item
     })
 }
 
-/// The first part of the text (the last one if `from_the_end`) that is neither a quoted message nor a signature, without outer
-/// spaces; the whole text if there is no such part.
-fn own_part(content: &str, from_the_end: bool) -> (usize, usize) {
+/// The first or last part of the text that is neither a quoted message nor a signature, without outer spaces; the whole text if
+/// there is no such part.
+fn own_part(content: &str, part: Part) -> (usize, usize) {
     let others = quoted_replies_and_signatures(content);
     let starts = std::iter::once(0).chain(others.iter().map(|(_, end)| *end));
     let ends = others.iter().map(|(start, _)| *start).chain([content.len()]);
     let parts = starts.zip(ends).map(|(start, end)| trimmed(content, start, end));
     let mut own = parts.filter(|(start, end)| start < end);
-    let found = if from_the_end { own.last() } else { own.next() };
+    let found = if part == Part::Last { own.last() } else { own.next() };
     found.unwrap_or_else(|| trimmed(content, 0, content.len()))
 }
 
@@ -136,27 +146,28 @@ fn sentence_ends(text: &str) -> impl Iterator<Item = usize> {
 
 #[cfg(test)]
 mod tests {
+    use super::Part::{First, Last};
     use super::*;
 
-    fn quoted(text: &str, from_the_end: bool) -> &str {
-        let (start, end) = passage(text, from_the_end);
+    fn quoted(text: &str, part: Part) -> &str {
+        let (start, end) = passage(text, part);
         &text[start..end]
     }
 
     #[test]
     fn short_message_is_quoted_without_signature() {
-        assert_eq!(quoted("  No, that did not fix it! \n", true), "No, that did not fix it!");
-        assert_eq!(quoted("It works.\n\nKind regards,\nAnn", true), "It works.");
-        assert_eq!(quoted("> only a quote", false), "> only a quote");
+        assert_eq!(quoted("  No, that did not fix it! \n", Last), "No, that did not fix it!");
+        assert_eq!(quoted("It works.\n\nKind regards,\nAnn", Last), "It works.");
+        assert_eq!(quoted("> only a quote", First), "> only a quote");
     }
 
     #[test]
     fn quoted_messages_are_left_out() {
         let between = "Hello,\n> Please restart it\nDid that, still broken.\n> It is fixed now.\n";
-        assert_eq!(quoted(between, true), "Did that, still broken.");
-        assert_eq!(quoted(between, false), "Hello,");
-        assert_eq!(quoted("> It is fixed now.\nNo, it is not.", true), "No, it is not.");
-        assert_eq!(quoted("No, it is not.\n\n> It is fixed now.", true), "No, it is not.");
+        assert_eq!(quoted(between, Last), "Did that, still broken.");
+        assert_eq!(quoted(between, First), "Hello,");
+        assert_eq!(quoted("> It is fixed now.\nNo, it is not.", Last), "No, it is not.");
+        assert_eq!(quoted("No, it is not.\n\n> It is fixed now.", Last), "No, it is not.");
     }
 
     #[test]
@@ -165,30 +176,30 @@ mod tests {
         let text =
             start.clone() + &"b".repeat(MAX_QUOTE_BYTES - start.len() - 3) + " 2.5 and more of the same";
         assert_eq!(text.as_bytes()[MAX_QUOTE_BYTES - 1], b'.');
-        assert!(!quoted(&text, false).ends_with("2."), "{}", quoted(&text, false));
+        assert!(!quoted(&text, First).ends_with("2."), "{}", quoted(&text, First));
     }
 
     #[test]
     fn long_message_is_quoted_at_sentence_ends() {
         let text = format!("First things first. {} And so it works now.", "Something happened. ".repeat(30));
         assert!(
-            quoted(&text, true).starts_with("Something happened.") && quoted(&text, true).ends_with("now.")
+            quoted(&text, Last).starts_with("Something happened.") && quoted(&text, Last).ends_with("now.")
         );
-        assert!(quoted(&text, false).starts_with("First") && quoted(&text, false).ends_with("happened."));
+        assert!(quoted(&text, First).starts_with("First") && quoted(&text, First).ends_with("happened."));
         assert!(
-            quoted(&text, false).len() <= MAX_QUOTE_BYTES && quoted(&text, true).len() <= MAX_QUOTE_BYTES
+            quoted(&text, First).len() <= MAX_QUOTE_BYTES && quoted(&text, Last).len() <= MAX_QUOTE_BYTES
         );
     }
 
     #[test]
     fn quote_without_sentences_ends_at_word_or_character() {
         let words = "word ".repeat(100);
-        assert!(quoted(&words, false).ends_with("word") && quoted(&words, true).starts_with("word"));
+        assert!(quoted(&words, First).ends_with("word") && quoted(&words, Last).starts_with("word"));
         let answer = "Thanks! But the printer ".to_owned() + &"still prints nothing ".repeat(9) + "at all";
-        assert!(quoted(&answer, false).len() > 150, "a greeting alone says nothing");
+        assert!(quoted(&answer, First).len() > 150, "a greeting alone says nothing");
         let chinese = "打印机还是不能用".repeat(40);
-        assert!(quoted(&chinese, true).len() > 150 && chinese.ends_with(quoted(&chinese, true)));
+        assert!(quoted(&chinese, Last).len() > 150 && chinese.ends_with(quoted(&chinese, Last)));
         let letters = "é".repeat(1_000);
-        assert!(quoted(&letters, true).len() <= MAX_QUOTE_BYTES && !quoted(&letters, false).is_empty());
+        assert!(quoted(&letters, Last).len() <= MAX_QUOTE_BYTES && !quoted(&letters, First).is_empty());
     }
 }
