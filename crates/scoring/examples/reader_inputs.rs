@@ -9,18 +9,18 @@ use serde_json::json;
 
 fn main() -> anyhow::Result<()> {
     let model = std::env::args().nth(1).ok_or_else(|| anyhow::anyhow!("name the model file"))?;
-    let inputs = assay_scoring::FeatureExtractor::new(&std::fs::read(model)?)?;
+    let extractor = assay_scoring::FeatureExtractor::new(&std::fs::read(model)?)?;
     let mut output = std::io::BufWriter::new(std::io::stdout().lock());
     for (index, line) in std::io::stdin().lock().lines().enumerate() {
         let conversation = Conversation::parse(line?.as_bytes())
             .map_err(|error| anyhow::anyhow!("line {}: {error:?}", index + 1))?;
-        let input = inputs.of(&conversation);
+        let input = extractor.extract(&conversation);
         writeln!(
             output,
             "{}",
             json!({"id": conversation.ticket_id, "messages": input.messages, "roles": input.roles, "ids": input.ids, "markers": input.markers,
                 "segments": input.segments,
-                "facts": input.facts, "facts_with_unseen": input.facts_with_unseen})
+                "facts": input.structure, "facts_with_unseen": input.structure_with_hidden})
         )?;
     }
     Ok(())

@@ -193,7 +193,7 @@ impl FeatureExtractor {
     }
 
     /// The inputs for a conversation.
-    pub fn of(&self, conversation: &Conversation) -> ReaderInput {
+    pub fn extract(&self, conversation: &Conversation) -> ReaderInput {
         ReaderInput::of(&self.encoder, &Transcript::read(&self.lists.injections, conversation))
     }
 }

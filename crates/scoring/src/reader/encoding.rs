@@ -29,9 +29,10 @@ const VECTORS_PER_MESSAGE: usize = 2;
 /// The encoder with its heads.
 pub(super) struct MessageReader {
     encoder: Model,
-    acts: Linear,
-    inner: Linear,
-    impression: Linear,
+    acts_head: Linear,
+    /// Between the inputs and [`Self::impression_head`].
+    hidden_layer: Linear,
+    impression_head: Linear,
 }
 
 impl std::fmt::Debug for MessageReader {
@@ -46,9 +47,9 @@ impl MessageReader {
         check_encoder(&encoder)?;
         let width = VECTORS_PER_MESSAGE * encoder.header().hidden;
         Ok(Self {
-            acts: Linear::read(&encoder, "acts", width, Act::ALL.len())?,
-            inner: Linear::read(&encoder, "impression.inner", POOLED_VECTORS * width, HIDDEN_UNITS)?,
-            impression: Linear::read(&encoder, "impression", HIDDEN_UNITS, IMPRESSION_OUTPUTS)?,
+            acts_head: Linear::read(&encoder, "acts", width, Act::ALL.len())?,
+            hidden_layer: Linear::read(&encoder, "impression.inner", POOLED_VECTORS * width, HIDDEN_UNITS)?,
+            impression_head: Linear::read(&encoder, "impression", HIDDEN_UNITS, IMPRESSION_OUTPUTS)?,
             encoder,
         })
     }
@@ -131,7 +132,7 @@ impl MessageReader {
 
     fn acts_of(&self, role: Role, vector: &[f32]) -> MessageActs {
         let mut probabilities = [0.0; Act::ALL.len()];
-        let logits = self.acts.apply(vector);
+        let logits = self.acts_head.apply(vector);
         for ((probability, logit), act) in probabilities.iter_mut().zip(logits).zip(Act::ALL) {
             let is_allowed = match role {
                 Role::Customer => act.is_by_customer(),
@@ -156,11 +157,11 @@ impl MessageReader {
         inputs.extend(encoded.mean(of_role(is_customer), width));
         inputs.extend(encoded.mean(of_role(is_customer).rev().take(1), width));
         inputs.extend(encoded.mean(of_role(Role::ends_customer_turn).rev().take(1), width));
-        let mut inner = self.inner.apply(&inputs);
-        for value in &mut inner {
+        let mut hidden_units = self.hidden_layer.apply(&inputs);
+        for value in &mut hidden_units {
             *value = value.max(0.0);
         }
-        self.impression.apply(&inner)
+        self.impression_head.apply(&hidden_units)
     }
 }
 

@@ -80,7 +80,7 @@ pub(crate) struct ActEffects {
 /// Predictions for a conversation.
 #[derive(Debug, Clone)]
 pub(crate) struct Reading {
-    messages: Vec<MessageActs>,
+    acts_by_item: Vec<MessageActs>,
     /// Indices of the items that the reader saw.
     selected_items: Vec<usize>,
     /// Resolution accuracy, in points, 1–5; with a user's weights it may lie outside.
@@ -114,7 +114,7 @@ impl Reading {
 
     /// Acts of the item at `index`; none if the reader did not see it.
     pub(crate) fn acts(&self, index: usize) -> MessageActs {
-        self.messages.get(index).copied().unwrap_or_default()
+        self.acts_by_item.get(index).copied().unwrap_or_default()
     }
 }
 
@@ -132,9 +132,9 @@ pub struct ReaderInput {
     /// End of each segment.
     pub segments: Vec<usize>,
     /// Structural features without notes and events.
-    pub facts: Vec<f32>,
+    pub structure: Vec<f32>,
     /// Structural features with notes and events.
-    pub facts_with_unseen: Vec<f32>,
+    pub structure_with_hidden: Vec<f32>,
 }
 
 impl ReaderInput {
@@ -155,8 +155,9 @@ impl ReaderInput {
             ids,
             markers,
             segments,
-            facts: structural_features(transcript, &selection, HiddenItems::Excluded).to_vec(),
-            facts_with_unseen: structural_features(transcript, &selection, HiddenItems::Included).to_vec(),
+            structure: structural_features(transcript, &selection, HiddenItems::Excluded).to_vec(),
+            structure_with_hidden: structural_features(transcript, &selection, HiddenItems::Included)
+                .to_vec(),
         }
     }
 }
@@ -166,8 +167,8 @@ impl ReaderInput {
 pub(crate) struct Reader {
     metadata: Metadata,
     sha256: String,
-    messages: MessageReader,
-    outcome: Linear,
+    message_reader: MessageReader,
+    outcome_model: Linear,
 }
 
 impl Reader {
@@ -196,12 +197,11 @@ impl Reader {
         {
             return Err(ReaderError::Values("calibration"));
         }
-        let outcome = Linear::read(&model, "outcome", FEATURES, OUTPUTS)?;
         Ok(Self {
-            outcome,
+            outcome_model: Linear::read(&model, "outcome", FEATURES, OUTPUTS)?,
             sha256: model.sha256().to_owned(),
             metadata,
-            messages: MessageReader::new(model)?,
+            message_reader: MessageReader::new(model)?,
         })
     }
 
@@ -218,9 +218,9 @@ impl Reader {
     /// Predicts everything for a conversation. Notes and events affect only the solver, the charge and handoff smoothness.
     pub(crate) fn read(&self, transcript: &Transcript<'_>) -> Reading {
         let selection = selected_messages(transcript, transcript.items.len());
-        let encoded = self.messages.read(transcript);
+        let encoded = self.message_reader.read(transcript);
         let selected_acts = encoded.acts(&selection);
-        let impression = self.messages.impression(&selection, &encoded);
+        let impression = self.message_reader.impression(&selection, &encoded);
         let outputs = |hidden_items| {
             let structure = structural_features(transcript, &selection, hidden_items);
             self.outcome(&course_features::features(&selection, &selected_acts, &structure, &impression))
@@ -228,16 +228,16 @@ impl Reader {
         let (with_hidden, without_hidden) = (outputs(HiddenItems::Included), outputs(HiddenItems::Excluded));
         let rules = ScoreRules { reader: self, transcript, encoded: &encoded };
         let Scores { resolution_accuracy, interaction_effort } = rules.final_scores();
-        let mut messages = vec![MessageActs::default(); transcript.items.len()];
+        let mut acts_by_item = vec![MessageActs::default(); transcript.items.len()];
         for (selected, acts) in selection.iter().zip(&selected_acts) {
-            if let Some(slot) = messages.get_mut(selected.item) {
+            if let Some(slot) = acts_by_item.get_mut(selected.item) {
                 *slot = *acts;
             }
         }
         // The indices below are positions in the outputs, whose order is that of `OUTPUTS`.
         let at = |outputs: &[f64], index: usize| outputs.get(index).copied().unwrap_or(0.0);
         Reading {
-            messages,
+            acts_by_item,
             selected_items: selection.iter().map(|selected| selected.item).collect(),
             resolution_accuracy,
             interaction_effort,
@@ -248,19 +248,19 @@ impl Reader {
         }
     }
 
-    /// Outputs of step 2 for the selected messages.
-    fn outputs(
+    /// Outputs of step 2 for the selected messages, which may be only the beginning of the conversation.
+    fn predict_outcome(
         &self,
         selection: &[SelectedMessage],
         encoded: &EncodedMessages,
         structure: &[f32; STRUCTURAL_FEATURES],
     ) -> Vec<f64> {
-        let impression = self.messages.impression(selection, encoded);
+        let impression = self.message_reader.impression(selection, encoded);
         self.outcome(&course_features::features(selection, &encoded.acts(selection), structure, &impression))
     }
 
     fn outcome(&self, features: &[f32]) -> Vec<f64> {
-        self.outcome.apply(features).into_iter().map(f64::from).collect()
+        self.outcome_model.apply(features).into_iter().map(f64::from).collect()
     }
 }
 

@@ -125,18 +125,18 @@ impl ScoreRules<'_, '_> {
     /// Predicted scores for the messages, resolution accuracy not below `floor`.
     fn model_scores(&self, selection: &[SelectedMessage], floor: f64) -> Scores {
         let structure = structural_features(self.transcript, selection, HiddenItems::Excluded);
-        let outputs = self.reader.outputs(selection, self.encoded, &structure);
+        let outputs = self.reader.predict_outcome(selection, self.encoded, &structure);
         let at =
             |index: usize, least| outputs.get(index).copied().unwrap_or(MIN_SCORE).clamp(least, MAX_SCORE);
         Scores { resolution_accuracy: at(0, floor), interaction_effort: at(1, MIN_SCORE) }
     }
 
-    /// Constraint by the messages from `start` on.
+    /// Constraint by the messages of the step, which begins at the item `start`.
     fn constraint(&self, selection: &[SelectedMessage], start: usize) -> Constraint {
         let acts = self.encoded.acts(selection);
-        let new: Vec<(&SelectedMessage, &MessageActs)> =
+        let of_step: Vec<(&SelectedMessage, &MessageActs)> =
             selection.iter().zip(&acts).filter(|(selected, _)| selected.item >= start).collect();
-        let Some((first, first_acts)) = new.first() else { return Constraint::Unchanged };
+        let Some((first, first_acts)) = of_step.first() else { return Constraint::Unchanged };
         if first.role == Role::Customer {
             return self.customer_constraint(first.item, first_acts);
         }
@@ -145,7 +145,7 @@ impl ScoreRules<'_, '_> {
         };
         let may_help =
             |(selected, acts): &(&SelectedMessage, &MessageActs)| selected.role != Role::Ai || helps(acts);
-        if new.iter().any(may_help) { Constraint::Free } else { Constraint::MustNotRise }
+        if of_step.iter().any(may_help) { Constraint::Free } else { Constraint::MustNotRise }
     }
 
     fn customer_constraint(&self, item: usize, acts: &MessageActs) -> Constraint {
@@ -153,7 +153,7 @@ impl ScoreRules<'_, '_> {
         let confirms = acts.probability(Act::Confirm);
         let repeats = self.transcript.repeats_words(item, REPETITION_OVERLAP) && confirms < LIKELY;
         if repeats || self.transcript.repeats_first_request(item) {
-            // Without a limit but the fall itself.
+            // No upper limit: it only has to fall.
             return Constraint::MustFall { max: MAX_SCORE };
         }
         if complaint >= LIKELY && complaint >= confirms {
