@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use assay_contracts::conversation::Conversation;
 use assay_scoring::Scorer;
 
-use self::support::{Corpus, SHAPES};
+use self::support::{ADVERSARIAL_TEXTS, Corpus};
 
 /// Runs per conversation: other processes disturb single runs.
 const RUNS: usize = 3;
@@ -39,8 +39,8 @@ fn print_summary() -> std::io::Result<()> {
         print_times(&mut output, name, &conversations)?;
     }
     writeln!(output, "50 messages of 80 kB, fastest of {RUNS} runs:")?;
-    for shape in SHAPES {
-        writeln!(output, "  {:<22} {:?}", shape.name, times(&shape.conversation())[0])?;
+    for text in ADVERSARIAL_TEXTS {
+        writeln!(output, "  {:<22} {:?}", text.name, times(&text.conversation())[0])?;
     }
     Ok(())
 }

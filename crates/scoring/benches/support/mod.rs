@@ -53,38 +53,38 @@ fn parse_lines(lines: &[u8]) -> Vec<Conversation> {
 }
 
 /// A text that is repeated to fill long messages.
-pub struct Shape {
+pub struct AdversarialText {
     pub name: &'static str,
     text: &'static str,
 }
 
 /// Texts that could make a naive pass slow.
-pub const SHAPES: &[Shape] = &[
-    Shape {
+pub const ADVERSARIAL_TEXTS: &[AdversarialText] = &[
+    AdversarialText {
         name: "prose",
         text: "I ordered a lamp three weeks ago and the tracking page has shown the same place since. ",
     },
-    Shape { name: "one letter", text: "a" },
-    Shape { name: "words without spaces", text: "thankyouitdidnotworkagain" },
-    Shape { name: "quoted lines", text: "> x\n" },
-    Shape { name: "empty lines", text: "x\n" },
-    Shape { name: "quotation marks", text: "\"" },
-    Shape { name: "question marks", text: "?" },
-    Shape { name: "spaces", text: " " },
-    Shape { name: "phrases", text: "thank you, still not fixed " },
-    Shape { name: "negations", text: "not " },
-    Shape { name: "negated praise", text: "not great? " },
-    Shape { name: "promises in offers", text: "would you like a human will " },
-    Shape { name: "cited praise", text: "\"thanks\" \"great\" " },
-    Shape { name: "identifiers", text: "a-10423 b@x.org " },
-    Shape { name: "digits", text: "7" },
-    Shape { name: "cyrillic", text: "Заказ не пришёл вовремя. " },
-    Shape { name: "han", text: "我的订单还没有到谢谢" },
-    Shape { name: "typographic marks", text: "“it’s” … " },
-    Shape { name: "emoji", text: "\u{1F600}\u{1F44D}\u{1F3FD}" },
+    AdversarialText { name: "one letter", text: "a" },
+    AdversarialText { name: "words without spaces", text: "thankyouitdidnotworkagain" },
+    AdversarialText { name: "quoted lines", text: "> x\n" },
+    AdversarialText { name: "empty lines", text: "x\n" },
+    AdversarialText { name: "quotation marks", text: "\"" },
+    AdversarialText { name: "question marks", text: "?" },
+    AdversarialText { name: "spaces", text: " " },
+    AdversarialText { name: "phrases", text: "thank you, still not fixed " },
+    AdversarialText { name: "negations", text: "not " },
+    AdversarialText { name: "negated praise", text: "not great? " },
+    AdversarialText { name: "promises in offers", text: "would you like a human will " },
+    AdversarialText { name: "cited praise", text: "\"thanks\" \"great\" " },
+    AdversarialText { name: "identifiers", text: "a-10423 b@x.org " },
+    AdversarialText { name: "digits", text: "7" },
+    AdversarialText { name: "cyrillic", text: "Заказ не пришёл вовремя. " },
+    AdversarialText { name: "han", text: "我的订单还没有到谢谢" },
+    AdversarialText { name: "typographic marks", text: "“it’s” … " },
+    AdversarialText { name: "emoji", text: "\u{1F600}\u{1F44D}\u{1F3FD}" },
 ];
 
-impl Shape {
+impl AdversarialText {
     /// The customer and an AI agent in turn.
     pub fn conversation(&self) -> Conversation {
         // A blank message would be refused.
