@@ -23,9 +23,10 @@ pub(crate) const MAX_IDS: usize = 512;
 pub(super) const MARKERS: u32 = 8;
 const SUBJECT_MARKER: u32 = 4;
 /// Waits before a message that are marked, the longest first: milliseconds and marker.
-const WAITS: [(i64, u32); 3] = [(86_400_000, 7), (3_600_000, 6), (5 * 60_000, 5)];
+const WAITS: [(i64, u32); 3] = [(24 * 3_600_000, 7), (3_600_000, 6), (5 * 60_000, 5)];
 /// Bytes that are kept at the start and at the end of a message; the middle of longer ones is dropped.
-const READ_BYTES: (usize, usize) = (1_600, 800);
+const HEAD_BYTES: usize = 1_600;
+const TAIL_BYTES: usize = 800;
 /// Minimum capitals of an all-caps message: order numbers and abbreviations have fewer.
 const MIN_CAPITALS: usize = 12;
 /// Maximum bytes and ids of the subject.
@@ -38,8 +39,10 @@ const IDS_OF_MESSAGE: usize = 2;
 /// A message counts twice where its last paragraph is encoded separately.
 const MAX_SPLIT_MESSAGES: usize = 2 * MAX_MESSAGES;
 const _: () = assert!(FIXED_IDS + SUBJECT_IDS + IDS_OF_MESSAGE * MAX_SPLIT_MESSAGES <= MAX_IDS);
-/// Number of messages at the start and at the end with a larger limit, and the factor of their limit.
-const EDGE_MESSAGES: (usize, usize, usize) = (2, 6, 3);
+/// The first and the last messages have a limit that is larger by this factor.
+const EDGE_FACTOR: usize = 3;
+const FIRST_MESSAGES: usize = 2;
+const LAST_MESSAGES: usize = 6;
 
 /// The encoder's input.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,8 +121,8 @@ const fn marker_of(role: Role) -> u32 {
 
 /// Maximum ids of each text, so that all texts fit: binary search for the largest common limit.
 fn limits(texts: &[Vec<u32>], room: usize) -> Vec<usize> {
-    let (first, last, edge_factor) = EDGE_MESSAGES;
-    let factor = |at: usize| if at < first || at + last >= texts.len() { edge_factor } else { 1 };
+    let is_edge = |at: usize| at < FIRST_MESSAGES || at + LAST_MESSAGES >= texts.len();
+    let factor = |at: usize| if is_edge(at) { EDGE_FACTOR } else { 1 };
     let used = |limit: usize| -> usize {
         texts.iter().enumerate().map(|(at, text)| text.len().min(limit * factor(at))).sum()
     };
@@ -146,12 +149,11 @@ pub(super) fn with_texts<'t>(
 /// The author's own text, in Unicode form C; of a long text the start and the end; all-caps text in lower case.
 fn normalised_text<'t>(transcript: &'t Transcript<'_>, item: usize) -> Cow<'t, str> {
     let own = transcript.item(item).map(|item| item.own_text()).unwrap_or_default();
-    let (head_bytes, tail_bytes) = READ_BYTES;
-    let own = if own.len() <= head_bytes + tail_bytes {
+    let own = if own.len() <= HEAD_BYTES + TAIL_BYTES {
         own
     } else {
-        let head_end = own.floor_char_boundary(head_bytes);
-        let tail_start = own.floor_char_boundary(own.len() - tail_bytes);
+        let head_end = own.floor_char_boundary(HEAD_BYTES);
+        let tail_start = own.floor_char_boundary(own.len() - TAIL_BYTES);
         Cow::Owned([own.get(..head_end).unwrap_or(""), own.get(tail_start..).unwrap_or("")].join("\n"))
     };
     let own = match nfc(&own) {
