@@ -129,7 +129,7 @@ impl Model {
 
     /// The vectors of the last layer, one for each id, `header().hidden` numbers each.
     ///
-    /// `segments` holds the end of each segment of ids. Attention is block-causal: an id attends to its own segment and to
+    /// `segment_ends` holds the end of each segment of ids. Attention is block-causal: an id attends to its own segment and to
     /// earlier ones, so later segments do not change its vectors. The first id is usually `header().bos_id`. The result
     /// does not depend on the kernel or the workspace.
     ///
@@ -138,10 +138,10 @@ impl Model {
     pub fn encode(
         &self,
         ids: &[u32],
-        segments: &[usize],
+        segment_ends: &[usize],
         workspace: &mut Workspace,
     ) -> Result<Vec<f32>, EncodeError> {
-        let input = self.check(ids, segments)?;
+        let input = self.check(ids, segment_ends)?;
         if ids.is_empty() {
             return Ok(Vec::new());
         }
@@ -154,7 +154,7 @@ impl Model {
         })
     }
 
-    fn check<'a>(&self, ids: &'a [u32], segments: &'a [usize]) -> Result<Input<'a>, EncodeError> {
+    fn check<'a>(&self, ids: &'a [u32], segment_ends: &'a [usize]) -> Result<Input<'a>, EncodeError> {
         let Header { vocabulary, max_positions: limit, .. } = self.header;
         if ids.len() > limit {
             return Err(EncodeError::TooLong { found: ids.len(), limit });
@@ -162,12 +162,12 @@ impl Model {
         if let Some(&id) = ids.iter().find(|&&id| id as usize >= vocabulary) {
             return Err(EncodeError::UnknownId { id, vocabulary });
         }
-        let starts = std::iter::once(&0).chain(segments);
-        let has_empty = starts.zip(segments).any(|(start, end)| end <= start);
-        if has_empty || segments.last().copied().unwrap_or(0) != ids.len() {
+        let starts = std::iter::once(&0).chain(segment_ends);
+        let has_empty = starts.zip(segment_ends).any(|(start, end)| end <= start);
+        if has_empty || segment_ends.last().copied().unwrap_or(0) != ids.len() {
             return Err(EncodeError::Segments { length: ids.len() });
         }
-        Ok(Input { ids, segments })
+        Ok(Input { ids, segment_ends })
     }
 }
 

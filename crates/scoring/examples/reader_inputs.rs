@@ -19,7 +19,7 @@ fn main() -> anyhow::Result<()> {
             output,
             "{}",
             json!({"id": conversation.ticket_id, "messages": input.messages, "roles": input.roles, "ids": input.ids, "markers": input.markers,
-                "segments": input.segments,
+                "segments": input.segment_ends,
                 "facts": input.structure, "facts_with_unseen": input.structure_with_hidden})
         )?;
     }

@@ -60,14 +60,15 @@ pub(crate) struct Norm {
 pub(crate) struct Input<'a> {
     pub(crate) ids: &'a [u32],
     /// End of each segment, ascending; the last one is the number of ids.
-    pub(crate) segments: &'a [usize],
+    pub(crate) segment_ends: &'a [usize],
 }
 
 impl Input<'_> {
     /// Attention spans: the queries of a segment attend to everything up to its end.
     fn spans(&self) -> Vec<Span> {
-        let starts = std::iter::once(&0).chain(self.segments);
-        starts.zip(self.segments).map(|(start, end)| Span { queries: end - start, tokens: *end }).collect()
+        let starts = std::iter::once(&0).chain(self.segment_ends);
+        let span = |(start, end): (&usize, &usize)| Span { queries: end - start, tokens: *end };
+        starts.zip(self.segment_ends).map(span).collect()
     }
 }
 

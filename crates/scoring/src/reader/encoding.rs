@@ -121,7 +121,7 @@ impl MessageReader {
     ) -> Vec<EncodedMessage> {
         let layout = Layout::of(&self.encoder, transcript, texts);
         // The ids come from the model's own tokenizer and fit its positions: encoding cannot fail.
-        let rows = self.encoder.encode(&layout.ids, &layout.segments, workspace);
+        let rows = self.encoder.encode(&layout.ids, &layout.segment_ends, workspace);
         debug_assert!(rows.is_ok(), "{rows:?}");
         let vectors = message_vectors(&rows.unwrap_or_default(), &layout, self.encoder.header().hidden);
         let message = |((selected, _), vector): (&(SelectedMessage, Cow<'_, str>), Vec<f32>)| {
@@ -208,9 +208,9 @@ pub(crate) fn check_encoder(encoder: &Model) -> Result<(), ReaderError> {
 
 /// For each message the row at its marker, and the mean of the rows of its segment.
 fn message_vectors(rows: &[f32], layout: &Layout, hidden: usize) -> Vec<Vec<f32>> {
-    let segments = layout.segments.iter().zip(layout.segments.iter().skip(1));
+    let bounds = layout.segment_ends.iter().zip(layout.segment_ends.iter().skip(1));
     let row = |at: usize| rows.get(at * hidden..(at + 1) * hidden).unwrap_or_default();
-    segments
+    bounds
         .zip(&layout.markers)
         .map(|((start, end), marker)| {
             let mut mean = vec![0.0f32; hidden];

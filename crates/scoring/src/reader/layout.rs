@@ -50,8 +50,8 @@ pub(crate) struct Layout {
     pub ids: Vec<u32>,
     /// Position of the marker of each message.
     pub markers: Vec<usize>,
-    /// End of each segment.
-    pub segments: Vec<usize>,
+    /// End of each segment in `ids`, the one with the subject first.
+    pub segment_ends: Vec<usize>,
 }
 
 impl Layout {
@@ -75,12 +75,12 @@ impl Layout {
         let limits = limits(&texts, MAX_IDS.saturating_sub(fixed));
         let first_marker = encoder.header().vocabulary as u32 - MARKERS;
         let mut layout =
-            Self { ids: vec![encoder.header().bos_id], markers: Vec::new(), segments: Vec::new() };
+            Self { ids: vec![encoder.header().bos_id], markers: Vec::new(), segment_ends: Vec::new() };
         if !subject.is_empty() {
             layout.ids.push(first_marker + SUBJECT_MARKER);
             layout.ids.extend(subject);
         }
-        layout.segments.push(layout.ids.len());
+        layout.segment_ends.push(layout.ids.len());
         let mut previous: Option<i64> = None;
         for (((selected, _), text), limit) in selection.iter().zip(&texts).zip(limits) {
             let sent_at = transcript.item(selected.item).map_or(0, |item| item.message.timestamp.as_millis());
@@ -92,7 +92,7 @@ impl Layout {
             layout.markers.push(layout.ids.len());
             layout.ids.push(first_marker + marker_of(selected.role));
             layout.push_without_middle(text, limit);
-            layout.segments.push(layout.ids.len());
+            layout.segment_ends.push(layout.ids.len());
         }
         layout
     }
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn middle_of_long_text_is_dropped() {
-        let mut layout = Layout { ids: vec![], markers: vec![], segments: vec![] };
+        let mut layout = Layout { ids: vec![], markers: vec![], segment_ends: vec![] };
         layout.push_without_middle(&(0..100).collect::<Vec<u32>>(), 10);
         assert_eq!(layout.ids, [0, 1, 2, 3, 4, 5, 96, 97, 98, 99]);
     }

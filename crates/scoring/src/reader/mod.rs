@@ -130,7 +130,7 @@ pub struct ReaderInput {
     /// Position of the marker of each message.
     pub markers: Vec<usize>,
     /// End of each segment.
-    pub segments: Vec<usize>,
+    pub segment_ends: Vec<usize>,
     /// Structural features without notes and events.
     pub structure: Vec<f32>,
     /// Structural features with notes and events.
@@ -141,7 +141,7 @@ impl ReaderInput {
     /// The inputs for a transcript.
     pub(crate) fn of(encoder: &Model, transcript: &Transcript<'_>) -> Self {
         let selection = selected_messages(transcript, transcript.items.len());
-        let Layout { ids, markers, segments } =
+        let Layout { ids, markers, segment_ends } =
             Layout::of(encoder, transcript, &with_texts(transcript, &selection));
         let letter = |role: Role| match role {
             Role::Customer => 'C',
@@ -154,7 +154,7 @@ impl ReaderInput {
             roles: selection.iter().map(|selected| letter(selected.role)).collect(),
             ids,
             markers,
-            segments,
+            segment_ends,
             structure: structural_features(transcript, &selection, HiddenItems::Excluded).to_vec(),
             structure_with_hidden: structural_features(transcript, &selection, HiddenItems::Included)
                 .to_vec(),
