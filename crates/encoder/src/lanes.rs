@@ -1,6 +1,6 @@
-//! Numbers that are computed in parallel.
+//! Lanes: numbers that are computed in parallel.
 
-/// Their count. `hidden`, `feed_forward` and the head size are multiples of it.
+/// Their number. `hidden`, `feed_forward` and the head size are multiples of it.
 pub(crate) const LANES: usize = 16;
 
 /// Sixteen numbers in one line of the cache: AVX-512 reads it at once.

@@ -2,14 +2,14 @@
 //!
 //! All of it but the matrix multiplication is inlined into `encode` of each kernel, which has the kernel's target features.
 
-mod arithmetic;
 mod attention;
+mod floating_point;
 mod kernel;
 
 use std::borrow::Cow;
 
-use self::arithmetic::{normalise_rows, quantise_row};
 use self::attention::{AttentionInput, Span, attend};
+use self::floating_point::{normalise_rows, quantise_row};
 pub use self::kernel::Kernel;
 pub(crate) use self::kernel::{Arithmetic, Matrix, Portable};
 #[cfg(target_arch = "x86_64")]

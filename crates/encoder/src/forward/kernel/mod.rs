@@ -9,7 +9,7 @@ use std::ops::Range;
 pub(crate) use self::portable::Portable;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use self::x86::{Avx2, Avx512Vnni};
-use super::arithmetic::{BLOCK, gelu, multiply_block, softmax};
+use super::floating_point::{BLOCK, gelu, multiply_block, softmax};
 use super::{Input, Transformer};
 use crate::lanes::{LANES, Lanes};
 use crate::workspace::Workspace;
@@ -51,7 +51,7 @@ impl Kernel {
     }
 }
 
-/// Layout and multiplication of 8-bit integers. A value of an implementing type proves that the processor supports it.
+/// Implementation of a [`Kernel`]: layout and multiplication of 8-bit integers. A value proves that the processor supports it.
 pub(crate) trait Arithmetic: Copy {
     /// Storage type of a quantised activation.
     type Activation: Copy + Default;

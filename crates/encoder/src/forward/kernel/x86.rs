@@ -9,7 +9,7 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 
 use super::{Arithmetic, Matrix};
-use crate::forward::arithmetic::{BLOCK, gelu, softmax};
+use crate::forward::floating_point::{BLOCK, gelu, softmax};
 use crate::forward::{Input, Transformer, encode};
 use crate::lanes::{LANES, Lanes};
 use crate::workspace::{Workspace, resize};
@@ -256,11 +256,11 @@ fn multiply_avx512(
     let mut block = first;
     // Four blocks at a time fill the registers (see `ROWS`); the rest one by one.
     while block + 4 <= end {
-        multiply_blocks::<4>(&task, block, results);
+        multiply_outputs::<4>(&task, block, results);
         block += 4;
     }
     while block < end {
-        multiply_blocks::<1>(&task, block, results);
+        multiply_outputs::<1>(&task, block, results);
         block += 1;
     }
 }
@@ -314,7 +314,7 @@ fn load_avx512(lanes: &Lanes) -> __m512 {
 
 /// Multiplies all vectors with `BLOCKS` times sixteen outputs.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-fn multiply_blocks<const BLOCKS: usize>(task: &Avx512Task<'_>, block: usize, results: &mut [f32]) {
+fn multiply_outputs<const BLOCKS: usize>(task: &Avx512Task<'_>, block: usize, results: &mut [f32]) {
     let (matrix, width) = (task.matrix, task.width);
     let steps = matrix.inputs / 4;
     let weights = &matrix.weights.panels[block * steps..][..BLOCKS * steps];

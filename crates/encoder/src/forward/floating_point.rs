@@ -4,7 +4,7 @@
 
 use crate::lanes::{LANES, Lanes};
 
-/// Rows of numbers of [`multiply_block`]: keys, or dimensions of the values.
+/// How many rows [`multiply_block`] multiplies at once: keys, or dimensions of the values.
 pub(crate) const BLOCK: usize = 4;
 
 /// `sums[i][lane]` = Σ `left[n][i] · right[n][lane]` over all n, added in ascending order.
