@@ -59,11 +59,11 @@ impl Writer {
         });
         let mut writer = Self { header, tensors: Vec::new() };
         let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        writer.tokenizer(vocabulary, pieces);
-        writer.weights("embedding.word", &[vocabulary, hidden], &mut random);
-        writer.numbers("embedding.word.scale", &[vocabulary], 0.0, 0.01, &mut random);
-        writer.numbers("embedding.position", &[positions, hidden], 0.0, 0.5, &mut random);
-        writer.norm("embedding.norm", hidden, &mut random);
+        writer.add_tokenizer(vocabulary, pieces);
+        writer.add_weights("embedding.word", &[vocabulary, hidden], &mut random);
+        writer.add_numbers("embedding.word.scale", &[vocabulary], 0.0, 0.01, &mut random);
+        writer.add_numbers("embedding.position", &[positions, hidden], 0.0, 0.5, &mut random);
+        writer.add_norm("embedding.norm", hidden, &mut random);
         for layer in 0..layers {
             let parts = [
                 ("qkv", 3 * hidden, hidden),
@@ -74,12 +74,12 @@ impl Writer {
             for (part, outputs, inputs) in parts {
                 let name = format!("layer.{layer}.{part}");
                 let scale = 0.02 / (inputs as f32).sqrt();
-                writer.weights(&format!("{name}.weight"), &[outputs, inputs], &mut random);
-                writer.numbers(&format!("{name}.scale"), &[outputs], scale, scale / 2.0, &mut random);
-                writer.numbers(&format!("{name}.bias"), &[outputs], 0.0, 0.5, &mut random);
+                writer.add_weights(&format!("{name}.weight"), &[outputs, inputs], &mut random);
+                writer.add_numbers(&format!("{name}.scale"), &[outputs], scale, scale / 2.0, &mut random);
+                writer.add_numbers(&format!("{name}.bias"), &[outputs], 0.0, 0.5, &mut random);
             }
-            writer.norm(&format!("layer.{layer}.attention_norm"), hidden, &mut random);
-            writer.norm(&format!("layer.{layer}.output_norm"), hidden, &mut random);
+            writer.add_norm(&format!("layer.{layer}.attention_norm"), hidden, &mut random);
+            writer.add_norm(&format!("layer.{layer}.output_norm"), hidden, &mut random);
         }
         writer
     }
@@ -133,7 +133,7 @@ impl Writer {
         seal(file)
     }
 
-    fn tokenizer(&mut self, vocabulary: usize, pieces: &[&str]) {
+    fn add_tokenizer(&mut self, vocabulary: usize, pieces: &[&str]) {
         let mut text = String::new();
         let mut offsets = vec![0];
         for id in 0..vocabulary {
@@ -149,21 +149,21 @@ impl Writer {
         self.set_u32("tokenizer.normalise.to", &[0x20, 0x20, 0x66, 0x69]);
     }
 
-    fn weights(&mut self, name: &str, shape: &[usize], random: &mut Random) {
+    fn add_weights(&mut self, name: &str, shape: &[usize], random: &mut Random) {
         let count = shape.iter().product();
         let bytes = (0..count).map(|_| (random.below(255) as i64 - 127) as u8).collect();
         self.set(name, "i8", shape, bytes);
     }
 
-    fn numbers(&mut self, name: &str, shape: &[usize], middle: f32, spread: f32, random: &mut Random) {
+    fn add_numbers(&mut self, name: &str, shape: &[usize], middle: f32, spread: f32, random: &mut Random) {
         let count = shape.iter().product();
         let values: Vec<f32> = (0..count).map(|_| middle + spread * random.number()).collect();
         self.set_f32(name, shape, &values);
     }
 
-    fn norm(&mut self, name: &str, hidden: usize, random: &mut Random) {
-        self.numbers(&format!("{name}.weight"), &[hidden], 1.0, 0.2, random);
-        self.numbers(&format!("{name}.bias"), &[hidden], 0.0, 0.2, random);
+    fn add_norm(&mut self, name: &str, hidden: usize, random: &mut Random) {
+        self.add_numbers(&format!("{name}.weight"), &[hidden], 1.0, 0.2, random);
+        self.add_numbers(&format!("{name}.bias"), &[hidden], 0.0, 0.2, random);
     }
 }
 
