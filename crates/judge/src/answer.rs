@@ -6,6 +6,7 @@ use assay_contracts::evaluation::{
 use assay_scoring::Opinion;
 use serde_json::Value;
 
+use crate::completion::Completion;
 use crate::lenient_json::{NoObject, find_object};
 
 /// Maximum length of a reason, in characters; longer ones are truncated.
@@ -82,10 +83,10 @@ impl AnswerError {
 
 impl Answer {
     /// Parses the text of a completion as the answer for this case number.
-    pub(crate) fn parse(text: &str, is_cut_off: bool, case: &str) -> Result<Self, AnswerError> {
-        let object = match find_object(text, "resolution_accuracy") {
+    pub(crate) fn parse(completion: &Completion, case: &str) -> Result<Self, AnswerError> {
+        let object = match find_object(&completion.text, "resolution_accuracy") {
             Ok(object) => object,
-            Err(_) if is_cut_off => return Err(AnswerError::CutOff),
+            Err(_) if completion.is_cut_off => return Err(AnswerError::CutOff),
             Err(error) => return Err(AnswerError::NoObject(error)),
         };
         if object["case"].as_str().map(str::trim) != Some(case) {
@@ -257,8 +258,12 @@ mod tests {
         answer
     }
 
+    fn whole(text: impl ToString) -> Completion {
+        Completion { text: text.to_string(), is_cut_off: false }
+    }
+
     fn parse(answer: &Value) -> Result<Answer, AnswerError> {
-        Answer::parse(&answer.to_string(), false, "abc")
+        Answer::parse(&whole(answer), "abc")
     }
 
     #[test]
@@ -281,7 +286,7 @@ mod tests {
             assert_eq!(parse(&form), Ok(expected.clone()), "{form}");
         }
         let fenced = format!("Sure!\n```json\n{}\n```", good());
-        assert_eq!(Answer::parse(&fenced, false, "abc"), Ok(expected));
+        assert_eq!(Answer::parse(&whole(fenced), "abc"), Ok(expected));
     }
 
     #[test]
@@ -335,9 +340,10 @@ mod tests {
     #[test]
     fn truncated_answer_is_reported_as_cut_off() {
         let text = good().to_string();
-        let half = &text[..text.len() / 2];
-        assert_eq!(Answer::parse(half, true, "abc"), Err(AnswerError::CutOff));
-        assert_eq!(Answer::parse(half, false, "abc"), Err(AnswerError::NoObject(NoObject::CutOff)));
+        let half = whole(&text[..text.len() / 2]);
+        assert_eq!(Answer::parse(&half, "abc"), Err(AnswerError::NoObject(NoObject::CutOff)));
+        let cut_off = Completion { is_cut_off: true, ..half };
+        assert_eq!(Answer::parse(&cut_off, "abc"), Err(AnswerError::CutOff));
     }
 
     #[test]
@@ -351,7 +357,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_handled(text in "\\PC{0,300}") {
-            let _ = Answer::parse(&text, false, "abc");
+            let _ = Answer::parse(&whole(text), "abc");
         }
 
         #[test]

@@ -197,7 +197,7 @@ impl JudgementRun<'_> {
     }
 
     async fn check_answer(&self, completion: &Completion, prompt: &Prompt) -> Result<Judgement, NoJudgement> {
-        let answer = Answer::parse(&completion.text, completion.is_cut_off, &prompt.case)?;
+        let answer = Answer::parse(completion, &prompt.case)?;
         let quotes = locate_quotes(&answer, self.conversation, self.is_injection)?;
         let (scorer, conversation, builtin, opinion) =
             (self.scorer.clone(), self.conversation.clone(), self.builtin.clone(), answer.opinion());

@@ -8,7 +8,7 @@ const MAX_CANDIDATES: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoObject {
     #[error("it holds no JSON object")]
-    None,
+    NotFound,
     #[error("its JSON object is cut off")]
     CutOff,
     #[error("its JSON object cannot be read: {0}")]
@@ -20,7 +20,7 @@ pub(crate) enum NoObject {
 /// The last object in `text` that has `member`.
 pub(crate) fn find_object(text: &str, member: &'static str) -> Result<Value, NoObject> {
     let mut found = None;
-    let mut error = NoObject::None;
+    let mut error = NoObject::NotFound;
     let mut from = 0;
     for _ in 0..MAX_CANDIDATES {
         let Some(start) = text.get(from..).and_then(|rest| rest.find('{')).map(|at| from + at) else { break };
@@ -51,7 +51,7 @@ pub(crate) fn find_object(text: &str, member: &'static str) -> Result<Value, NoO
 
 /// The first error: it is about the outermost object.
 fn first_error(known: NoObject, new: NoObject) -> NoObject {
-    if known == NoObject::None { new } else { known }
+    if known == NoObject::NotFound { new } else { known }
 }
 
 /// Length of the object at the start of `text`; `None` when it is not closed.
@@ -104,7 +104,7 @@ struct OutsideStrings {
 }
 
 impl OutsideStrings {
-    /// Takes the next byte; whether it is outside of strings.
+    /// Takes the next byte and returns whether it is outside of strings.
     fn step(&mut self, byte: u8) -> bool {
         if !self.in_string {
             self.in_string = byte == b'"';
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn missing_object_is_diagnosed() {
-        assert_eq!(find_object("Good conversation!", "case"), Err(NoObject::None));
+        assert_eq!(find_object("Good conversation!", "case"), Err(NoObject::NotFound));
         assert_eq!(find_object(r#"{"case": "a", "reason": "The agent"#, "case"), Err(NoObject::CutOff));
         assert_eq!(find_object(r#"{"score": 4}"#, "case"), Err(NoObject::MissingMember("case")));
         assert!(matches!(find_object(r#"{"case": a}"#, "case"), Err(NoObject::Malformed(_))));

@@ -45,7 +45,7 @@ async fn scorer_record_has_model_tokens_and_cost() {
 }
 
 #[tokio::test]
-async fn signals_add_up_to_the_score() {
+async fn judge_signal_is_the_difference_from_the_builtin_score() {
     let fixture = Fixture::new(good);
     let builtin = fixture.builtin(&SOLVED).axis.unwrap().dimensions.resolution_accuracy;
     let judged = fixture.evaluate(&SOLVED).await.axis.unwrap().dimensions.resolution_accuracy;

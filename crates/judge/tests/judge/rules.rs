@@ -145,7 +145,7 @@ async fn invented_human_resolution_is_corrected() {
 }
 
 #[tokio::test]
-async fn human_among_mixed_actors_may_be_the_resolver() {
+async fn human_among_mixed_authors_may_be_the_solver() {
     let by_human = Findings { resolved_by: Some("human"), charge: Some("disputed"), ..BY_AI };
     let items = [SOLVED[0], SOLVED[1], ("mixed", "Paula: the money is back. System: closed."), SOLVED[2]];
     let evaluation = decided(by_human, &items).await;
