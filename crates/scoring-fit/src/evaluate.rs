@@ -5,7 +5,7 @@ use assay_scoring::Scorer;
 use crate::FitError;
 use crate::data::ReviewedConversations;
 use crate::scored::{Dimension, ScoredExample, agreement, confusion, score};
-use crate::table_text::{TextTable, confusion as confusion_text};
+use crate::table_text::{TextTable, confusion_text};
 
 /// Measures a scorer on labelled conversations: rho with an interval, error and weighted kappa of every score, and the
 /// confusion matrix of the resolution.

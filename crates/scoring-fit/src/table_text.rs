@@ -37,7 +37,7 @@ impl TextTable {
 }
 
 /// A confusion matrix: labelled classes in rows, found classes in columns.
-pub(crate) fn confusion(confusion: &Confusion) -> String {
+pub(crate) fn confusion_text(confusion: &Confusion) -> String {
     let mut table = TextTable::new(&["labelled \\ found", "not_resolved", "partial", "resolved"]);
     for (class, cells) in CLASSES.iter().zip(&confusion.cells) {
         let mut row = vec![class.as_str().to_owned()];

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::ratings::Rating;
 use super::{Corpus, CorpusPart, RatedConversation, Wording};
 use crate::metrics::{confidence_interval, spearman};
-use crate::scored::scores_of;
+use crate::scored::{Dimension, scores_of};
 
 /// Two raters are compared if at least one in this many conversations was rated by both.
 const COMMON_FRACTION: usize = 4;
@@ -155,10 +155,10 @@ fn set(name: &str, cases: &[Case<'_>], is_in: impl Fn(&Case<'_>) -> bool) -> Opt
 }
 
 fn scorer_agreement(cases: &[Case<'_>]) -> Figures {
-    let [resolution_accuracy, interaction_effort, handoff_smoothness] = [0, 1, 2].map(|score| {
+    let [resolution_accuracy, interaction_effort, handoff_smoothness] = Dimension::ALL.map(|dimension| {
         rho(cases.iter().filter_map(|case| {
             let found = scores_of(&case.evaluation.axis.as_ref()?.dimensions);
-            Some((case.mean(score)?, found.get(score).copied()?))
+            Some((case.mean(dimension)?, dimension.of(&found)))
         }))
     });
     let share_right = |right: fn(&Case<'_>) -> Option<bool>| share(cases.iter().filter_map(right));
@@ -168,7 +168,7 @@ fn scorer_agreement(cases: &[Case<'_>]) -> Figures {
         handoff_smoothness,
         status: share_right(|case| case.has_right_status()),
         solver: share_right(|case| {
-            let wanted = majority(case.ratings().map(|rating| rating.by), ResolvedBy::ALL)?;
+            let wanted = majority(case.ratings().map(|rating| rating.solver), ResolvedBy::ALL)?;
             Some(case.evaluation.resolution.resolved_by == wanted)
         }),
         charge: share_right(|case| {
@@ -204,8 +204,8 @@ fn rater_agreement(cases: &[Case<'_>]) -> Option<Figures> {
 
 /// Agreement of two raters.
 fn pair_agreement(rated: &[(Rating, Rating)]) -> Figures {
-    let [resolution_accuracy, interaction_effort, handoff_smoothness] = [0, 1, 2].map(|score: usize| {
-        let given = |rating: &Rating| rating.scores.get(score).copied().flatten();
+    let [resolution_accuracy, interaction_effort, handoff_smoothness] = Dimension::ALL.map(|dimension| {
+        let given = |rating: &Rating| dimension.of(&rating.scores);
         rho(rated.iter().filter_map(|(one, other)| given(one).zip(given(other))))
     });
     Figures {
@@ -213,7 +213,7 @@ fn pair_agreement(rated: &[(Rating, Rating)]) -> Figures {
         interaction_effort,
         handoff_smoothness,
         status: share(rated.iter().filter_map(|(one, other)| Some(one.status? == other.status?))),
-        solver: share(rated.iter().filter_map(|(one, other)| Some(one.by? == other.by?))),
+        solver: share(rated.iter().filter_map(|(one, other)| Some(one.solver? == other.solver?))),
         charge: share(rated.iter().filter_map(|(one, other)| Some(one.charge? == other.charge?))),
     }
 }
@@ -251,9 +251,8 @@ impl Case<'_> {
     }
 
     /// Mean of a score over the raters.
-    fn mean(&self, score: usize) -> Option<f64> {
-        let given: Vec<f64> =
-            self.ratings().filter_map(|rating| rating.scores.get(score).copied().flatten()).collect();
+    fn mean(&self, dimension: Dimension) -> Option<f64> {
+        let given: Vec<f64> = self.ratings().filter_map(|rating| dimension.of(&rating.scores)).collect();
         (!given.is_empty()).then(|| given.iter().sum::<f64>() / given.len() as f64)
     }
 

@@ -23,10 +23,10 @@ const ACTS: [&str; 24] = [
 /// A rating of one conversation; `None` for not applicable.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Rating {
-    /// Resolution accuracy, interaction effort, handoff smoothness.
+    /// In the order of [`Dimension::ALL`](crate::Dimension::ALL).
     pub scores: [Option<f64>; 3],
     pub status: Option<ResolutionStatus>,
-    pub by: Option<ResolvedBy>,
+    pub solver: Option<ResolvedBy>,
     pub charge: Option<ChargeAssessment>,
 }
 
@@ -76,7 +76,7 @@ fn parse_rating(line: &str) -> Result<(&str, Rating), String> {
     let rating = Rating {
         scores: [parse_points("RA", accuracy)?, parse_points("IE", effort)?, parse_points("HS", smoothness)?],
         status: parse_name("status", status, ResolutionStatus::ALL, ResolutionStatus::as_str)?,
-        by: parse_name("by", by, ResolvedBy::ALL, ResolvedBy::as_str)?,
+        solver: parse_name("by", by, ResolvedBy::ALL, ResolvedBy::as_str)?,
         charge: parse_name("charge", charge, ChargeAssessment::ALL, ChargeAssessment::as_str)?,
     };
     Ok((id, rating))
@@ -138,7 +138,7 @@ mod tests {
             Rating {
                 scores: [Some(4.5), Some(5.0), None],
                 status: Some(ResolutionStatus::Resolved),
-                by: Some(ResolvedBy::Ai),
+                solver: Some(ResolvedBy::Ai),
                 charge: Some(ChargeAssessment::Supported),
             }
         );

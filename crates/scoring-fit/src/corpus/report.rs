@@ -23,10 +23,10 @@ impl fmt::Display for Benchmark {
             "", "n", "accuracy", "", "effort", "", "handoff", "", "status", "", "solver", "", "charge", "",
         ]);
         for set in &self.sets {
-            add(&mut table, &set.name, set);
+            add_set(&mut table, &set.name, set);
         }
         for set in &self.languages {
-            add(&mut table, &format!("language {}", set.name), set);
+            add_set(&mut table, &format!("language {}", set.name), set);
         }
         writeln!(formatter, "{}", table.text())?;
         writeln!(formatter, "confidence of the resolution, and how often its status is right\n")?;
@@ -34,7 +34,7 @@ impl fmt::Display for Benchmark {
     }
 }
 
-fn add(table: &mut TextTable, name: &str, set: &ConversationSet) {
+fn add_set(table: &mut TextTable, name: &str, set: &ConversationSet) {
     table.row(row(name.to_owned(), set.conversations.to_string(), &set.scorer));
     if let Some(raters) = &set.raters {
         // Conversations with a second rating; fewer of them have scores than a status.
