@@ -28,7 +28,7 @@ use crate::app::{EvaluateConversations, JudgeConversations, WebhookSubscribers, 
 use crate::config::Config;
 use crate::consume::{
     ConversationAcceptedHandler, ConversationDeletedHandler, ConversationsExpiredHandler, PARKED_QUEUE,
-    deleted_subscription, expired_subscription, subscription,
+    accepted_subscription, deleted_subscription, expired_subscription,
 };
 use crate::http::configure;
 use crate::metrics;
@@ -118,7 +118,7 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     let scorer = Arc::new(scorer(&config.model, &config.weights)?.with_policy(config.policy()));
     let threads = BackgroundThreads::new("scorer", processors()).map_err(StartError::Threads)?;
     let judge = Judge::open(&config.judge)?;
-    let subscription = subscription(config.batch_size, config.max_in_flight);
+    let subscription = accepted_subscription(config.batch_size, config.max_in_flight);
     let parking = Parking::new(database.clone(), chunk_sizes(config, judge.as_ref()));
     let judging = judge.map(|judge| {
         let stop = tasks.stop_token(Phase::Consume);
@@ -138,14 +138,8 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     let priority_handler = Arc::new(ConversationAcceptedHandler { evaluate: priority });
 
     register_checks(config, tasks, &database, (&bus, subscription.queue), &outbox);
-    let (outbox_of_parked, bus_of_parked) = (outbox.clone(), bus.clone());
-    let work = ParkedWork {
-        queue: PARKED_QUEUE,
-        handler,
-        priority_handler,
-        outbox: outbox_of_parked,
-        bus: bus_of_parked,
-    };
+    let (queue, outbox_of_work, bus_of_work) = (PARKED_QUEUE, outbox.clone(), bus.clone());
+    let work = ParkedWork { queue, handler, priority_handler, outbox: outbox_of_work, bus: bus_of_work };
     spawn_evaluation(tasks, store.clone(), parking, work, subscription);
     spawn_removal_consumers(config, tasks, (&store, &subscribers), &bus, &outbox);
     tasks.spawn(Phase::Background, "scoring-worker relay", move |stop| outbox::relay(outbox, bus, stop));

@@ -25,7 +25,7 @@ use crate::metrics;
 use crate::store::{EvaluationStore, NewEvaluation};
 
 /// Error message of an evaluation whose scorer panicked.
-const FAILURE: &str = "the conversation could not be evaluated: the scorer failed on it";
+const SCORER_PANICKED: &str = "the conversation could not be evaluated: the scorer failed on it";
 
 /// Error message of an evaluation whose stored transcript cannot be parsed.
 const UNREADABLE: &str = "the conversation could not be evaluated: its stored transcript cannot be read";
@@ -75,8 +75,7 @@ impl Accepted {
     }
 }
 
-/// The events of each ticket.
-type Events<'a> = HashMap<TicketId, Vec<&'a Accepted>>;
+type EventsByTicket<'a> = HashMap<TicketId, Vec<&'a Accepted>>;
 
 /// The result of each event.
 pub(crate) type EventResults = HashMap<EventId, Result<(), EvaluateError>>;
@@ -88,7 +87,7 @@ impl EvaluateConversations {
         // Stays the result of events whose transcript ingest does not return, unless `resolve_missing` finds that they are done.
         let mut results: EventResults =
             accepted.iter().map(|accepted| (accepted.event_id, Err(EvaluateError::Missing))).collect();
-        let mut events: Events = HashMap::new();
+        let mut events: EventsByTicket<'_> = HashMap::new();
         let mut unread: Vec<TicketReference> = Vec::with_capacity(accepted.len());
         for event in accepted {
             let events_of_ticket = events.entry(event.event.ticket_id).or_default();
@@ -116,7 +115,7 @@ impl EvaluateConversations {
         results
     }
 
-    async fn evaluate_page(&self, page: Transcripts, events: &Events<'_>) -> EventResults {
+    async fn evaluate_page(&self, page: Transcripts, events: &EventsByTicket<'_>) -> EventResults {
         let mut results = EventResults::new();
         let deleted = page.deleted.iter().filter_map(|ticket| events.get(&ticket.ticket_id));
         results.extend(deleted.flatten().map(|event| (event.event_id, Ok(()))));
@@ -183,7 +182,7 @@ impl EvaluateConversations {
     }
 
     /// A ticket that ingest no longer has may be evaluated already or deleted: such events are done.
-    async fn resolve_missing(&self, results: &mut EventResults, events: &Events<'_>) {
+    async fn resolve_missing(&self, results: &mut EventResults, events: &EventsByTicket<'_>) {
         let is_missing =
             |event: &&Accepted| matches!(results.get(&event.event_id), Some(Err(EvaluateError::Missing)));
         let missing: Vec<&Accepted> = events.values().flatten().copied().filter(is_missing).collect();
@@ -231,7 +230,7 @@ impl EvaluateConversations {
                     if let Some(Transcript { ticket, .. }) = transcripts.get(index) {
                         tracing::error!(ticket_id = %ticket.id, "the scorer failed on a conversation");
                     }
-                    outcomes.push(EvaluationOutcome::Failed { error_message: FAILURE.to_owned() });
+                    outcomes.push(EvaluationOutcome::Failed { error_message: SCORER_PANICKED.to_owned() });
                 }
             }
         }
@@ -263,7 +262,7 @@ impl EvaluateConversations {
 /// may be repaired, or read by a later release.
 fn fail_on_last_attempt(
     unreadable: UnreadableTranscript,
-    events: &Events<'_>,
+    events: &EventsByTicket<'_>,
 ) -> Option<(OrganizationId, TicketFacts, Option<EvaluationOutcome>)> {
     let mut sources = events.get(&unreadable.ticket.id)?.iter();
     sources.any(|event| event.is_last_attempt).then(|| {

@@ -276,7 +276,7 @@ impl TestApp {
         Ok(ScoringClient::new(service).progress(organization).await?.evaluated)
     }
 
-    /// The role's database.
+    /// The store of the role, for reading what it has written.
     pub fn role_store(&self) -> Result<EvaluationStore> {
         Ok(open_store(&self.database.open(SCHEMA)?))
     }

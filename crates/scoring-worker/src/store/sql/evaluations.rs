@@ -26,8 +26,8 @@ pub fn record(
     claim: FastPathClaim,
 ) -> Result<Vec<OutgoingEvent>, DatabaseError> {
     let ids: Vec<_> = batch.iter().map(|evaluation| evaluation.source_event_id).collect();
-    let fresh = connection.record_events(CONSUMER, &ids, now())?;
-    let candidates = new_evaluations(batch, &fresh);
+    let unhandled = connection.record_events(CONSUMER, &ids, now())?;
+    let candidates = new_evaluations(batch, &unhandled);
     let times = insert(connection, &candidates)?;
     let recorded =
         candidates.into_iter().filter_map(|new| Some((new, *times.get(&new.evaluated.evaluation_id)?)));
@@ -81,9 +81,9 @@ fn publish<'e>(
 
 /// The evaluations of events that were not handled before, one for each ticket (a batch may contain an event twice). One event may
 /// lead to several evaluations. Sorted by ticket, so that concurrent transactions lock rows in the same order.
-fn new_evaluations<'e>(batch: &'e [NewEvaluation], fresh: &HashSet<EventId>) -> Vec<&'e NewEvaluation> {
-    let is_fresh = |evaluation: &&NewEvaluation| fresh.contains(&evaluation.source_event_id);
-    let mut evaluations: Vec<_> = batch.iter().filter(is_fresh).collect();
+fn new_evaluations<'e>(batch: &'e [NewEvaluation], unhandled: &HashSet<EventId>) -> Vec<&'e NewEvaluation> {
+    let is_unhandled = |evaluation: &&NewEvaluation| unhandled.contains(&evaluation.source_event_id);
+    let mut evaluations: Vec<_> = batch.iter().filter(is_unhandled).collect();
     evaluations.sort_by_key(|evaluation| evaluation.evaluated.ticket.id);
     evaluations.dedup_by_key(|evaluation| evaluation.evaluated.ticket.id);
     evaluations

@@ -29,9 +29,9 @@ const WRITE_TOMBSTONE: &str = "
 
 pub fn delete(connection: &mut Connection, deletions: Vec<DeletedEvaluation>) -> Result<(), DatabaseError> {
     let ids: Vec<_> = deletions.iter().map(|deletion| deletion.event_id).collect();
-    let fresh = connection.record_events(CONSUMER, &ids, now())?;
+    let unhandled = connection.record_events(CONSUMER, &ids, now())?;
     let mut events = Vec::new();
-    for deletion in new_deletions(deletions, fresh) {
+    for deletion in new_deletions(deletions, unhandled) {
         static_sql(WRITE_TOMBSTONE)
             .bind::<IdType, _>(StoredId::of(deletion.ticket_id))
             .bind::<IdType, _>(StoredId(Uuid::nil()))
@@ -48,9 +48,9 @@ pub fn delete(connection: &mut Connection, deletions: Vec<DeletedEvaluation>) ->
 /// transactions lock rows in the same order.
 fn new_deletions(
     mut deletions: Vec<DeletedEvaluation>,
-    mut fresh: HashSet<EventId>,
+    mut unhandled: HashSet<EventId>,
 ) -> Vec<DeletedEvaluation> {
-    deletions.retain(|deletion| fresh.remove(&deletion.event_id));
+    deletions.retain(|deletion| unhandled.remove(&deletion.event_id));
     deletions.sort_by_key(|deletion| deletion.ticket_id);
     deletions
 }
