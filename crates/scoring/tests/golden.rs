@@ -116,8 +116,8 @@ fn assert_golden(name: &str, text: &str) {
     settings.bind(|| insta::assert_snapshot!(name, text));
 }
 
-/// Ticket and the beginning of the SHA-256 of its evaluation, without the fingerprint of the weights: new weights with the
-/// same results do not change it.
+/// Ticket and the beginning of the SHA-256 of its evaluation, without that of the model: a new model with the same results
+/// does not change it.
 fn digest_line(evaluation: &Evaluation) -> String {
     let mut evaluation = evaluation.clone();
     evaluation.scorer.weights_sha256.clear();

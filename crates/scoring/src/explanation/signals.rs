@@ -18,7 +18,7 @@ const MAX_SIGNALS: usize = 8;
 const MAX_QUOTES: usize = 2;
 
 /// Effect of a repeated answer, in points. Set by hand: the corpus has no separate act for it.
-const REPEATED_ANSWER: f64 = -0.3;
+const REPEATED_ANSWER_EFFECT: f64 = -0.3;
 
 /// Effect of an act on a score, and the items that show it.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ pub(crate) fn signals(
     if !effort.loops.is_empty() && !found.iter().any(|effect| effect.code == Act::MissPoint.code()) {
         found.push(Effect {
             code: "AGENT_REPEATED_ITSELF",
-            points: REPEATED_ANSWER,
+            points: REPEATED_ANSWER_EFFECT,
             items: effort.loops.clone(),
         });
     }

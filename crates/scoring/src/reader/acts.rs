@@ -41,7 +41,7 @@ acts! {
     Reject = "CUSTOMER_REJECTED",
     /// … says the same again.
     Repeat = "CUSTOMER_REPEATED",
-    /// … asks for a human. Corpus: `person`.
+    /// … asks for a human. In the corpus: `person`.
     RequestHuman = "HUMAN_REQUESTED",
     /// … gives up.
     GiveUp = "CUSTOMER_GAVE_UP",
@@ -56,7 +56,7 @@ acts! {
     Answer = "AGENT_ANSWERED",
     /// … answers beside the point, wrongly, or the same again.
     MissPoint = "AGENT_MISSED_THE_POINT",
-    /// … asks the customer for information. Corpus: `askback`.
+    /// … asks the customer for information. In the corpus: `askback`.
     RequestInformation = "AGENT_ASKED_BACK",
     /// … carries something out.
     CarryOut = "ACTION_COMPLETED",

@@ -27,10 +27,10 @@ pub(crate) fn selected_messages(transcript: &Transcript<'_>, end: usize) -> Vec<
         if item.role.is_hidden_from_customer() {
             continue;
         }
-        let is_after_customer = item.role == Role::Ai && last_customer.is_some_and(|last| index > last);
-        let is_read = !(item.is_injection || is_after_customer && had_reply);
+        let is_reply = item.role == Role::Ai && last_customer.is_some_and(|last| index > last);
+        let is_read = !(item.is_injection || is_reply && had_reply);
         // An injected reply counts as the first one, too.
-        had_reply |= is_after_customer;
+        had_reply |= is_reply;
         if is_read {
             selection.push(SelectedMessage { item: index, role: item.role });
         }

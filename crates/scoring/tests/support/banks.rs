@@ -18,8 +18,10 @@ const WITHOUT_BANKS: [&str; 7] = ["it", "nl", "pl", "ja", "ru", "tr", "ko"];
 /// The only non-English sample outside the golden folder.
 const SPANISH_SAMPLE: &str = "another-language";
 
-/// Sampling rate for variants: the phrase matters, not the conversation.
+/// Variants are measured on one sample in this many, because the phrase matters, not the conversation.
 const SAMPLE_EVERY: usize = 40;
+/// Variants are measured on one phrase in this many.
+const PHRASE_EVERY: usize = 5;
 
 /// Samples per phrase; different phrases get different samples.
 const SAMPLES_PER_PHRASE: usize = 2;
@@ -219,7 +221,7 @@ pub fn measure_variant(scorer: &Scorer, relation: Relation, variant: Variant) ->
         PhraseOutcome { broken, tried: plain.len(), phrase }
     };
     let mut phrases: Vec<PhraseOutcome> =
-        relation.phrases(Bank::Known, "en").into_iter().step_by(5).map(outcome).collect();
+        relation.phrases(Bank::Known, "en").into_iter().step_by(PHRASE_EVERY).map(outcome).collect();
     phrases.sort_by_key(|phrase| std::cmp::Reverse(phrase.broken.len()));
     BankOutcome { phrases }
 }
