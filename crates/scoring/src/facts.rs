@@ -63,12 +63,8 @@ pub(crate) fn ai_tools(transcript: &Transcript<'_>) -> Vec<AiToolUse> {
 fn add_message(tool: &mut AiToolUse, id: Option<&str>, external_id: Option<&str>, label: Option<AiTool>) {
     tool.messages += 1;
     tool.ai_tool = tool.ai_tool.or(label);
-    if tool.agent_id.is_none() {
-        tool.agent_id = id.map(str::to_owned);
-    }
-    if tool.agent_external_id.is_none() {
-        tool.agent_external_id = external_id.map(str::to_owned);
-    }
+    tool.agent_id = tool.agent_id.take().or_else(|| id.map(str::to_owned));
+    tool.agent_external_id = tool.agent_external_id.take().or_else(|| external_id.map(str::to_owned));
 }
 
 /// Times and spans. Internal comments are not replies, but they count for the start, the end and the duration.

@@ -189,5 +189,4 @@ proptest! {
         let longer = support::with(&answered, support::Speaker::Ai, &more);
         prop_assert_eq!(support::scores(scorer, &longer), support::scores(scorer, &answered));
     }
-
 }

@@ -36,18 +36,13 @@ pub(crate) fn signals(
     effort: &EffortFindings,
     collector: &mut EvidenceCollector<'_, '_>,
 ) -> Vec<Signal> {
-    let last_customer = transcript.customer.last().copied().unwrap_or(0);
+    let last_of_customer = transcript.customer.last().copied().unwrap_or(0);
     let mut found: Vec<Effect> = Vec::new();
-    for (at, act) in Act::ALL.into_iter().enumerate() {
+    for ((act, last), earlier) in Act::ALL.into_iter().zip(&effects.last).zip(&effects.earlier) {
         let items: Vec<usize> =
             (0..transcript.items.len()).filter(|item| reading.acts(*item).has(act)).collect();
-        let (Some(last_effect), Some(earlier_effect)) = (effects.last.get(at), effects.earlier.get(at))
-        else {
-            continue;
-        };
-        let last_points = if items.iter().any(|item| *item >= last_customer) { *last_effect } else { 0.0 };
-        let earlier_points =
-            if items.iter().any(|item| *item < last_customer) { *earlier_effect } else { 0.0 };
+        let last_points = if items.iter().any(|item| *item >= last_of_customer) { *last } else { 0.0 };
+        let earlier_points = if items.iter().any(|item| *item < last_of_customer) { *earlier } else { 0.0 };
         let points = last_points + earlier_points;
         if points.abs() >= MIN_EFFECT {
             found.push(Effect { code: act.code(), points, items });
