@@ -1,6 +1,6 @@
 //! Calibrates scores to a user's own reviewers, and measures the agreement of a scorer with labels.
 //!
-//! `local` fits weights to a user's labels, `evaluate` measures a scorer on such labels, and `corpus` benchmarks a
+//! `fit_weights` fits weights to a user's labels, `evaluate` measures a scorer on such labels, and `corpus` benchmarks a
 //! scorer on the project's corpus, where several raters rated each conversation. Everything runs in one thread, in a fixed
 //! order and with fixed seeds: the same files give the same bytes.
 
@@ -8,7 +8,7 @@ mod corpus;
 mod data;
 mod describe;
 mod evaluate;
-mod local;
+mod fit_weights;
 mod metrics;
 mod random;
 mod scored;
@@ -20,7 +20,7 @@ pub use self::corpus::{Band, Benchmark, ConversationSet, Corpus, CorpusPart, Est
 pub use self::data::{DataError, ReviewedConversations};
 pub use self::describe::describe;
 pub use self::evaluate::evaluate;
-pub use self::local::{Change, MIN_LABELS, WorseWeights, fit_local};
+pub use self::fit_weights::{Change, MIN_LABELS, WorseWeights, fit_weights};
 pub use self::metrics::{Agreement, Confusion, spearman, weighted_kappa};
 pub use self::scored::Dimension;
 

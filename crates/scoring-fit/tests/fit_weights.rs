@@ -8,7 +8,7 @@ use assay_contracts::conversation::Conversation;
 use assay_contracts::evaluation::Axis;
 use assay_scoring::{LinearModel, Scorer, Weights};
 use assay_scoring_fit::{
-    Change, Dimension, FitError, FittedWeights, ReviewedConversations, WorseWeights, fit_local,
+    Change, Dimension, FitError, FittedWeights, ReviewedConversations, WorseWeights, fit_weights,
 };
 use serde_json::{Value, json};
 use support::{bodies, customer_messages, reviewed};
@@ -28,7 +28,7 @@ fn change(fitted: &FittedWeights, dimension: Dimension) -> Change {
 
 fn fit(bodies: &[Value], labels: &[Value], worse: WorseWeights) -> Result<FittedWeights, FitError> {
     let folder = tempfile::tempdir().unwrap();
-    fit_local(&reviewed(folder.path(), bodies, labels), worse)
+    fit_weights(&reviewed(folder.path(), bodies, labels), worse)
 }
 
 fn weights(fitted: &FittedWeights) -> Weights {
@@ -167,7 +167,7 @@ fn ids_that_do_not_match_are_counted() {
     labels.push(json!({"ticket_id": "nobody", "interaction_effort": 3}));
     let reviewed: ReviewedConversations = reviewed(folder.path(), &bodies, &labels);
     assert_eq!((reviewed.count(), reviewed.unlabelled, reviewed.unmatched), (27, 3, 1));
-    let report = fit_local(&reviewed, WorseWeights::Accept).unwrap().report;
+    let report = fit_weights(&reviewed, WorseWeights::Accept).unwrap().report;
     assert!(
         report.starts_with(
             "27 labelled conversations; conversations without a label: 3; labels without a conversation: 1"

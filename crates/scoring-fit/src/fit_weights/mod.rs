@@ -48,7 +48,7 @@ pub struct Change {
 /// # Errors
 /// When every score has fewer than 25 labels, when no labelled conversation has scores, or when `worse` refuses weights and
 /// no score agrees better. Without `WorseWeights::Accept` a score that does not agree better stays as shipped.
-pub fn fit_local(reviewed: &ReviewedConversations, worse: WorseWeights) -> Result<FittedWeights, FitError> {
+pub fn fit_weights(reviewed: &ReviewedConversations, worse: WorseWeights) -> Result<FittedWeights, FitError> {
     let scorer = Scorer::builtin()?;
     let examples: Vec<FitExample<'_>> =
         reviewed.examples.iter().map(|example| FitExample::of(&scorer, example)).collect();
