@@ -58,7 +58,7 @@ impl Verdict {
         Self { status, resolved_by, basis, certainty, item, human_work_in_notes }
     }
 
-    /// The verdict for the `status` and `basis` of an LLM judge; the solver is the most probable one of this reader.
+    /// The verdict for the `status` and `basis` of an LLM judge, without certainty and item; the solver is the reader's most probable.
     pub(crate) fn of_opinion(
         transcript: &Transcript<'_>,
         reading: &Reading,

@@ -15,7 +15,7 @@ pub(crate) fn shares_any(one: &[u64], other: &[u64]) -> bool {
 }
 
 /// Number of common elements of two sorted sets.
-pub(crate) fn common(one: &[u64], other: &[u64]) -> usize {
+fn common(one: &[u64], other: &[u64]) -> usize {
     let (mut left, mut right, mut common) = (0, 0, 0);
     while let (Some(a), Some(b)) = (one.get(left), other.get(right)) {
         common += usize::from(a == b);
