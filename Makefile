@@ -29,7 +29,7 @@ help:
 	@echo "make screenshots every page of the console in both themes and two widths: target/screenshots"
 	@echo "make lint        formatting, clippy, licences and advisories, and the corpus"
 	@echo "make chaos       fault injection with the seeds in CHAOS_SEEDS=1,2,3, on both stacks: minutes for each seed"
-	@echo "make bench       benchmarks against the limits of PostgreSQL and SQLite: a table of ratios"
+	@echo "make bench       benchmarks beside baselines of PostgreSQL and SQLite: a table of ratios"
 	@echo "make bench-scoring   how long an evaluation takes, by conversation and for texts made to be slow"
 	@echo "make stack       every service as a process on PostgreSQL and RabbitMQ, in the foreground"
 	@echo "make stack-down  clean up after a stack that crashed"
@@ -113,7 +113,7 @@ chaos:
 	$(CARGO) build -p assay --bins
 	CHAOS_SEEDS=$(CHAOS_SEEDS) $(CARGO) nextest run -p assay --test chaos --run-ignored only --no-capture
 
-# Benchmarks against the limits of the databases; BENCH="imports --rounds 1" runs a part, BENCH=--quick is a smoke test,
+# Benchmarks beside baselines of the databases; BENCH="imports --rounds 1" runs a part, BENCH=--quick is a smoke test,
 # BENCH="console --rows 5000000" the lists and pages over five million evaluations instead of one.
 bench:
 	$(CARGO) bench --profile dist -p assay --bench load -- $(BENCH)

@@ -1,15 +1,15 @@
-//! Benchmarks of the service against the limits of its databases: both alternate in the same run, over several rounds,
-//! and medians count. `make bench` runs all of it.
+//! Benchmarks of the service beside baselines of the machine, such as pgbench: both alternate in the same run, over several
+//! rounds, and medians count. `make bench` runs all of it.
 //!
 //! Everything runs on one machine, load generator included: compare figures within a run only.
 
 #![allow(clippy::print_stdout, reason = "the report is the output of the benchmark")]
 
+mod baselines;
 mod client;
 mod cluster;
 mod conversations;
 mod cpu;
-mod limits;
 mod measures;
 mod report;
 #[allow(clippy::expect_used, reason = "shared with the fuzz targets; the model is ours")]
@@ -32,7 +32,7 @@ use self::measures::{
 };
 use self::report::Report;
 
-/// Measures the service against its limits.
+/// Measures the service beside baselines of the machine.
 #[derive(Parser)]
 struct Arguments {
     /// What to measure; everything when nothing is named.

@@ -1,5 +1,4 @@
-//! PostgreSQL and RabbitMQ, as durable as in production. The measured service and the
-//! limits (`crate::limits`) use them in turn.
+//! PostgreSQL and RabbitMQ, as durable as in production. The measured service and the baselines use them in turn.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

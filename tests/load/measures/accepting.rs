@@ -23,7 +23,7 @@ impl Accepting {
     pub async fn start(servers: &Servers, conversations: &Arc<Conversations>, name: &str) -> Result<Self> {
         let mut cluster = Cluster::distributed(servers, name).await?;
         cluster.register_agents(&conversations.agents).await?;
-        // Only accepting is compared: the limits do not evaluate either.
+        // Only accepting is compared: the baselines do not evaluate either.
         cluster.stop("scoring-worker").await?;
         let load = imports_to(&cluster, conversations, name, CONNECTIONS);
         load.closed_loop(WARM_UP).await?.only(202)?;

@@ -10,10 +10,10 @@ use assay_platform::auth::{Audience, ServiceClaims};
 
 use super::accepting::{Accepting, CONNECTIONS};
 use super::{Bench, Pace};
+use crate::baselines::select::{STATEMENTS, Selects};
 use crate::client::{Load, Requests, write_request};
 use crate::cluster::{Cluster, KEY, Servers};
 use crate::conversations::Conversations;
-use crate::limits::select::{STATEMENTS, Selects};
 use crate::report::{Goal, Report};
 
 const DATABASE: &str = "hops";

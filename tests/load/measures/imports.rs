@@ -4,8 +4,8 @@ use anyhow::Result;
 
 use super::accepting::{Accepting, CONNECTIONS};
 use super::{Bench, MAX_P99_MS};
+use crate::baselines::pgbench::{Pgbench, Shape};
 use crate::cpu::listed;
-use crate::limits::pgbench::{Pgbench, Shape};
 use crate::report::{Goal, Report};
 
 const ONE_BY_ONE: Shape = Shape { clients: 16, imports_per_transaction: 1 };

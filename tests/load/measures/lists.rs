@@ -6,9 +6,9 @@ use anyhow::{Context, Result, ensure};
 use reqwest::Method;
 
 use super::Bench;
+use crate::baselines::select::Selects;
 use crate::client::{Load, write_request};
 use crate::cluster::{Cluster, KEY, Servers};
-use crate::limits::select::Selects;
 use crate::report::{Goal, Report};
 
 const DATABASE: &str = "lists";

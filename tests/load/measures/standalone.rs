@@ -1,6 +1,6 @@
-//! The standalone: everything in one process, on SQLite. It evaluates while it accepts, unlike
-//! the limits: SQLite alone, and the distributed stack without its scoring worker. It accepts a hundred times as many as it
-//! evaluates, so there is always a backlog.
+//! The standalone: everything in one process, on SQLite. It evaluates while it accepts, unlike its baselines: SQLite alone, and
+//! the distributed stack without its scoring worker. It accepts a hundred times as many as it evaluates, so there is always a
+//! backlog.
 
 use std::time::{Duration, Instant};
 
@@ -8,9 +8,9 @@ use anyhow::Result;
 
 use super::accepting::{Accepting, CONNECTIONS, imports_to};
 use super::{Bench, MAX_P99_MS};
+use crate::baselines::sqlite::Sqlite;
 use crate::cluster::{Cluster, ReadModel};
 use crate::cpu::listed;
-use crate::limits::sqlite::Sqlite;
 use crate::report::{Goal, Report};
 
 const WARM_UP: Duration = Duration::from_secs(2);

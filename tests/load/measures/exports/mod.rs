@@ -15,9 +15,9 @@ use self::run::{Exported, export};
 use self::stored::Stored;
 use super::accepting::imports_to;
 use super::{Bench, Pace};
+use crate::baselines::copy;
 use crate::client::Load;
 use crate::cluster::{Cluster, Servers};
-use crate::limits::copy;
 use crate::report::{Goal, Report};
 
 const DATABASE: &str = "exports";

@@ -10,8 +10,8 @@ use assay_export::domain::csv::{column_names, header};
 use assay_platform::runtime::now;
 use sha2::{Digest, Sha256};
 
+use crate::baselines::copy::{CopyFrom, psql};
 use crate::cluster::Servers;
-use crate::limits::copy::{CopyFrom, psql};
 
 /// Start of the first conversation, and the interval between starts. Imported conversations are more recent.
 const FIRST_STARTED_AT: i64 = 978_307_200_000;

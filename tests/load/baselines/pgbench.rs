@@ -1,4 +1,4 @@
-//! Limit of imports: pgbench on PostgreSQL, without any service: ticket, messages as jsonb and an outbox row, of the same
+//! Baseline of imports: pgbench on PostgreSQL, without any service: ticket, messages as jsonb and an outbox row, of the same
 //! conversations.
 
 use std::fs;

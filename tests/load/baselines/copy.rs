@@ -1,4 +1,4 @@
-//! Limit of exports: PostgreSQL's own client with `\copy (SELECT …) TO` a file, in the order of an export.
+//! Baseline of exports: PostgreSQL's own client with `\copy (SELECT …) TO` a file, in the order of an export.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Limit of imports on SQLite: in process, without any service: ticket, messages as text and an outbox row, as durable as
+//! Baseline of imports on SQLite: in process, without any service: ticket, messages as text and an outbox row, as durable as
 //! the product's writes.
 
 use std::path::PathBuf;
@@ -52,7 +52,7 @@ pub struct Sqlite {
 
 impl Sqlite {
     pub fn prepare(servers: &Servers, conversations: &Conversations) -> Result<Self> {
-        let folder = servers.folder("sqlite-limit")?;
+        let folder = servers.folder("sqlite-baseline")?;
         let messages = conversations.sample_of_messages(conversations.len()).map(str::to_owned).collect();
         Ok(Self { folder, messages })
     }

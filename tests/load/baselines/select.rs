@@ -1,4 +1,4 @@
-//! Limit of reads: pgbench with the same statements on the same rows.
+//! Baseline of reads: pgbench with the same statements on the same rows.
 
 use std::fs;
 use std::path::PathBuf;
