@@ -1,8 +1,8 @@
 //! A load generator with minimal CPU use: one thread, pre-built requests, minimal parsing.
 //!
-//! A **closed loop** sends the next request when the last one is answered: it measures
-//! maximum throughput. An **open loop** sends at a given rate regardless of earlier requests, and measures latency from
-//! the time each request was due: what clients see, pauses of the service included.
+//! A **closed loop** sends the next request when the last one is answered: it measures maximum throughput. An **open loop**
+//! sends at a given rate regardless of earlier requests, and measures latency from the time each request was due: what
+//! clients see, pauses of the service included.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -120,14 +120,14 @@ impl Load {
                 .enable_all()
                 .build()
                 .map_err(anyhow::Error::from)
-                .and_then(|runtime| runtime.block_on(load.run_here(limit, due)));
+                .and_then(|runtime| runtime.block_on(load.run_on_this_thread(limit, due)));
             // The receiver may be gone.
             let _ = sender.send(outcome);
         })?;
         receiver.await.map_err(|_| anyhow!("the load generator panicked"))?
     }
 
-    async fn run_here<D: Fn(u64) -> Option<Instant>>(
+    async fn run_on_this_thread<D: Fn(u64) -> Option<Instant>>(
         self,
         limit: Option<PermitLimit>,
         due: Arc<D>,
@@ -135,7 +135,7 @@ impl Load {
         let connect = (0..self.connections).map(|_| Connection::open(&self.address));
         let connections = try_join_all(connect).await?;
         let begin = Instant::now();
-        let schedule = Schedule { at: due.as_ref(), limit: limit.as_ref(), index: AtomicU64::new(0) };
+        let schedule = Schedule { due: due.as_ref(), limit: limit.as_ref(), index: AtomicU64::new(0) };
         let parts = connections.into_iter().map(|connection| self.run_connection(connection, &schedule));
         let parts = try_join_all(parts).await?;
         let mut outcome = Outcome { seconds: begin.elapsed().as_secs_f64(), ..Outcome::default() };
@@ -175,7 +175,7 @@ impl Load {
 
 /// Schedule of the requests of a run.
 struct Schedule<'r, D> {
-    at: &'r D,
+    due: &'r D,
     limit: Option<&'r PermitLimit>,
     index: AtomicU64,
 }
@@ -193,7 +193,7 @@ impl<D: Fn(u64) -> Option<Instant>> Schedule<'_, D> {
             let permit = timeout_at(limit.end.into(), limit.permits.acquire()).await;
             permit.ok()?.ok()?.forget();
         }
-        (self.at)(self.index.fetch_add(1, Ordering::Relaxed))
+        (self.due)(self.index.fetch_add(1, Ordering::Relaxed))
     }
 }
 

@@ -28,7 +28,7 @@ pub struct Conversations {
 /// A body split around the value of `ticket_id`.
 struct Body {
     before: Vec<u8>,
-    behind: Vec<u8>,
+    after: Vec<u8>,
     /// Its messages alone, as JSON.
     messages: String,
 }
@@ -51,7 +51,7 @@ impl Conversations {
 
     /// Mean size of a body, in bytes.
     pub fn mean_bytes(&self) -> usize {
-        let total: usize = self.bodies.iter().map(|body| body.before.len() + body.behind.len()).sum();
+        let total: usize = self.bodies.iter().map(|body| body.before.len() + body.after.len()).sum();
         total / self.bodies.len()
     }
 
@@ -72,7 +72,7 @@ impl Conversations {
         Arc::new(move |number, buffer| {
             let body = &this.bodies[number as usize % this.bodies.len()];
             let id = format!("\"{prefix}-{number}\"");
-            let parts: [&[u8]; 3] = [&body.before, id.as_bytes(), &body.behind];
+            let parts: [&[u8]; 3] = [&body.before, id.as_bytes(), &body.after];
             write_request(buffer, "POST", path, &bearer(), Some(&parts));
         })
     }
@@ -95,8 +95,8 @@ fn split(mut body: Value) -> Result<Body> {
     body["ticket_id"] = Value::from(MARK);
     let text = serde_json::to_string(&body)?;
     let mark = serde_json::to_string(MARK)?;
-    let (before, behind) = text.split_once(&mark).context("a conversation without its mark")?;
-    Ok(Body { before: before.into(), behind: behind.into(), messages })
+    let (before, after) = text.split_once(&mark).context("a conversation without its mark")?;
+    Ok(Body { before: before.into(), after: after.into(), messages })
 }
 
 /// As long as the real ones: 17 messages and 5 kB on average, between 5 and 30 messages.

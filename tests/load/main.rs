@@ -139,7 +139,8 @@ async fn measure(arguments: &Arguments, home: TempDir) -> Result<()> {
     let parts = if arguments.parts.is_empty() { Part::value_variants() } else { &arguments.parts[..] };
     let conversations = Arc::new(Conversations::load()?);
     let mut servers = Servers::start(home)?;
-    let mut report = Report::new(!arguments.quick);
+    let checks_goals = !arguments.quick;
+    let mut report = Report::new(checks_goals);
     if arguments.without_scorer {
         servers
             .use_model(&small_model::small_model(include_bytes!("../../crates/scoring/model/reader.bin")))?;

@@ -24,16 +24,18 @@ struct Row {
     what: String,
     unit: &'static str,
     ours: Vec<f64>,
-    /// Name and values of the baseline: what the figure is compared with. Without values only the goal counts.
-    baseline: (String, Vec<f64>),
+    /// Name of what the figure is compared with.
+    baseline: String,
+    /// Its values; without any, only the goal counts.
+    baseline_rounds: Vec<f64>,
     goal: Goal,
 }
 
 impl Row {
     /// Median of the ratios of the rounds: neighbours in time are compared with each other.
     fn ratio(&self) -> Option<f64> {
-        let ratios = self.ours.iter().zip(&self.baseline.1).map(|(ours, baseline)| ours / baseline);
-        let ratios: Vec<f64> = ratios.collect();
+        let pairs = self.ours.iter().zip(&self.baseline_rounds);
+        let ratios: Vec<f64> = pairs.map(|(ours, baseline)| ours / baseline).collect();
         (!ratios.is_empty()).then(|| median(&ratios))
     }
 
@@ -46,10 +48,10 @@ impl Row {
     }
 
     fn line(&self, checks_goals: bool) -> String {
-        let baseline = if self.baseline.1.is_empty() {
-            self.baseline.0.clone()
+        let baseline = if self.baseline_rounds.is_empty() {
+            self.baseline.clone()
         } else {
-            format!("{} = {}", self.baseline.0, number(median(&self.baseline.1)))
+            format!("{} = {}", self.baseline, number(median(&self.baseline_rounds)))
         };
         let goal = match self.goal {
             Goal::Ratio(goal) => format!("ratio ≥ {goal}"),
@@ -74,7 +76,7 @@ impl Row {
     fn json(&self, checks_goals: bool) -> Value {
         json!({
             "section": self.section, "what": self.what, "unit": self.unit, "rounds": self.ours,
-            "median": median(&self.ours), "limit": self.baseline.0, "limit_rounds": self.baseline.1,
+            "median": median(&self.ours), "limit": self.baseline, "limit_rounds": self.baseline_rounds,
             "ratio": self.ratio(), "reached": self.reached().filter(|_| checks_goals),
         })
     }
@@ -110,8 +112,9 @@ impl Report {
         (baseline, values): (&str, &[f64]),
         goal: Goal,
     ) {
-        let (what, ours, baseline) = (what.into(), ours.to_vec(), (baseline.to_owned(), values.to_vec()));
-        let row = Row { section: self.section, what, unit, ours, baseline, goal };
+        let (what, baseline) = (what.into(), baseline.to_owned());
+        let (ours, baseline_rounds) = (ours.to_vec(), values.to_vec());
+        let row = Row { section: self.section, what, unit, ours, baseline, baseline_rounds, goal };
         println!("{}", row.line(self.checks_goals));
         self.rows.push(row);
     }

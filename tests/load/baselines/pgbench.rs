@@ -21,7 +21,7 @@ const SCHEMA: &str = "
 /// Conversations used in turn: one script each, and pgbench accepts at most 128.
 const SCRIPTS: usize = 100;
 
-/// What a transaction of pgbench does.
+/// Concurrency and transaction size of a run.
 #[derive(Clone, Copy)]
 pub struct Shape {
     pub clients: usize,
@@ -51,8 +51,7 @@ impl<'s> Pgbench<'s> {
         Ok(Self { servers, folder })
     }
 
-    /// Imports per second.
-    pub fn run(&self, shape: Shape, seconds: u64) -> Result<f64> {
+    pub fn imports_per_second(&self, shape: Shape, seconds: u64) -> Result<f64> {
         self.servers.sql(DATABASE, "TRUNCATE ticket, outbox; CHECKPOINT")?;
         // Simple protocol: this many statements are not worth preparing.
         let (prefix, protocol) =
@@ -67,18 +66,18 @@ impl<'s> Pgbench<'s> {
             }
         }
         command.arg(self.servers.admin_url(DATABASE));
-        Ok(transactions(command)?.per_second * shape.imports_per_transaction as f64)
+        Ok(run(command)?.per_second * shape.imports_per_transaction as f64)
     }
 }
 
-/// Results of a pgbench run.
+/// Transactions of a run of pgbench.
 pub(super) struct Transactions {
     pub per_second: f64,
     /// Mean time of one, in milliseconds.
     pub mean_ms: f64,
 }
 
-pub(super) fn transactions(mut command: Command) -> Result<Transactions> {
+pub(super) fn run(mut command: Command) -> Result<Transactions> {
     let output = command.output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     if !output.status.success() {

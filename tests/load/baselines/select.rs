@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
-use super::pgbench::transactions;
+use super::pgbench;
 use crate::cluster::Servers;
 
 /// Maximum number of scripts: pgbench accepts at most 128.
-pub const STATEMENTS: usize = 100;
+pub const MAX_STATEMENTS: usize = 100;
 
 /// Statements on a cluster's database, used in turn.
 pub struct Selects<'s> {
@@ -23,8 +23,8 @@ pub struct Selects<'s> {
 impl<'s> Selects<'s> {
     pub fn prepare(servers: &'s Servers, database: &str, name: &str, statements: &[String]) -> Result<Self> {
         ensure!(
-            (1..=STATEMENTS).contains(&statements.len()),
-            "1 to {STATEMENTS} statements, not {}",
+            (1..=MAX_STATEMENTS).contains(&statements.len()),
+            "1 to {MAX_STATEMENTS} statements, not {}",
             statements.len()
         );
         let folder = servers.folder(&format!("select-{name}"))?;
@@ -39,12 +39,12 @@ impl<'s> Selects<'s> {
 
     /// Reads per second.
     pub fn per_second(&self, clients: usize, time: Duration) -> Result<f64> {
-        Ok(transactions(self.command(clients, time)?)?.per_second)
+        Ok(pgbench::run(self.command(clients, time)?)?.per_second)
     }
 
     /// Mean latency in milliseconds.
     pub fn mean_ms(&self, clients: usize, time: Duration) -> Result<f64> {
-        Ok(transactions(self.command(clients, time)?)?.mean_ms)
+        Ok(pgbench::run(self.command(clients, time)?)?.mean_ms)
     }
 
     fn command(&self, clients: usize, time: Duration) -> Result<Command> {

@@ -57,8 +57,8 @@ impl Sqlite {
         Ok(Self { folder, messages })
     }
 
-    /// Imports per second, into a new file.
-    pub fn run(&self, imports_per_transaction: usize, time: Duration) -> Result<f64> {
+    /// Imports into a new file.
+    pub fn imports_per_second(&self, imports_per_transaction: usize, time: Duration) -> Result<f64> {
         let file = tempfile::Builder::new().suffix(".sqlite").tempfile_in(&self.folder)?;
         let mut connection = SqliteConnection::establish(&file.path().display().to_string())?;
         connection.batch_execute(PRAGMAS)?;

@@ -21,8 +21,8 @@ const DAYS: i64 = 150;
 const DAY_MS: i64 = 24 * 3_600 * 1_000;
 const CONVERSATIONS: PartitionedTable = PartitionedTable { name: "conversations", key: "id" };
 
-/// Columns that differ in each copy, and their values in SQL: the id is a UUID of version 7. `{millis}` is the time of the copy,
-/// `{random}` are 32 random hexadecimal digits.
+/// Columns that differ in each copy, and their values in SQL: the id is a UUID of version 7. `number` is that of the copy,
+/// `{millis}` its time, `{random}` are 32 random hexadecimal digits.
 const OWN_COLUMNS: [(&str, &str); 3] = [
     (
         "id",
@@ -111,7 +111,6 @@ impl StoredTickets {
         for statement in ["VACUUM ANALYZE conversations", "VACUUM ANALYZE identities", "CHECKPOINT"] {
             self.database.batch_execute(statement)?;
         }
-        // Flush pending writes.
         ensure!(Command::new("sync").status()?.success(), "sync failed");
         Ok(())
     }

@@ -9,6 +9,7 @@ use super::{Bench, MAX_P99_MS};
 use crate::cluster::{Servers, Sizes, StoredTickets};
 use crate::report::{Goal, Report};
 
+/// Stored tickets of the nearly empty cluster.
 const FEW: u64 = 10_000;
 const WARM_UP: Duration = Duration::from_secs(2);
 /// Intermediate sizes to measure.

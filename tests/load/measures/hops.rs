@@ -10,7 +10,7 @@ use assay_platform::auth::{Audience, ServiceClaims};
 
 use super::accepting::{Accepting, CONNECTIONS};
 use super::{Bench, Pace};
-use crate::baselines::select::{STATEMENTS, Selects};
+use crate::baselines::select::{MAX_STATEMENTS, Selects};
 use crate::client::{Load, Requests, write_request};
 use crate::cluster::{Cluster, KEY, Servers};
 use crate::conversations::Conversations;
@@ -47,7 +47,7 @@ pub async fn measure(Bench { servers, conversations, pace }: Bench<'_>, report: 
         tickets(&cluster, &direct, &ids)?,
     ];
     let selects: Vec<String> =
-        ids.iter().take(STATEMENTS).map(|id| format!("{SELECT} WHERE id = '{id}'")).collect();
+        ids.iter().take(MAX_STATEMENTS).map(|id| format!("{SELECT} WHERE id = '{id}'")).collect();
     let selects = Selects::prepare(servers, DATABASE, "tickets", &selects)?;
     for paths in all {
         let (mut through_gateway, mut directly, mut selected) = (vec![], vec![], vec![]);

@@ -17,7 +17,7 @@ pub async fn measure(Bench { servers, conversations, pace }: Bench<'_>, report: 
     let Accepting { cluster, load } = Accepting::start(servers, conversations, "imports").await?;
     let (mut ours, mut one, mut twenty, mut p50, mut p99) = (vec![], vec![], vec![], vec![], vec![]);
     for round in 0..pace.rounds {
-        one.push(pgbench.run(ONE_BY_ONE, pace.time.as_secs())?);
+        one.push(pgbench.imports_per_second(ONE_BY_ONE, pace.time.as_secs())?);
         servers.settle_disk()?;
         let before = cluster.usage()?;
         let outcome = load.closed_loop(pace.time).await?.only(202)?;
@@ -27,7 +27,7 @@ pub async fn measure(Bench { servers, conversations, pace }: Bench<'_>, report: 
             listed(&cluster.usage()?.micros_each(&before, outcome.count())),
         ));
         ours.push(outcome.per_second(202));
-        twenty.push(pgbench.run(TWENTY, pace.time.as_secs())?);
+        twenty.push(pgbench.imports_per_second(TWENTY, pace.time.as_secs())?);
         servers.settle_disk()?;
         let half = load.open_loop(ours[round] / 2.0, pace.time).await?.only(202)?;
         p50.push(half.percentile_ms(0.5));

@@ -82,7 +82,7 @@ fn pages(cluster: &Cluster, path: String) -> Load {
     Load::new(cluster.gateway(), CLIENTS, Arc::new(request))
 }
 
-/// The page behind the export at this offset of the list.
+/// Selects the page after the export at this offset of the list.
 fn select<'s>(servers: &'s Servers, name: &str, offset: u64) -> Result<Selects<'s>> {
     let value = |column: &str| -> Result<String> {
         let query = format!(

@@ -41,7 +41,7 @@ pub async fn measure(Bench { servers, conversations, pace }: Bench<'_>, report: 
     load.closed_loop(WARM_UP).await?.only(202)?;
     let mut figures = Figures::default();
     for round in 0..pace.rounds {
-        figures.one.push(sqlite.run(1, pace.time)?);
+        figures.one.push(sqlite.imports_per_second(1, pace.time)?);
         servers.settle_disk()?;
         figures.distributed.push(distributed.maximum(pace.time).await?.per_second(202));
         servers.settle_disk()?;
@@ -58,7 +58,7 @@ pub async fn measure(Bench { servers, conversations, pace }: Bench<'_>, report: 
         ));
         figures.accepted.push(outcome.per_second(202));
         figures.evaluated.push(evaluated);
-        figures.batches.push(sqlite.run(BATCH, pace.time)?);
+        figures.batches.push(sqlite.imports_per_second(BATCH, pace.time)?);
         servers.settle_disk()?;
         let half = load.open_loop(figures.accepted[round] / 2.0, pace.time).await?.only(202)?;
         figures.p50.push(half.percentile_ms(0.5));

@@ -78,7 +78,7 @@ fn note(
     figures: &Figures,
     each: &BTreeMap<String, f64>,
 ) -> String {
-    let processors: Vec<String> = each.iter().map(|(name, micros)| format!("{name} {micros:.2}")).collect();
+    let cpu_micros: Vec<String> = each.iter().map(|(name, micros)| format!("{name} {micros:.2}")).collect();
     let columns = figures.columns.get(round).map(|speed| format!(", COPY of columns {speed:.0} MB/s"));
     format!(
         "round {round}: export {:.0} MB/s ({:.2} s, {:.0} MB){}, COPY of lines {:.0} MB/s; export-worker {:.0} MB at \
@@ -90,7 +90,7 @@ fn note(
         figures.lines[round],
         exported.resting_megabytes,
         exported.peak_megabytes,
-        processors.join(", "),
+        cpu_micros.join(", "),
     )
 }
 
