@@ -77,8 +77,8 @@ impl Account {
         Ok(status.success())
     }
 
-    /// Changes the owner of a file or folder to the account.
-    pub(crate) fn own(&self, path: &Path) -> Result<()> {
+    /// Makes the account the owner of a file or folder.
+    pub(crate) fn make_owner_of(&self, path: &Path) -> Result<()> {
         chown(path, Some(self.user_id()), Some(self.group_id()))
             .with_context(|| format!("cannot give {} to user {}", path.display(), self.user_id()))
     }

@@ -30,7 +30,7 @@ impl ProcessIdentity {
     /// The process that has this id now; `None` when there is none or only its exit status is left.
     pub fn of(pid: u32) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        let started = start_of_living(&stat)?;
+        let started = start_time(&stat)?;
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
         Some(Self { pid, started, boot: boot.trim().to_owned() })
     }
@@ -122,13 +122,14 @@ fn living_where(passes: impl Fn(&Path) -> bool) -> Result<Vec<ProcessIdentity>> 
 }
 
 /// The start time in a line of `/proc/PID/stat`, unless the process is dead (proc(5), fields 3 and 22).
-fn start_of_living(stat: &str) -> Option<u64> {
+fn start_time(stat: &str) -> Option<u64> {
     // The second field is the program's name in brackets and may itself hold spaces and brackets.
     let (_, rest) = stat.rsplit_once(')')?;
     let mut fields = rest.split_whitespace();
     let state = fields.next()?;
     let started = fields.nth(18)?;
-    (!matches!(state, "Z" | "X")).then(|| started.parse().ok())?
+    let is_dead = matches!(state, "Z" | "X");
+    if is_dead { None } else { started.parse().ok() }
 }
 
 #[cfg(test)]
@@ -154,13 +155,13 @@ mod tests {
     #[test]
     fn start_time_is_parsed_after_a_name_with_brackets() {
         let line = "12 (a) (b c)) S 1 12 12 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 98765 1 1";
-        assert_eq!(start_of_living(line), Some(98765));
+        assert_eq!(start_time(line), Some(98765));
     }
 
     #[test]
     fn zombie_is_not_alive() {
         let line = "12 (a) Z 1 12 12 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 98765 1 1";
-        assert_eq!(start_of_living(line), None);
+        assert_eq!(start_time(line), None);
     }
 
     #[test]

@@ -286,7 +286,7 @@ impl Instance {
             // The shell enters the cgroup of the limit, then becomes the program.
             Some(limit) => ProcessSpec::new(&self.name, "/bin/sh", log)
                 .arguments(["-c", r#"echo $$ > "$0" && exec "$@""#])
-                .arguments([limit.processes(), launcher.program.clone()]),
+                .arguments([limit.join_file(), launcher.program.clone()]),
         };
         spec =
             spec.arguments(&self.arguments).folder(&launcher.folder).on_parent_death(Some(Signal::SIGKILL));

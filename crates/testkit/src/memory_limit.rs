@@ -41,7 +41,7 @@ impl MemoryLimit {
     }
 
     /// The file into which a process writes its id to join the group.
-    pub(crate) fn processes(&self) -> PathBuf {
+    pub(crate) fn join_file(&self) -> PathBuf {
         self.folder.join("cgroup.procs")
     }
 

@@ -17,8 +17,8 @@ const LOWEST_PORT: u16 = 20_000;
 /// How many random candidates are tried, and then how often the kernel is asked to choose.
 const ATTEMPTS: usize = 50;
 
-/// Maximum number of starts of a server: another process may take a chosen port before the server does.
-pub(crate) const PORTS_TRIED: usize = 3;
+/// How many ports a server tries to start on: another process may take a chosen port before the server does.
+pub(crate) const MAX_PORTS_TRIED: usize = 3;
 
 /// Ports returned so far, so that none is returned twice before it is bound.
 static HANDED_OUT: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());

@@ -1,4 +1,4 @@
-//! Reads a database directly, for checks that bypass the service that owns it.
+//! Plain SQL on the database at a URL, for checks that bypass the service that owns it.
 
 use anyhow::{Context as _, Result};
 use diesel::{

@@ -19,14 +19,14 @@ impl Rng {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`; 0 below 0.
+    /// A number below `bound`; 0 for the bound 0.
     pub fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound.max(1) as u64) as usize
     }
 
     /// One of the values, which must not be empty.
-    pub fn one_of<T: Copy>(&mut self, several: &[T]) -> T {
-        several[self.below(several.len())]
+    pub fn one_of<T: Copy>(&mut self, values: &[T]) -> T {
+        values[self.below(values.len())]
     }
 
     /// `true` with probability `1 / times`.
@@ -41,10 +41,10 @@ impl Rng {
 
     /// A random permutation (Fisher-Yates).
     #[must_use]
-    pub fn shuffled<T>(mut self, mut several: Vec<T>) -> Vec<T> {
-        for last in (1..several.len()).rev() {
-            several.swap(last, self.below(last + 1));
+    pub fn shuffled<T>(mut self, mut values: Vec<T>) -> Vec<T> {
+        for last in (1..values.len()).rev() {
+            values.swap(last, self.below(last + 1));
         }
-        several
+        values
     }
 }

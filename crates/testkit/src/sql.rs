@@ -1,4 +1,4 @@
-//! Plain SQL on the open database of a service, of either kind, for tests that look into its tables or change them.
+//! Plain SQL on the open database of a service, PostgreSQL or SQLite, for tests that read or change its tables.
 
 use anyhow::Result;
 use assay_platform::db::{Database, DatabaseError, Postgres};
@@ -23,7 +23,7 @@ pub async fn execute_on(database: &Database, statement: impl Into<String>) -> Re
     let changed: Result<usize, DatabaseError> = match database {
         Database::Postgres(postgres) => loop {
             match execute_on_postgres(postgres, statement.clone()).await {
-                // With the maintenance of the running service; PostgreSQL has rolled this statement back.
+                // With the maintenance of the running service: PostgreSQL has rolled this statement back, so it is tried again.
                 Err(error) if error.to_string().contains("deadlock detected") => {}
                 result => break result,
             }
@@ -38,7 +38,7 @@ pub async fn execute_on(database: &Database, statement: impl Into<String>) -> Re
 async fn execute_on_postgres(postgres: &Postgres, statement: String) -> Result<usize, DatabaseError> {
     let run = move |connection: &mut PgConnection| {
         connection.transaction(|connection| -> Result<usize, DatabaseError> {
-            // A busy machine takes longer for large statements than the limit of the role.
+            // A busy machine takes longer for large statements than the `statement_timeout` of a service.
             connection.batch_execute("SET LOCAL statement_timeout = '60s'")?;
             Ok(sql_query(statement).execute(connection)?)
         })

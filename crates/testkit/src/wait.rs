@@ -12,8 +12,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Calls `attempt` until it returns a value.
 ///
 /// # Errors
-/// When `attempt` fails, or when `limit` has passed; the message then names `what`, so phrase it as a noun:
-/// "an answer of the broker on port 5673".
+/// When `attempt` fails, or when `limit` has passed; the message is then "timed out … waiting for `what`".
 pub fn wait_for<T>(what: &str, limit: Duration, mut attempt: impl FnMut() -> Result<Option<T>>) -> Result<T> {
     let deadline = Instant::now() + limit;
     loop {

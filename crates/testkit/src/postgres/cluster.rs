@@ -84,12 +84,12 @@ impl Cluster {
         fs::create_dir(&unfinished).with_context(|| format!("cannot create {}", unfinished.display()))?;
         fs::set_permissions(&unfinished, Permissions::from_mode(0o700))?;
         if let Some(account) = &self.account {
-            account.own(&unfinished)?;
+            account.make_owner_of(&unfinished)?;
         }
         let password_file = self.data.with_extension("password");
         write_private(&password_file, &self.password)?;
         if let Some(account) = &self.account {
-            account.own(&password_file)?;
+            account.make_owner_of(&password_file)?;
         }
         let outcome = self.run_initdb(&unfinished, &password_file, log);
         fs::remove_file(&password_file)

@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, bail};
 pub(crate) use self::server::{PostgresServer, clear_leftovers};
 use crate::{
     identity::processes_in_folder,
-    ports::PORTS_TRIED,
+    ports::MAX_PORTS_TRIED,
     process::{Process, Signal},
     scratch::{Location, ScratchFolder},
     wait::wait_for,
@@ -79,7 +79,7 @@ impl PrivatePostgres {
             let process = Process::spawn(&server.process().on_parent_death(on_parent_death))?;
             match wait_until_ready(&server, &process) {
                 Ok(()) => return Ok(Self { process, server, _scratch: scratch }),
-                Err(_) if ports_tried < PORTS_TRIED && server.found_its_port_taken() => {}
+                Err(_) if ports_tried < MAX_PORTS_TRIED && server.found_its_port_taken() => {}
                 Err(error) => return Err(error),
             }
         }

@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, bail};
 
 pub(crate) use self::node::{RabbitNode, clear_leftovers};
 use crate::{
-    ports::PORTS_TRIED,
+    ports::MAX_PORTS_TRIED,
     process::{Process, Signal},
     scratch::{Location, ScratchFolder},
     wait::wait_for,
@@ -74,7 +74,7 @@ impl PrivateRabbit {
             let node = RabbitNode::prepare(&folder, &folder.join("rabbitmq.log"))?;
             match start_node(&node, on_parent_death) {
                 Ok((broker, epmd)) => return Ok(Self { broker, epmd, node, _scratch: scratch }),
-                Err(_) if ports_tried < PORTS_TRIED && node.found_a_port_taken() => {}
+                Err(_) if ports_tried < MAX_PORTS_TRIED && node.found_a_port_taken() => {}
                 Err(error) => return Err(error),
             }
         }

@@ -199,7 +199,7 @@ impl Supervisor {
         };
         let process = Process::spawn_observed(&unit.spec, report)?;
         let pid = process.pid();
-        unit.run(process);
+        unit.set_running(process);
         tracing::info!(process = unit.name(), pid, "started");
         self.pid_files.record(unit.name(), pid)
     }

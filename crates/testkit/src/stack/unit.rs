@@ -112,7 +112,7 @@ impl Unit {
         matches!(self.state, State::Waiting { until } if until <= Instant::now())
     }
 
-    pub(super) fn run(&mut self, process: Process) {
+    pub(super) fn set_running(&mut self, process: Process) {
         self.state = State::Running { process, since: Instant::now() };
     }
 

@@ -134,7 +134,7 @@ impl Stack<'_> {
         environment::apply(spec, settings)
     }
 
-    /// A closed standard output must not stop the stack.
+    /// Prints the address and what to do next. A closed standard output must not stop the stack.
     fn announce(&self) {
         let _ = writeln!(
             io::stdout(),
