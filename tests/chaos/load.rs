@@ -16,7 +16,7 @@ use assay_testkit::Rng;
 
 /// Helpdesks that import at the same time.
 const HELPDESKS: u64 = 6;
-/// Delay of a helpdesk between conversations: busy, but not saturated.
+/// Shortest and longest delay of a helpdesk between conversations: the service is busy, but not saturated.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(60));
 /// Delay before a retry.
 const RETRY_DELAY: Duration = Duration::from_millis(250);

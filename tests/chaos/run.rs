@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 use tokio::time::{Instant, sleep};
 
 use crate::client::{Answer, Client};
-use crate::cluster::{Cluster, KEY, Kind, LIMIT};
+use crate::cluster::{Cluster, KEY, Kind, RECOVERY_LIMIT};
 use crate::faults::{Fault, FaultContext};
 use crate::journal::Journal;
 use crate::load::{Conversations, Load};
@@ -101,9 +101,9 @@ async fn inject_faults(plan: &Plan, folder: &Path, cluster: &mut Cluster) -> Res
 /// Waits for [`RECOVERY_IMPORTS`] further accepted imports.
 async fn await_imports(journal: &Journal) -> Result<()> {
     let target = journal.observed().accepted_answers + RECOVERY_IMPORTS;
-    let deadline = Instant::now() + LIMIT;
+    let deadline = Instant::now() + RECOVERY_LIMIT;
     while journal.observed().accepted_answers < target {
-        ensure!(Instant::now() < deadline, "no import was accepted for {} s", LIMIT.as_secs());
+        ensure!(Instant::now() < deadline, "no import was accepted for {} s", RECOVERY_LIMIT.as_secs());
         sleep(Duration::from_millis(50)).await;
     }
     Ok(())

@@ -13,7 +13,7 @@ use super::backends::{Backends, database_url};
 
 /// Target of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
-pub enum To {
+pub enum Target {
     Postgres,
     Rabbit,
     /// The HTTP server of the role in the link, for all callers.
@@ -21,7 +21,7 @@ pub enum To {
 }
 
 /// A link: from a role to a server, or from all callers to a role.
-pub type Link = (&'static str, To);
+pub type Link = (&'static str, Target);
 
 /// All links.
 pub struct Links {
@@ -46,7 +46,7 @@ impl Links {
     }
 
     /// Sets all links to this kind of target.
-    pub fn set_all(&self, to: To, state: LinkState) {
+    pub fn set_all(&self, to: Target, state: LinkState) {
         self.proxies.iter().filter(|((_, target), _)| *target == to).for_each(|(_, proxy)| proxy.set(state));
     }
 
@@ -58,9 +58,9 @@ impl Links {
     pub fn retarget(&self, backends: &Backends) {
         for ((_, to), proxy) in &self.proxies {
             let server = match to {
-                To::Postgres => backends.postgres_address(),
-                To::Rabbit => backends.rabbit_address(),
-                To::Service => None,
+                Target::Postgres => backends.postgres_address(),
+                Target::Rabbit => backends.rabbit_address(),
+                Target::Service => None,
             };
             if let Some(server) = server {
                 proxy.set_target(server);
@@ -91,7 +91,7 @@ pub async fn distributed(backends: &Backends, replicas: usize) -> Result<(Links,
         } else if role.name == GATEWAY {
             public = address;
         }
-        proxies.insert((role.name, To::Service), proxy);
+        proxies.insert((role.name, Target::Service), proxy);
         role_addresses.insert(role.name, addresses);
     }
     let mut instances = Vec::new();
@@ -102,11 +102,11 @@ pub async fn distributed(backends: &Backends, replicas: usize) -> Result<(Links,
             let postgres = Proxy::to(backends.postgres_address().unwrap_or_default()).await?;
             let url = database_url(database.owner, &postgres.address().to_string());
             variables.insert(database.setting.to_owned(), url);
-            proxies.insert((role.name, To::Postgres), postgres);
+            proxies.insert((role.name, Target::Postgres), postgres);
             let rabbit = Proxy::to(backends.rabbit_address().unwrap_or_default()).await?;
             let url = backends.amqp_url_at(&rabbit.address().to_string())?;
             variables.insert("ASSAY_BUS__URL".to_owned(), url);
-            proxies.insert((role.name, To::Rabbit), rabbit);
+            proxies.insert((role.name, Target::Rabbit), rabbit);
         }
         for (index, address) in role_addresses[role.name].iter().enumerate() {
             let name = format!("{}-{}", role.name, index + 1);

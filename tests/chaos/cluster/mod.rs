@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use tokio::process::Command;
 
 pub use self::backends::Backends;
-pub use self::links::{Link, Links, To};
+pub use self::links::{Link, Links, Target};
 pub use self::settings::KEY;
 
 /// The executable under test.
@@ -28,8 +28,8 @@ const DATA_DISK_MB: u32 = 900;
 /// Size of the disk with the files of all exports of a run, in megabytes.
 const OBJECTS_DISK_MB: u32 = 3_000;
 
-/// Time limit for every recovery.
-pub const LIMIT: Duration = Duration::from_secs(120);
+/// Time limit for every start, stop and recovery of processes.
+pub const RECOVERY_LIMIT: Duration = Duration::from_secs(120);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -167,7 +167,7 @@ impl Cluster {
     /// Waits until every process is ready.
     pub async fn await_ready(&mut self) -> Result<()> {
         for instance in &self.instances {
-            instance.await_ready(LIMIT).await?;
+            instance.await_ready(RECOVERY_LIMIT).await?;
         }
         Ok(())
     }

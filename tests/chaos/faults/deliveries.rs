@@ -13,7 +13,7 @@ use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProper
 use tokio::time::{Instant, sleep, timeout};
 
 use super::FaultContext;
-use crate::cluster::{LIMIT, To};
+use crate::cluster::{RECOVERY_LIMIT, Target};
 
 /// The exchange of the default namespace.
 const EXCHANGE: &str = "assay.events";
@@ -40,9 +40,9 @@ pub async fn kill_between_commit_and_ack(context: &mut FaultContext<'_>, role: &
         "scoring-worker" => ("scoring", "evaluations"),
         _ => ("export", "evaluation_rows"),
     };
-    let deadline = Instant::now() + LIMIT;
+    let deadline = Instant::now() + RECOVERY_LIMIT;
     loop {
-        context.cluster.links.set((role, To::Rabbit), LinkState::FrozenToServer);
+        context.cluster.links.set((role, Target::Rabbit), LinkState::FrozenToServer);
         let count_at_freeze = context.cluster.count(schema, table)?;
         let freeze_end = Instant::now() + FREEZE_TIME;
         let mut committed = 0;
@@ -55,7 +55,7 @@ pub async fn kill_between_commit_and_ack(context: &mut FaultContext<'_>, role: &
         }
         // The prefetch window of a new consumer starts small: let it grow, then try again.
         ensure!(Instant::now() < deadline, "{role} committed too little");
-        context.cluster.links.set((role, To::Rabbit), LinkState::Healthy);
+        context.cluster.links.set((role, Target::Rabbit), LinkState::Healthy);
         sleep(HEALTHY_TIME).await;
     }
     context.cluster.of_role(role).into_iter().for_each(|instance| instance.kill());

@@ -3,19 +3,22 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use assay_testkit::SmallDisk;
 
-use super::{Fault, FaultContext};
-use crate::cluster::Backends;
+use super::FaultContext;
+use crate::cluster::{Backends, Cluster};
 
-pub async fn server(context: &mut FaultContext<'_>, harm: fn(&mut Backends) -> Result<()>) -> Result<()> {
-    harm(context.cluster.backends.as_mut().context("the standalone has no servers")?)?;
+pub async fn disrupt_server(
+    context: &mut FaultContext<'_>,
+    disrupt: fn(&mut Backends) -> Result<()>,
+) -> Result<()> {
+    disrupt(context.cluster.backends.as_mut().context("the standalone has no servers")?)?;
     context.hold(Duration::from_millis(500), Duration::from_secs(6)).await;
     Ok(())
 }
 
-pub async fn fill(fault: Fault, context: &mut FaultContext<'_>) -> Result<()> {
-    let disk = if fault == Fault::FillObjectStore { &context.cluster.objects } else { &context.cluster.data };
-    disk.fill()?;
+pub async fn fill_disk(context: &mut FaultContext<'_>, disk: fn(&Cluster) -> &SmallDisk) -> Result<()> {
+    disk(context.cluster).fill()?;
     context.hold(Duration::from_secs(2), Duration::from_secs(5)).await;
     Ok(())
 }

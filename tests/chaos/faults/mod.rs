@@ -15,7 +15,7 @@ use serde::Serialize;
 use tokio::time::sleep;
 
 use crate::client::Client;
-use crate::cluster::{Backends, Cluster, To};
+use crate::cluster::{Backends, Cluster, Target};
 use crate::journal::Journal;
 
 /// A fault. Its name is its `Debug` form.
@@ -40,13 +40,13 @@ pub enum Fault {
     RestartRabbit,
     FreezeRabbit,
     /// All connections to PostgreSQL, RabbitMQ or the services end, and new ones are refused.
-    Cut(To),
+    Cut(Target),
     /// The same for the connections of one role.
-    CutOne(To),
+    CutOne(Target),
     /// Nothing passes between one role and a server for a while; connections stay open.
-    FreezeOne(To),
+    FreezeOne(Target),
     /// Every chunk of bytes is delayed.
-    Slow(To),
+    Slow(Target),
     /// A consumer has committed its work, its acknowledgements do not arrive, and it is killed.
     KillBetweenCommitAndAck(&'static str),
     /// An export worker is killed while it writes.
@@ -91,7 +91,7 @@ impl Fault {
             .iter()
             .flat_map(|role| [Self::Kill(role.name), Self::KillOne(role.name), Self::Pause(role.name)])
             .collect();
-        for to in [To::Postgres, To::Rabbit, To::Service] {
+        for to in [Target::Postgres, Target::Rabbit, Target::Service] {
             faults.extend([Self::Cut(to), Self::CutOne(to), Self::FreezeOne(to), Self::Slow(to)]);
         }
         for role in ["ingest", "scoring-worker", "export", "export-worker"] {
@@ -139,18 +139,19 @@ impl Fault {
             Self::RollingRestart => processes::rolling_restart(context).await,
             Self::StopEverything => processes::stop_everything(context).await,
             Self::KillExportWorkerMidFile => processes::kill_export_worker_mid_file(context).await,
-            Self::KillPostgres => environment::server(context, Backends::kill_postgres).await,
-            Self::RestartPostgres => environment::server(context, Backends::stop_postgres).await,
-            Self::FreezePostgres => environment::server(context, Backends::freeze_postgres).await,
-            Self::KillRabbit => environment::server(context, Backends::kill_rabbit).await,
-            Self::RestartRabbit => environment::server(context, Backends::stop_rabbit).await,
-            Self::FreezeRabbit => environment::server(context, Backends::freeze_rabbit).await,
-            Self::FillObjectStore | Self::FillDatabaseDisk => environment::fill(self, context).await,
+            Self::KillPostgres => environment::disrupt_server(context, Backends::kill_postgres).await,
+            Self::RestartPostgres => environment::disrupt_server(context, Backends::stop_postgres).await,
+            Self::FreezePostgres => environment::disrupt_server(context, Backends::freeze_postgres).await,
+            Self::KillRabbit => environment::disrupt_server(context, Backends::kill_rabbit).await,
+            Self::RestartRabbit => environment::disrupt_server(context, Backends::stop_rabbit).await,
+            Self::FreezeRabbit => environment::disrupt_server(context, Backends::freeze_rabbit).await,
+            Self::FillObjectStore => environment::fill_disk(context, |cluster| &cluster.objects).await,
+            Self::FillDatabaseDisk => environment::fill_disk(context, |cluster| &cluster.data).await,
             Self::StepClock(role, seconds) => environment::step_clock(context, role, seconds).await,
-            Self::Cut(to) => network::all(context, to, LinkState::Cut).await,
-            Self::Slow(to) => network::all(context, to, network::SLOW).await,
-            Self::CutOne(to) => network::one(context, to, LinkState::Cut).await,
-            Self::FreezeOne(to) => network::one(context, to, LinkState::Frozen).await,
+            Self::Cut(to) => network::set_all_links(context, to, LinkState::Cut).await,
+            Self::Slow(to) => network::set_all_links(context, to, network::SLOW).await,
+            Self::CutOne(to) => network::set_random_link(context, to, LinkState::Cut).await,
+            Self::FreezeOne(to) => network::set_random_link(context, to, LinkState::Frozen).await,
             Self::KillBetweenCommitAndAck(role) => {
                 deliveries::kill_between_commit_and_ack(context, role).await
             }

@@ -6,18 +6,18 @@ use anyhow::Result;
 use assay_testkit::proxy::LinkState;
 
 use super::FaultContext;
-use crate::cluster::{Link, To};
+use crate::cluster::{Link, Target};
 
 pub const SLOW: LinkState = LinkState::Slow(Duration::from_millis(60));
 
-/// Sets all links to this kind of target.
-pub async fn all(context: &mut FaultContext<'_>, to: To, state: LinkState) -> Result<()> {
+/// Sets the state of all links to this kind of target for a while.
+pub async fn set_all_links(context: &mut FaultContext<'_>, to: Target, state: LinkState) -> Result<()> {
     context.cluster.links.set_all(to, state);
     hold(context).await
 }
 
-/// Sets a random link to this kind of target.
-pub async fn one(context: &mut FaultContext<'_>, to: To, state: LinkState) -> Result<()> {
+/// Sets the state of a random link to this kind of target for a while.
+pub async fn set_random_link(context: &mut FaultContext<'_>, to: Target, state: LinkState) -> Result<()> {
     let mut links: Vec<Link> = context.cluster.links.all();
     links.retain(|(_, target)| *target == to);
     context.cluster.links.set(context.rng.one_of(&links), state);

@@ -8,7 +8,7 @@ use assay_testkit::proxy::LinkState;
 use tokio::time::{Instant, sleep};
 
 use super::FaultContext;
-use crate::cluster::{LIMIT, To};
+use crate::cluster::{RECOVERY_LIMIT, Target};
 use crate::load;
 
 const SHORT: Duration = Duration::from_millis(200);
@@ -47,7 +47,7 @@ pub async fn pause(context: &mut FaultContext<'_>, role: &str) -> Result<()> {
 /// Rolling restart: each process stops in order, and its successor is ready before the next one stops.
 pub async fn rolling_restart(context: &mut FaultContext<'_>) -> Result<()> {
     for index in 0..context.cluster.instances.len() {
-        context.cluster.instances[index].stop(LIMIT).await?;
+        context.cluster.instances[index].stop(RECOVERY_LIMIT).await?;
         context.cluster.start_missing()?;
         context.cluster.await_ready().await?;
     }
@@ -55,13 +55,14 @@ pub async fn rolling_restart(context: &mut FaultContext<'_>) -> Result<()> {
 }
 
 pub async fn stop_everything(context: &mut FaultContext<'_>) -> Result<()> {
-    let stopped = context.cluster.instances.iter_mut().map(|instance| instance.stop(LIMIT));
+    let stopped = context.cluster.instances.iter_mut().map(|instance| instance.stop(RECOVERY_LIMIT));
     futures_util::future::try_join_all(stopped).await.map(drop)
 }
 
 /// Slows down the worker's database link so that a file takes a while, and kills the worker in the middle.
 pub async fn kill_export_worker_mid_file(context: &mut FaultContext<'_>) -> Result<()> {
-    context.cluster.links.set(("export-worker", To::Postgres), LinkState::Slow(Duration::from_millis(150)));
+    let link = ("export-worker", Target::Postgres);
+    context.cluster.links.set(link, LinkState::Slow(Duration::from_millis(150)));
     let known = context.journal.observed().exports.len();
     let key = format!("mid-file-{known}-{}", context.rng.below(1 << 30));
     load::create_export(context.client, context.journal, "axis", &key).await;
