@@ -21,8 +21,8 @@ use anyhow::Result;
 pub use self::api::{Api, has_members, text};
 pub use self::cases::Cases;
 pub use self::commands::{
-    exits_with, finishes, import_command, import_file, progress, read_lines, run_client, until_progress,
-    write_lines,
+    exits_with, exits_with_summary, import_command, import_file, progress, read_lines, run_client,
+    until_progress, write_lines,
 };
 pub use self::conversation::{Edit, by_ai, conversation, edited, message, messages, resolved_by, set, unset};
 pub use self::operations::{Operation, SCOPES, documented_operations, routed_operations, serving_crates};

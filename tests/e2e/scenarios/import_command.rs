@@ -10,8 +10,8 @@ use sha2::{Digest, Sha256};
 use tokio::io::AsyncWriteExt;
 
 use crate::harness::{
-    Cases, LIMIT, Stack, by_ai, conversation, edited, exits_with, finishes, import_command, import_file,
-    progress, read_lines, set, text, unset, until_progress, write_lines,
+    Cases, LIMIT, Stack, by_ai, conversation, edited, exits_with, exits_with_summary, import_command,
+    import_file, progress, read_lines, set, text, unset, until_progress, write_lines,
 };
 
 /// Lines of the import that is interrupted.
@@ -40,8 +40,8 @@ async fn good_file(stack: &Stack) -> Result<()> {
     let file = write_lines(stack, "good.jsonl", &numbered("good", 5))?;
     // Windows line ends and empty lines are accepted.
     fs::write(&file, fs::read_to_string(&file)?.replace('\n', "\r\n\r\n"))?;
-    finishes(&import_file(stack, &file, &[]).await?, 0, (5, 0, 0))?;
-    finishes(&import_file(stack, &file, &[]).await?, 0, (0, 5, 0))?;
+    exits_with_summary(&import_file(stack, &file, &[]).await?, 0, "5 accepted, 0 duplicate, 0 refused")?;
+    exits_with_summary(&import_file(stack, &file, &[]).await?, 0, "0 accepted, 5 duplicate, 0 refused")?;
     let rest: Vec<_> = siblings(&file)?.into_iter().filter(|path| *path != file).collect();
     ensure!(rest.is_empty(), "left behind: {rest:?}");
     Ok(())
@@ -52,7 +52,7 @@ async fn waiting(stack: &Stack) -> Result<()> {
     let bodies = numbered("waiting", 40);
     let file = write_lines(stack, "waiting.jsonl", &bodies)?;
     let output = import_file(stack, &file, &["--wait"]).await?;
-    finishes(&output, 0, (40, 0, 0))?;
+    exits_with_summary(&output, 0, "40 accepted, 0 duplicate, 0 refused")?;
     let found = String::from_utf8_lossy(&output.stdout);
     ensure!(found.contains("scored after"), "{found}");
     let table = stack.api()?.table(&json!({"kind": "axis"})).await?;
@@ -61,7 +61,8 @@ async fn waiting(stack: &Stack) -> Result<()> {
     let missing: Vec<_> = bodies.iter().filter(is_missing).collect();
     ensure!(missing.is_empty(), "not in a later export: {missing:?}");
     // No tickets to wait for.
-    finishes(&import_file(stack, &file, &["--wait"]).await?, 0, (0, 40, 0))
+    let output = import_file(stack, &file, &["--wait"]).await?;
+    exits_with_summary(&output, 0, "0 accepted, 40 duplicate, 0 refused")
 }
 
 async fn refused_lines(stack: &Stack) -> Result<()> {
@@ -71,7 +72,7 @@ async fn refused_lines(stack: &Stack) -> Result<()> {
     let file = write_lines(stack, "mixed.jsonl", &bodies)?;
     fs::write(&file, fs::read_to_string(&file)? + "{\"ticket_id\":\n")?;
     let output = import_file(stack, &file, &[]).await?;
-    finishes(&output, 3, (4, 0, 3))?;
+    exits_with_summary(&output, 3, "4 accepted, 0 duplicate, 3 refused")?;
     let refused = file.with_file_name("mixed.jsonl.refused.jsonl");
     ensure!(
         String::from_utf8_lossy(&output.stdout).contains(refused.to_str().context("text")?),
@@ -92,7 +93,7 @@ async fn refused_lines(stack: &Stack) -> Result<()> {
     let mended = write_lines(stack, "mended.jsonl", &numbered("mixed", 6))?;
     let elsewhere = stack.folder().join("elsewhere.jsonl");
     let output = import_file(stack, &mended, &["--refused", elsewhere.to_str().context("text")?]).await?;
-    finishes(&output, 0, (2, 4, 0))?;
+    exits_with_summary(&output, 0, "2 accepted, 4 duplicate, 0 refused")?;
     ensure!(!elsewhere.exists(), "a file of refusals without a refusal");
     // No other file is replaced.
     let before = fs::read(&mended)?;
@@ -106,7 +107,8 @@ async fn twice_in_a_file(stack: &Stack) -> Result<()> {
     let mut bodies = numbered("twice", 3);
     bodies.extend(numbered("twice", 3));
     let file = write_lines(stack, "twice.jsonl", &bodies)?;
-    finishes(&import_file(stack, &file, &["--concurrency", "1"]).await?, 0, (3, 3, 0))
+    let output = import_file(stack, &file, &["--concurrency", "1"]).await?;
+    exits_with_summary(&output, 0, "3 accepted, 3 duplicate, 0 refused")
 }
 
 async fn agents(stack: &Stack) -> Result<()> {
@@ -116,9 +118,11 @@ async fn agents(stack: &Stack) -> Result<()> {
     let agents =
         write_lines(stack, "agents.jsonl", &[json!({"external_id": "imported", "name": "Imported"})])?;
     let agents = agents.to_str().context("text")?;
-    finishes(&import_file(stack, &file, &["--agents", agents]).await?, 0, (3, 0, 0))?;
+    let output = import_file(stack, &file, &["--agents", agents]).await?;
+    exits_with_summary(&output, 0, "3 accepted, 0 duplicate, 0 refused")?;
     // Existing agents are skipped.
-    finishes(&import_file(stack, &file, &["--agents", agents]).await?, 0, (0, 3, 0))?;
+    let output = import_file(stack, &file, &["--agents", agents]).await?;
+    exits_with_summary(&output, 0, "0 accepted, 3 duplicate, 0 refused")?;
     let bad = write_lines(stack, "bad-agents.jsonl", &[json!({"external_id": "x"})])?;
     let output = import_file(stack, &file, &["--agents", bad.to_str().context("text")?]).await?;
     exits_with(&output, 1, &["line 1", "/name"])
@@ -133,7 +137,7 @@ async fn standard_input(stack: &Stack) -> Result<()> {
     }
     drop(input);
     let output = tokio::time::timeout(LIMIT, child.wait_with_output()).await??;
-    finishes(&output, 3, (4, 0, 1))?;
+    exits_with_summary(&output, 3, "4 accepted, 0 duplicate, 1 refused")?;
     let refused = fs::read_to_string(stack.folder().join("stdin.refused.jsonl"))?;
     ensure!(refused.lines().count() == 1, "{refused}");
     Ok(())
@@ -152,7 +156,7 @@ async fn wrong_key(stack: &Stack) -> Result<()> {
         exits_with(&stack.assay(&arguments).output().await?, 1, messages)?;
     }
     // Nothing was imported.
-    finishes(&import_file(stack, &file, &[]).await?, 0, (3, 0, 0))
+    exits_with_summary(&import_file(stack, &file, &[]).await?, 0, "3 accepted, 0 duplicate, 0 refused")
 }
 
 async fn unreachable_service(stack: &Stack) -> Result<()> {
@@ -178,9 +182,11 @@ async fn interruption(stack: &Stack) -> Result<()> {
     until_progress(&progress, 200).await?;
     ensure!(child.try_wait()?.is_none(), "the import ended before it could be interrupted");
     child.kill().await?;
-    finishes(&import_file(stack, &file, &["--concurrency", "16"]).await?, 0, (MANY, 0, 0))?;
+    let output = import_file(stack, &file, &["--concurrency", "16"]).await?;
+    exits_with_summary(&output, 0, &format!("{MANY} accepted, 0 duplicate, 0 refused"))?;
     ensure!(!progress.exists(), "the progress of a finished import is left behind");
-    finishes(&import_file(stack, &file, &["--concurrency", "16"]).await?, 0, (0, MANY, 0))
+    let output = import_file(stack, &file, &["--concurrency", "16"]).await?;
+    exits_with_summary(&output, 0, &format!("0 accepted, {MANY} duplicate, 0 refused"))
 }
 
 /// `--wait` knows the conversations of its own run only.
@@ -191,7 +197,7 @@ async fn waiting_after_interruption(stack: &Stack) -> Result<()> {
     let done = progress(stack, 1, first.len() + 1, &hex::encode(Sha256::digest(&first)));
     write_lines(stack, "resumed.jsonl.progress.json", &[done])?;
     let resumed = import_file(stack, &file, &["--wait"]).await?;
-    finishes(&resumed, 0, (3, 0, 0))?;
+    exits_with_summary(&resumed, 0, "3 accepted, 0 duplicate, 0 refused")?;
     exits_with(&resumed, 0, &["accepted before the interruption, not waited for: 1"])
 }
 

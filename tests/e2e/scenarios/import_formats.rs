@@ -10,8 +10,8 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 use crate::harness::{
-    Cases, LIMIT, Stack, Table, conversation, edited, exits_with, finishes, import_command, import_file,
-    messages, progress, read_lines, run_client, set, text, until, until_progress, write_lines,
+    Cases, LIMIT, Stack, Table, conversation, edited, exits_with, exits_with_summary, import_command,
+    import_file, messages, progress, read_lines, run_client, set, text, until, until_progress, write_lines,
 };
 
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/helpdesks");
@@ -38,8 +38,8 @@ async fn zendesk(stack: &Stack) -> Result<()> {
     let file = copied(stack, "zendesk.jsonl")?;
     let options =
         ["--format", "zendesk", "--account", "acme", "--ai-agent", "parcel-bot", "--ai-author", "9100"];
-    finishes(&import_file(stack, &file, &options).await?, 0, (3, 0, 0))?;
-    finishes(&import_file(stack, &file, &options).await?, 0, (0, 3, 0))?;
+    exits_with_summary(&import_file(stack, &file, &options).await?, 0, "3 accepted, 0 duplicate, 0 refused")?;
+    exits_with_summary(&import_file(stack, &file, &options).await?, 0, "0 accepted, 3 duplicate, 0 refused")?;
     let table = exported(stack, &["4711", "4712", "4713"]).await?;
     let row = table.row("external_ticket_id", "4711")?;
     for (column, value) in [
@@ -62,14 +62,11 @@ async fn intercom(stack: &Stack) -> Result<()> {
     stack.api()?.register("fin").await?;
     let file = copied(stack, "intercom.json")?;
     let refused = import_file(stack, &file, &["--format", "intercom"]).await?;
-    finishes(&refused, 3, (0, 0, 1))?;
+    exits_with_summary(&refused, 3, "0 accepted, 0 duplicate, 1 refused")?;
     let reason = fs::read_to_string(file.with_file_name("intercom.json.refused.jsonl"))?;
     ensure!(reason.contains("--ai-agent") && reason.contains("unmappable"), "{reason}");
-    finishes(
-        &import_file(stack, &file, &["--format", "intercom", "--ai-agent", "fin"]).await?,
-        0,
-        (1, 0, 0),
-    )?;
+    let output = import_file(stack, &file, &["--format", "intercom", "--ai-agent", "fin"]).await?;
+    exits_with_summary(&output, 0, "1 accepted, 0 duplicate, 0 refused")?;
     let table = exported(stack, &["5501"]).await?;
     let row = table.row("external_ticket_id", "5501")?;
     ensure!(row["ai_involvement"] == "ai_assisted" && row["ai_tools"] == "[\"intercom\"]", "{row:?}");
@@ -86,7 +83,8 @@ async fn refused_in_a_page(stack: &Stack) -> Result<()> {
     let page = json!({"tickets": [ticket(6001, 1), ticket(6002, 2), ticket(6003, 1)]});
     let file = stack.folder().join("page.jsonl");
     fs::write(&file, format!("{}\n{page}\nno JSON\n", ticket(6000, 1)))?;
-    finishes(&import_file(stack, &file, &["--format", "zendesk"]).await?, 3, (3, 0, 2))?;
+    let output = import_file(stack, &file, &["--format", "zendesk"]).await?;
+    exits_with_summary(&output, 3, "3 accepted, 0 duplicate, 2 refused")?;
     let lines = read_lines(&file.with_file_name("page.jsonl.refused.jsonl"))?;
     ensure!((&lines[0]["line"], &lines[0]["item"]) == (&json!(2), &json!(2)), "{}", lines[0]);
     ensure!(lines[0]["detail"].as_str().is_some_and(|detail| detail.contains("author 2")), "{}", lines[0]);
@@ -101,7 +99,7 @@ async fn too_long(stack: &Stack) -> Result<()> {
     let long = edited(conversation("long"), &[set("/messages", messages(63))]);
     let file = write_lines(stack, "long.jsonl", &[conversation("not-long"), long])?;
     let output = import_file(stack, &file, &[]).await?;
-    finishes(&output, 0, (2, 0, 0))?;
+    exits_with_summary(&output, 0, "2 accepted, 0 duplicate, 0 refused")?;
     let (notices, summary) =
         (String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
     ensure!(
@@ -122,7 +120,7 @@ async fn packed(stack: &Stack) -> Result<()> {
     std::io::Write::write_all(&mut packed, format!("{}\n", conversation("packed")).as_bytes())?;
     let file = stack.folder().join("packed.jsonl.gz");
     fs::write(&file, packed.finish()?)?;
-    finishes(&import_file(stack, &file, &[]).await?, 0, (1, 0, 0))?;
+    exits_with_summary(&import_file(stack, &file, &[]).await?, 0, "1 accepted, 0 duplicate, 0 refused")?;
     let scored = stack.assay(&["score", file.to_str().context("text")?]).output().await?;
     let evaluation: Value = serde_json::from_slice(&scored.stdout)?;
     ensure!(evaluation["external_ticket_id"] == "packed", "{evaluation}");
@@ -137,7 +135,7 @@ async fn pipe(stack: &Stack) -> Result<()> {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     tokio::fs::write(&pipe, format!("{}\n", conversation("pipe"))).await?;
     let output = tokio::time::timeout(LIMIT, child.wait_with_output()).await??;
-    finishes(&output, 0, (1, 0, 0))?;
+    exits_with_summary(&output, 0, "1 accepted, 0 duplicate, 0 refused")?;
     ensure!(!pipe.with_file_name("pipe.progress.json").exists(), "a pipe cannot be resumed");
     Ok(())
 }
@@ -163,7 +161,7 @@ async fn two_at_once(stack: &Stack) -> Result<()> {
     first.try_lock()?;
     exits_with(&import_file(stack, &file, &[]).await?, 1, &["another import", "twice.jsonl"])?;
     drop(first);
-    finishes(&import_file(stack, &file, &[]).await?, 0, (1, 0, 0))
+    exits_with_summary(&import_file(stack, &file, &[]).await?, 0, "1 accepted, 0 duplicate, 0 refused")
 }
 
 /// An import cannot be resumed with other format options.
@@ -188,7 +186,8 @@ async fn interrupted(stack: &Stack) -> Result<()> {
     kill(pid, Signal::SIGINT)?;
     let output = tokio::time::timeout(LIMIT, child.wait_with_output()).await??;
     exits_with(&output, 130, &["the same command again"])?;
-    finishes(&import_file(stack, &file, &[]).await?, 0, (MANY, 0, 0))
+    let output = import_file(stack, &file, &[]).await?;
+    exits_with_summary(&output, 0, &format!("{MANY} accepted, 0 duplicate, 0 refused"))
 }
 
 fn copied(stack: &Stack, name: &str) -> Result<PathBuf> {

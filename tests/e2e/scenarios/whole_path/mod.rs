@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use self::input::Import;
 use crate::harness::{
-    Api, Cases, Stack, Table, conversation, finishes, read_lines, text, until, write_lines,
+    Api, Cases, Stack, Table, conversation, exits_with_summary, read_lines, text, until, write_lines,
 };
 
 /// The columns that both files begin with: the ticket, and who answered it.
@@ -89,7 +89,8 @@ async fn import_file(stack: &Stack, file: &Path, agents: Option<&Path>) -> Resul
     }
     let output = stack.assay(&arguments).output().await?;
     let bodies = read_lines(&copy)?;
-    finishes(&output, 0, (bodies.len(), 0, 0))?;
+    let accepted = bodies.len();
+    exits_with_summary(&output, 0, &format!("{accepted} accepted, 0 duplicate, 0 refused"))?;
     Ok(bodies)
 }
 
