@@ -68,7 +68,7 @@ impl Visit {
     pub async fn import(&self, conversation: &Value) -> Result<String> {
         let id = self.api.import(conversation).await?;
         self.api.evaluation(&id).await?;
-        self.api.listed(("external_id", &text(conversation, "ticket_id")?), 1).await?;
+        self.api.await_listed(("external_id", &text(conversation, "ticket_id")?), 1).await?;
         Ok(id)
     }
 }
@@ -133,7 +133,7 @@ async fn import_corpus(api: &Api) -> Result<()> {
     for conversation in &conversations {
         api.import(conversation).await?;
     }
-    api.listed(("limit", "1"), conversations.len()).await
+    api.await_listed(("limit", "1"), conversations.len()).await
 }
 
 async fn check_rule(visit: &mut Visit, rule: RuleFunction) -> Result<()> {

@@ -93,7 +93,7 @@ impl Api {
     }
 
     /// Waits until the list of evaluations with this parameter has so many.
-    pub async fn listed(&self, parameter: (&str, &str), count: usize) -> Result<()> {
+    pub async fn await_listed(&self, parameter: (&str, &str), count: usize) -> Result<()> {
         until(&format!("{count} evaluations in the list with {parameter:?}"), async || {
             let request = self.request(Method::GET, "/v1/evaluations").query(&[parameter]);
             let page = self.reply(request).await?.expect(200)?;
@@ -105,11 +105,11 @@ impl Api {
     /// Creates an export and waits until it is complete.
     pub async fn export(&self, request: &Value) -> Result<Value> {
         let created = self.post("/v1/evaluations/exports", request).await?.expect(201)?;
-        self.complete(&text(&created, "id")?).await
+        self.await_complete(&text(&created, "id")?).await
     }
 
     /// Waits for a complete export. Fails on an undocumented state transition.
-    pub async fn complete(&self, export_id: &str) -> Result<Value> {
+    pub async fn await_complete(&self, export_id: &str) -> Result<Value> {
         let mut highest = 0;
         until(&format!("export {export_id}"), async || {
             let export = self.get(&format!("/v1/evaluations/exports/{export_id}")).await?.expect(200)?;

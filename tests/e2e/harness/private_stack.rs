@@ -81,7 +81,7 @@ impl PrivateStack {
         let stack = Stack {
             kind,
             launcher,
-            names: instances.iter().map(Instance::role).collect(),
+            process_names: instances.iter().map(Instance::role).collect(),
             // The gateway is the last of the roles; the standalone is the only process.
             base_url: instances
                 .last()
@@ -171,7 +171,7 @@ impl PrivateStack {
             let line = status.lines().find_map(|line| line.strip_prefix(field)).context("no such line")?;
             Ok((*name, line.trim().trim_end_matches(" kB").parse()?))
         };
-        self.names().iter().map(of_process).collect()
+        self.process_names().iter().map(of_process).collect()
     }
 
     /// Whether the kernel enforces the memory limits of the processes: not where we may not create control groups.
@@ -202,7 +202,7 @@ impl PrivateStack {
     /// Prints the end of every log on standard error.
     pub fn show_logs(&self) {
         let mut output = std::io::stderr();
-        for name in self.names() {
+        for name in self.process_names() {
             let path = self.log(name);
             let text = fs::read_to_string(&path).unwrap_or_default();
             let lines: Vec<&str> = text.lines().collect();

@@ -25,7 +25,7 @@ pub struct Stack {
     pub(super) kind: Kind,
     /// Its working folder is the scenario's.
     pub(super) launcher: Launcher,
-    pub(super) names: Vec<&'static str>,
+    pub(super) process_names: Vec<&'static str>,
     pub(super) base_url: String,
     pub(super) data: PathBuf,
     pub(super) organization: String,
@@ -43,8 +43,8 @@ impl Stack {
     }
 
     /// The names of all processes.
-    pub fn names(&self) -> &[&'static str] {
-        &self.names
+    pub fn process_names(&self) -> &[&'static str] {
+        &self.process_names
     }
 
     /// The scenario's organization.
@@ -53,7 +53,7 @@ impl Stack {
     }
 
     /// The name of another organization that only this scenario uses.
-    pub fn other(&self, name: &str) -> String {
+    pub fn other_organization(&self, name: &str) -> String {
         format!("{}-{name}", self.organization)
     }
 
@@ -97,9 +97,9 @@ impl Stack {
         Api::new(&self.base_url, key)
     }
 
-    /// A client of [another organization](Self::other), with a new key.
+    /// A client of [another organization](Self::other_organization), with a new key.
     pub async fn api_of(&self, name: &str) -> Result<Api> {
-        self.api_with(Some(&self.create_key(&self.other(name), &[]).await?))
+        self.api_with(Some(&self.create_key(&self.other_organization(name), &[]).await?))
     }
 
     /// A new key of an organization, made on the command line.
@@ -139,7 +139,10 @@ impl Stack {
 
     /// The name and the whole log of every process.
     pub fn read_logs(&self) -> Result<Vec<(&'static str, String)>> {
-        self.names.iter().map(|name| Ok((*name, fs::read_to_string(self.launcher.log(name))?))).collect()
+        self.process_names
+            .iter()
+            .map(|name| Ok((*name, fs::read_to_string(self.launcher.log(name))?)))
+            .collect()
     }
 
     /// What all processes have logged.

@@ -18,15 +18,15 @@ pub async fn run(stack: &Stack) -> Result<()> {
     api.register(MARK).await?;
     let ticket = api.import(&edited(conversation(MARK), &[set("/subject", MARK)])).await?;
     api.evaluation(&ticket).await?;
-    api.listed(("limit", "1"), 1).await?;
+    api.await_listed(("limit", "1"), 1).await?;
     let export = text(&api.export(&json!({"kind": "axis"})).await?, "id")?;
     let webhook = json!({"url": format!("https://hooks.invalid/{MARK}"), "events": ["export.failed"]});
     let webhook = text(&api.post("/v1/webhooks", &webhook).await?.expect(201)?, "id")?;
     let delivery = api.post(&format!("/v1/webhooks/{webhook}/test"), &json!({})).await?.expect(202)?;
     let delivery = text(&delivery, "id")?;
 
-    let owner = Session::open(stack, &stack.other("console-first")).await?;
-    let stranger = Session::open(stack, &stack.other("console-second")).await?;
+    let owner = Session::open(stack, &stack.other_organization("console-first")).await?;
+    let stranger = Session::open(stack, &stack.other_organization("console-second")).await?;
     // Refused for its missing messages.
     api.post("/v1/assess", &json!({"ticket_id": MARK})).await?.expect(400)?;
     until("the refusal is listed", async || {

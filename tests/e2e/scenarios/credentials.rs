@@ -22,9 +22,9 @@ pub async fn run(stack: &Stack) -> Result<()> {
 
 /// `Authorization` without a valid key, or none.
 pub async fn invalid_headers(stack: &Stack) -> Result<[Option<String>; 15]> {
-    let good = stack.create_key(&stack.other("new"), &[]).await?;
-    let revoked = stack.create_key(&stack.other("revoked"), &[]).await?;
-    revoke_only_key(stack, &stack.other("revoked")).await?;
+    let good = stack.create_key(&stack.other_organization("new"), &[]).await?;
+    let revoked = stack.create_key(&stack.other_organization("revoked"), &[]).await?;
+    revoke_only_key(stack, &stack.other_organization("revoked")).await?;
     let expired = expired_key(stack).await?;
     let altered = format!("{}{}", &good[..good.len() - 1], if good.ends_with('a') { "b" } else { "a" });
     Ok([
@@ -58,7 +58,7 @@ async fn expired_key(stack: &Stack) -> Result<String> {
     let settings =
         DatabaseSettings { database_url: stack.database_url("registry").into(), database_pool_size: 1 };
     let new = CreateKey {
-        organization: OrganizationName::parse(&stack.other("expired"))?,
+        organization: OrganizationName::parse(&stack.other_organization("expired"))?,
         name: KeyName::parse("short")?,
         scopes: Scopes::default_for_keys(),
         expires_at: Some(now().plus_millis(500)),
@@ -85,7 +85,7 @@ async fn scheme(stack: &Stack) -> Result<()> {
 async fn revocation(stack: &Stack) -> Result<()> {
     let api = stack.api_of("former").await?;
     api.get("/v1/evaluations/exports").await?.expect(200)?;
-    let organization = stack.other("former");
+    let organization = stack.other_organization("former");
     revoke_only_key(stack, &organization).await?;
     let refused = until("the end of a revoked key", async || {
         let reply = api.get("/v1/evaluations/exports").await?;
@@ -98,7 +98,7 @@ async fn revocation(stack: &Stack) -> Result<()> {
 }
 
 async fn listing(stack: &Stack) -> Result<()> {
-    let organization = stack.other("listed");
+    let organization = stack.other_organization("listed");
     let key = stack.create_key(&organization, &["--name", "for a test"]).await?;
     ensure!(key.starts_with("asy_") && !key.contains(char::is_whitespace), "printed: {key:?}");
     let json = stack.keys(&["list", "--organization", &organization, "--json"]).await?;

@@ -48,7 +48,7 @@ async fn evaluated_ticket(api: &Api, kept: &str) -> Result<()> {
     ensure!(reply.body.is_empty(), "204 with a body: {}", reply.text());
     is_gone(api, &id).await?;
     // Existing files are kept for their own retention period.
-    let again = api.complete(&text(&before, "id")?).await?;
+    let again = api.await_complete(&text(&before, "id")?).await?;
     ensure!(tickets_of(api, &again).await?.contains(&id), "the file has changed");
     exports_hold(api, &BTreeSet::from([kept.to_owned()])).await
 }

@@ -14,7 +14,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// A complete export, its address, and clients with a key and without.
 struct Download {
     api: Api,
-    anyone: Api,
+    without_key: Api,
     path: String,
     address: String,
     file: Vec<u8>,
@@ -30,7 +30,7 @@ pub async fn run(stack: &Stack) -> Result<()> {
         path: format!("/v1/evaluations/exports/{}/download", text(&export, "id")?),
         address: text(&export, "download_url")?,
         file: api.file(&export).await?,
-        anyone: stack.api_with(None)?,
+        without_key: stack.api_with(None)?,
         api,
     };
     ensure!(download.address.starts_with(stack.base_url()), "it leads elsewhere: {}", download.address);
@@ -80,9 +80,9 @@ impl Download {
 
     /// Without an API key.
     async fn get(&self, address: &str, headers: &[(&str, &str)]) -> Result<Reply> {
-        let request = self.anyone.request(Method::GET, address);
+        let request = self.without_key.request(Method::GET, address);
         let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
-        self.anyone.reply(request).await
+        self.without_key.reply(request).await
     }
 
     async fn whole_file(&self) -> Result<()> {
@@ -106,7 +106,7 @@ impl Download {
     }
 
     async fn head(&self) -> Result<()> {
-        let reply = self.anyone.reply(self.anyone.request(Method::HEAD, &self.address)).await?;
+        let reply = self.without_key.reply(self.without_key.request(Method::HEAD, &self.address)).await?;
         reply.expect_status(200)?;
         ensure!(reply.body.is_empty(), "a body: {}", reply.text());
         self.has_headers(&reply, self.file.len())

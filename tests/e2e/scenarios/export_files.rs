@@ -41,7 +41,7 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
     stack.start_with(&SWEEP).await?;
     let api = stack.api()?;
     for id in &exports {
-        let export = api.complete(id).await?;
+        let export = api.await_complete(id).await?;
         let rows = String::from_utf8(api.file(&export).await?)?.lines().count() - 1;
         ensure!(rows == 3 && export["evaluations_complete"] == true, "{rows} rows: {export}");
     }

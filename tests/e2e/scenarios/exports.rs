@@ -31,7 +31,7 @@ async fn created(api: &Api) -> Result<()> {
         ensure!(export == expected, "{export}");
         let location = reply.header("location");
         ensure!(location == format!("{EXPORTS}/{id}"), "Location: {location:?}");
-        let complete = api.complete(&id).await?;
+        let complete = api.await_complete(&id).await?;
         ensure!(complete["created_at"] == created_at, "created_at moved: {complete}");
         ensure!(complete["updated_at"].as_i64() >= Some(created_at), "updated_at: {complete}");
         has_members(

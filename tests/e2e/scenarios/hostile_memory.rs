@@ -286,7 +286,7 @@ async fn import_all(
 
 /// Sets the peaks to the memory in use (proc(5), `clear_refs`).
 fn reset_peaks(stack: &PrivateStack) -> Result<()> {
-    for name in stack.names() {
+    for name in stack.process_names() {
         fs::write(format!("/proc/{}/clear_refs", stack.pid(name)?), "5")?;
     }
     Ok(())

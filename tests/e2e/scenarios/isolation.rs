@@ -86,7 +86,7 @@ impl Owner {
         let mut cursors = Vec::new();
         let second = api.import(&edited(conversation("second"), &[set("/subject", MARK)])).await?;
         api.evaluation(&second).await?;
-        api.listed(("limit", "1"), 2).await?;
+        api.await_listed(("limit", "1"), 2).await?;
         for list in ["/v1/evaluations", "/v1/evaluations/exports", "/v1/webhooks"] {
             let page = api.get(&format!("{list}?limit=1")).await?.expect(200)?;
             cursors.push((list, text(&page["page_info"], "next_cursor")?));
@@ -240,7 +240,7 @@ impl Owner {
         ensure!(ticket["subject"] == MARK, "{ticket}");
         let evaluation = self.api.evaluation(&self.ticket_id).await?;
         ensure!(evaluation["status"] != "failed", "{evaluation}");
-        let export = self.api.complete(&self.export_id).await?;
+        let export = self.api.await_complete(&self.export_id).await?;
         let file = self.api.file(&export).await?;
         ensure!(String::from_utf8_lossy(&file).contains(&self.ticket_id), "the file lost its row");
         Ok(())
@@ -303,7 +303,7 @@ async fn invalid_keys(stack: &Stack, owner: &Owner, operations: &[Operation]) ->
 async fn scopes(stack: &Stack, operations: &[Operation]) -> Result<()> {
     let mut holders = Vec::new();
     for scope in SCOPES.split(' ') {
-        let key = stack.create_key(&stack.other("scopes"), &["--scopes", scope]).await?;
+        let key = stack.create_key(&stack.other_organization("scopes"), &["--scopes", scope]).await?;
         holders.push((scope, stack.api_with(Some(&key))?));
     }
     let mut cases = Cases::default();

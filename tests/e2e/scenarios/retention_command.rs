@@ -8,7 +8,7 @@ use crate::harness::{Stack, exits_with};
 
 /// Sets, shows, resets and refuses periods.
 pub async fn run(stack: &Stack) -> Result<()> {
-    let acme = stack.other("acme");
+    let acme = stack.other_organization("acme");
     stack.create_key(&acme, &[]).await?;
     expect_line(&show(stack, &[]).await?, "default", ["(forever)", "(forever)", "(30)"])?;
     expect_line(&show(stack, &[]).await?, &acme, ["(forever)", "(forever)", "(30)"])?;

@@ -16,7 +16,7 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
     stack.start().await?;
     let old = stack.setting(SECRET).to_owned();
     let new = "the-next-secret-of-the-services-of-this-stack";
-    let names = stack.names().to_vec();
+    let names = stack.process_names().to_vec();
     for (step, (signing, accepted)) in [(old.as_str(), new), (new, &old), (new, "")].into_iter().enumerate() {
         for name in &names {
             stack.restart_with(name, &[(SECRET, signing), (ACCEPTED, accepted)]).await?;
@@ -51,7 +51,7 @@ async fn check_calls(stack: &Stack, name: &str) -> Result<()> {
         let reply = api.post("/v1/evaluations/exports", &json!({"kind": "axis"})).await?;
         Ok(if reply.status == 201 { Some(text(&reply.expect(201)?, "id")?) } else { None })
     });
-    api.complete(&export.await?).await.map(drop)
+    api.await_complete(&export.await?).await.map(drop)
 }
 
 /// Lines of the logs about refused tokens.

@@ -15,7 +15,7 @@ const NEW: &str = "new:the-new-secret-of-this-installation";
 
 /// Two exports and their URLs, signed with [`OLD`].
 struct Files {
-    anyone: Api,
+    without_key: Api,
     id: String,
     address: String,
     other_address: String,
@@ -28,7 +28,7 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
     let files = Files::new(stack).await?;
     let mut cases = Cases::default();
     for (name, address) in files.forgeries()? {
-        let refused = files.anyone.get(&address).await?;
+        let refused = files.without_key.get(&address).await?;
         cases.check(format!("{name}: {address}"), refused.problem(403, "invalid-signature").map(drop));
     }
     cases.check("signatures as cursors", files.as_cursors(stack).await);
@@ -46,7 +46,7 @@ impl Files {
         let other = api.export(&json!({"kind": "resolution_audit"})).await?;
         let page = api.get("/v1/evaluations/exports?limit=1").await?.expect(200)?;
         Ok(Self {
-            anyone: stack.api_with(None)?,
+            without_key: stack.api_with(None)?,
             id: text(&export, "id")?,
             address: text(&export, "download_url")?,
             other_address: text(&other, "download_url")?,
@@ -55,7 +55,7 @@ impl Files {
     }
 
     async fn opens(&self, address: &str) -> Result<()> {
-        let reply = self.anyone.get(address).await?;
+        let reply = self.without_key.get(address).await?;
         reply.expect_status(200)?;
         ensure!(reply.header("content-type") == "text/csv; charset=utf-8", "{:?}", reply.headers);
         Ok(())
@@ -155,7 +155,7 @@ async fn key_rotation(stack: &mut PrivateStack, files: &Files) -> Result<()> {
     let rotated = format!("{NEW},{OLD}");
     stack.restart_with("export", &[(SIGNING_KEYS, &rotated)]).await?;
     files.opens(&files.relative()?).await.context("an address of the old key while both are known")?;
-    let export = stack.api()?.complete(&files.id).await?;
+    let export = stack.api()?.await_complete(&files.id).await?;
     let fresh = text(&export, "download_url")?;
     ensure!(fresh.contains("key=new&"), "signed with the old key: {fresh}");
     let cursor = format!("/v1/evaluations/exports?cursor={}", files.cursor);
@@ -163,7 +163,12 @@ async fn key_rotation(stack: &mut PrivateStack, files: &Files) -> Result<()> {
     files.opens(&fresh).await?;
 
     stack.restart_with("export", &[(SIGNING_KEYS, NEW)]).await?;
-    files.anyone.get(&files.relative()?).await?.problem(403, "invalid-signature").context("a removed key")?;
+    files
+        .without_key
+        .get(&files.relative()?)
+        .await?
+        .problem(403, "invalid-signature")
+        .context("a removed key")?;
     stack.api()?.get(&cursor).await?.problem(400, "invalid-cursor").context("a removed key")?;
     files.opens(&fresh).await
 }

@@ -37,7 +37,7 @@ pub async fn run(stack: &Stack) -> Result<()> {
 /// Imports a conversation, and waits until the list has as many as this.
 async fn import_listed(api: &Api, name: &str, count: usize) -> Result<String> {
     let id = api.import(&conversation(name)).await?;
-    api.listed(("limit", "1"), count).await?;
+    api.await_listed(("limit", "1"), count).await?;
     Ok(id)
 }
 

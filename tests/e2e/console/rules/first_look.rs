@@ -66,5 +66,5 @@ async fn import(visit: &Visit, command: &str) -> Result<()> {
     ensure!(words.first() == Some(&"assay"), "{command}");
     let output = visit.default_organization.client(&words[1..]).current_dir(project).output().await?;
     ensure!(output.status.success(), "{command}: {output:?}");
-    visit.default_organization.api()?.listed(("limit", "1"), 12).await
+    visit.default_organization.api()?.await_listed(("limit", "1"), 12).await
 }
