@@ -123,7 +123,7 @@ scenarios! {
         #[ignore = "takes minutes: make fairness"]
         fairness_beside_imports = crate::scenarios::fairness::latency_beside_imports,
         graceful_shutdown_answers_received_requests = crate::scenarios::shutdown::under_load,
-        second_stop_signal_ends_the_process_at_once = crate::scenarios::shutdown::twice,
+        second_stop_signal_ends_the_process_at_once = crate::scenarios::shutdown::second_signal,
         accepted_conversations_and_deletions_survive_a_crash = crate::scenarios::durability::run,
         killed_workers_leave_no_export_file = crate::scenarios::export_files::run,
         webhooks_survive_a_receiver_outage_and_a_crash = crate::scenarios::webhooks::receiver_outage,

@@ -7,7 +7,7 @@ const SHIFT: u32 = 8;
 
 /// The key-down and key-up events of a key: a named key (`Enter`, `Tab`, `Escape`, `Space`, `ArrowDown`, optionally with the
 /// prefix `Shift+`), or a character.
-pub fn press(key: &str) -> Result<[Value; 2]> {
+pub fn press_events(key: &str) -> Result<[Value; 2]> {
     let (modifiers, name) = match key.strip_prefix("Shift+") {
         Some(name) => (SHIFT, name),
         None => (0, key),

@@ -158,7 +158,7 @@ impl Browser {
 
     /// Clicks with the mouse in the middle of the first element of a selector; an error when it is not visible there.
     pub async fn click(&mut self, selector: &str) -> Result<()> {
-        let (x, y) = self.place_of(selector).await?;
+        let (x, y) = self.clickable_point(selector).await?;
         for (kind, buttons) in [("mouseMoved", 0), ("mousePressed", 1), ("mouseReleased", 0)] {
             let event = json!({
                 "type": kind, "x": x, "y": y, "button": "left", "buttons": buttons, "clickCount": 1,
@@ -170,24 +170,24 @@ impl Browser {
 
     /// Moves the mouse to the middle of the first element of a selector.
     pub async fn point_at(&mut self, selector: &str) -> Result<()> {
-        let (x, y) = self.place_of(selector).await?;
+        let (x, y) = self.clickable_point(selector).await?;
         self.call("Input.dispatchMouseEvent", json!({"type": "mouseMoved", "x": x, "y": y})).await?;
         Ok(())
     }
 
     /// The point at which the first element of a selector can be clicked.
-    async fn place_of(&mut self, selector: &str) -> Result<(f64, f64)> {
+    async fn clickable_point(&mut self, selector: &str) -> Result<(f64, f64)> {
         let selector_text = serde_json::to_string(selector)?;
-        let found: Value = self.evaluate(&format!("({PLACE})({selector_text})")).await?;
+        let found: Value = self.evaluate(&format!("({CLICKABLE_POINT})({selector_text})")).await?;
         match (found["x"].as_f64(), found["y"].as_f64()) {
             (Some(x), Some(y)) => Ok((x, y)),
             _ => bail!("{selector}: {}", found["fault"].as_str().unwrap_or_default()),
         }
     }
 
-    /// Presses a key: see [`keys::press`].
+    /// Presses a key: see [`keys::press_events`].
     pub async fn press(&mut self, key: &str) -> Result<()> {
-        for event in keys::press(key)? {
+        for event in keys::press_events(key)? {
             self.call("Input.dispatchKeyEvent", event).await?;
         }
         Ok(())
@@ -372,7 +372,7 @@ impl Browser {
 }
 
 /// Returns the point at which the first element of a selector can be clicked, or the reason why it cannot be.
-const PLACE: &str = r"(selector) => {
+const CLICKABLE_POINT: &str = r"(selector) => {
   const element = document.querySelector(selector);
   if (!element) return { fault: `the page has no such element: ${location.href}` };
   element.scrollIntoView({ block: 'center', inline: 'center', behavior: 'instant' });

@@ -113,7 +113,8 @@ fn conversation(at: usize, text: &str, begin: u64) -> Result<Value> {
     Ok(json!({"ticket_id": id, "source": "helpdesk", "subject": subject, "messages": messages}))
 }
 
-/// The author of a line by its code (corpus/PROTOCOL.md): `C` customer, `A` AI agent, `S` event; people of the helpdesk write the rest.
+/// The author of a line by its code (corpus/PROTOCOL.md): `C` customer, `A` AI agent, `S` event; people of the helpdesk write the
+/// rest.
 fn author(code: &str, id: &str, agent: &str) -> Value {
     match code {
         "C" => json!({"type": "contact", "external_id": format!("customer-{id}")}),

@@ -18,7 +18,7 @@ use crate::harness::until;
 /// Width, and whether dark.
 const VIEWERS: [(u32, bool); 4] = [(1440, false), (1440, true), (360, false), (360, true)];
 
-/// An address longer than the gateway takes.
+/// Bytes of a filter with which an address is longer than the gateway accepts.
 const LONG_BYTES: usize = 8 * 1024;
 
 pub async fn run(visit: &mut Visit) -> Result<()> {

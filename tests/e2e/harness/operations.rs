@@ -120,7 +120,7 @@ fn crates() -> PathBuf {
 const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
 fn routes_in(source: &str) -> Result<Vec<Operation>> {
-    let scope = literal_behind(source, "scope(");
+    let scope = literal_after(source, "scope(");
     let mut operations = Vec::new();
     // The gateway calls `resource` through `guarded!`, which adds the key.
     let calls = source.match_indices("resource(").chain(source.match_indices("guarded!(config, "));
@@ -149,7 +149,7 @@ fn routes_in(source: &str) -> Result<Vec<Operation>> {
     Ok(operations)
 }
 
-fn literal_behind<'s>(source: &'s str, call: &str) -> Option<&'s str> {
+fn literal_after<'s>(source: &'s str, call: &str) -> Option<&'s str> {
     source.split_once(&format!("{call}\""))?.1.split('"').next()
 }
 

@@ -62,7 +62,8 @@ impl Deref for PrivateStack {
 }
 
 impl PrivateStack {
-    /// Prepares everything but the processes, which run under the memory limits of `deploy/`. The logs are kept, in a folder named by the kind of stack and `name`.
+    /// Prepares everything but the processes, which run under the memory limits of `deploy/`. The logs are kept, in a folder
+    /// named by the kind of stack and `name`.
     pub fn prepare(kind: Kind, name: &str) -> Result<Self> {
         let home = tempfile::Builder::new().prefix("assay-e2e-").tempdir()?;
         let folder = home.path().to_owned();

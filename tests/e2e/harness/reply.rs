@@ -47,7 +47,7 @@ impl Reply {
         Ok(())
     }
 
-    /// Checks that the response is this problem and follows every rule of error responses (specification, "Problem object"; RFC 9457).
+    /// Checks that the response is this problem, as a complete problem object (RFC 9457) without unknown members.
     pub fn problem(&self, status: u16, code: &str) -> Result<Value> {
         let problem = self.expect(status)?;
         let request_line = &self.request_line;

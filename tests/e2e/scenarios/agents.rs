@@ -1,4 +1,4 @@
-//! Specification, "POST /v1/agents"; and AI authors, which refer to agents.
+//! `POST /v1/agents`; and AI authors of messages, which refer to agents.
 
 use anyhow::{Context, Result, ensure};
 use assay_platform::runtime::now;

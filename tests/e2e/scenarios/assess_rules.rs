@@ -1,5 +1,5 @@
-//! Specification, sections "Conversation import request", "Message object" and "Author variants": a refusal for each kind of
-//! rule, and what its database has to hold. The rules one by one: `crates/contracts/tests/parse_conversation.rs`.
+//! Bodies of `POST /v1/assess`: a refusal for each kind of rule, and valid bodies at the limits, which the database has to hold.
+//! The rules one by one: `crates/contracts/tests/parse_conversation.rs`.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};

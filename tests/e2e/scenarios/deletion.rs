@@ -97,7 +97,7 @@ async fn tickets_in_flight(api: &Api, kept: &str) -> Result<()> {
     api.delete(&format!("/v1/tickets/{last}")).await?.expect_status(204)
 }
 
-/// Deleted tickets are gone after a crash right behind the deletion.
+/// Deleted tickets are gone after a crash right after the deletion.
 pub async fn across_a_crash(stack: &mut PrivateStack) -> Result<()> {
     let api = stack.api_of("deletions").await?;
     api.register("bot").await?;

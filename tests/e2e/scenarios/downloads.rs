@@ -1,4 +1,4 @@
-//! Specification, "GET /v1/evaluations/exports/{id}/download", and the signed URL that it redirects to.
+//! `GET /v1/evaluations/exports/{id}/download`, and the signed URL that it redirects to.
 
 use anyhow::{Context, Result, ensure};
 use base64::Engine;
@@ -40,14 +40,14 @@ pub async fn run(stack: &Stack) -> Result<()> {
     cases.check("the file", download.whole_file().await);
     cases.check("HEAD", download.head().await);
     cases.check("forwarded headers", download.forwarded_headers().await);
-    cases.check("byte-order mark", download.with_mark().await);
+    cases.check("byte-order mark", download.with_byte_order_mark().await);
     cases.check("not ready", not_ready(&download.api).await);
     cases.finish()
 }
 
 impl Download {
     async fn negotiation(&self) -> Result<()> {
-        for (accept, json) in [
+        for (accept, is_json_expected) in [
             (None, false),
             (Some("*/*"), false),
             (Some("text/csv"), false),
@@ -64,7 +64,7 @@ impl Download {
             }
             let reply = self.api.reply(request).await?;
             ensure!(reply.header("cache-control") == "no-store", "{accept:?}: {:?}", reply.headers);
-            let address = if json {
+            let address = if is_json_expected {
                 let body = reply.expect(200).with_context(|| format!("{accept:?}"))?;
                 ensure!(body.as_object().is_some_and(|body| body.len() == 1), "{body}");
                 text(&body, "download_url")?
@@ -132,7 +132,7 @@ impl Download {
         Ok(())
     }
 
-    async fn with_mark(&self) -> Result<()> {
+    async fn with_byte_order_mark(&self) -> Result<()> {
         let address = format!("{}&bom=1", self.address);
         let marked = [BYTE_ORDER_MARK, &self.file].concat();
         let reply = self.get(&address, &[]).await?;

@@ -1,5 +1,5 @@
-//! Specification, "Evaluation export" and its four operations. Every rule of bodies and pages: `crates/export/tests/export`, to
-//! which the gateway forwards them.
+//! Exports: created, read, listed and refused. Every rule of bodies and pages: `crates/export/tests/export`, to which the gateway
+//! forwards them.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
@@ -7,6 +7,7 @@ use serde_json::json;
 use crate::harness::{Api, Cases, Stack, has_members, text};
 
 const EXPORTS: &str = "/v1/evaluations/exports";
+/// The latest moment of the API: 9999-12-31T23:59:59.999Z.
 const LATEST: i64 = 253_402_300_799_999;
 
 /// Creation, reading, refusals.

@@ -29,7 +29,7 @@ const OTHER_FILES: usize = 1_000;
 /// Content of a large body.
 const LARGE: usize = 1024 * 1024;
 
-/// The begin of a head that does not end.
+/// The beginning of a head that does not end.
 const SLOW_HEAD: &str =
     "GET /v1/evaluations/exports HTTP/1.1\r\nHost: assay\r\nAccept: */*\r\nUser-Agent: a slow one\r\n";
 

@@ -1,4 +1,4 @@
-//! Specification, "Identity and duplicate rules".
+//! A conversation is imported once: its identity is `source_account_id`, or `source` without one, with `ticket_id`.
 
 use anyhow::{Context, Result, ensure};
 use futures_util::future::join_all;
@@ -17,7 +17,7 @@ pub async fn run(stack: &Stack) -> Result<()> {
     let with_account = edited(conversation("at-once"), &[set("/source_account_id", "eu")]);
     cases.check("equal imports of an account at once", at_once(&api, &with_account).await);
     cases.check("a changed transcript", changed_transcript(&api).await);
-    cases.check("namespaces", namespaces(&api).await);
+    cases.check("identities", identities(&api).await);
     cases.finish()
 }
 
@@ -56,7 +56,7 @@ async fn is_duplicate(api: &Api, body: &Value, id: &str) -> Result<()> {
 }
 
 /// `(account, ticket)` and `(source, ticket)` are disjoint; with an account the source does not count.
-async fn namespaces(api: &Api) -> Result<()> {
+async fn identities(api: &Api) -> Result<()> {
     let body = |source: Option<&str>, account: Option<&str>, ticket: &str| {
         let mut body = conversation(ticket);
         body["source"] = json!(source.unwrap_or("custom"));

@@ -51,7 +51,7 @@ pub async fn run(stack: &Stack) -> Result<()> {
     cases.check("what needs no key", open_operations(&operations));
     cases.check("invalid keys", invalid_keys(stack, &owner, &operations).await);
     cases.check("scopes", scopes(stack, &operations).await);
-    cases.check("names are free in another organization", owner.claims_nothing_of(&stranger).await);
+    cases.check("names are free in another organization", owner.leaves_names_free_for(&stranger).await);
     cases.check("nothing was changed", owner.still_has_everything().await);
     cases.finish()
 }
@@ -216,7 +216,7 @@ impl Owner {
     }
 
     /// Identities and agents belong to one organization each.
-    async fn claims_nothing_of(&self, stranger: &Api) -> Result<()> {
+    async fn leaves_names_free_for(&self, stranger: &Api) -> Result<()> {
         let ai = json!({"type": "ai", "id": self.agent_id});
         let with_agent = edited(conversation("with-agent"), &[set("/messages/1/author", ai)]);
         self.api.import(&with_agent).await?;

@@ -36,8 +36,8 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
     api.delete(&format!("/v1/tickets/{deleted}")).await?.expect_status(204)?;
     until("the log of the deletion", async || {
         let logs = stack.read_logs()?;
-        let is_told = |(_, log): &(&str, String)| log.contains("ticket deleted") && log.contains(&deleted);
-        Ok(logs.iter().any(is_told).then_some(()))
+        let is_logged = |(_, log): &(&str, String)| log.contains("ticket deleted") && log.contains(&deleted);
+        Ok(logs.iter().any(is_logged).then_some(()))
     })
     .await?;
     no_log_holds_a_marker(stack)

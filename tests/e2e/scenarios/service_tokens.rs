@@ -182,11 +182,11 @@ impl Forge {
         let other_key = vec![b'x'; 64];
         let jwk = json!({"kty": "oct", "k": URL_SAFE_NO_PAD.encode(&other_key)});
         let own_key = json!({"alg": "HS256", "typ": "JWT", "kid": "../../dev/null", "jwk": jwk});
-        let richer = edited(
+        let other_claims = edited(
             claims.clone(),
             &[set("/org", "0199f5a4-3c1e-7c52-9d0a-5b0f6b8f3a12"), set("/scope", "admin")],
         );
-        let other_payload = URL_SAFE_NO_PAD.encode(richer.to_string());
+        let other_payload = URL_SAFE_NO_PAD.encode(other_claims.to_string());
         [
             ("another key", signed(&json!({"alg": "HS256"}), claims, |text| hs256(&other_key, text))),
             ("an empty key", signed(&json!({"alg": "HS256"}), claims, |text| hs256(b"", text))),

@@ -46,7 +46,8 @@ pub async fn under_load(stack: &mut PrivateStack) -> Result<()> {
 /// Returns the ids of accepted tickets.
 async fn stop_under_load(stack: &mut PrivateStack, process: &str) -> Result<BTreeSet<String>> {
     let api = stack.api()?;
-    let faces_clients = process != "ingest";
+    // The gateway refuses imports while ingest is stopped.
+    let may_be_refused = process == "ingest";
     let held =
         try_join_all((0..HELD).map(|number| held_request(stack, format!("{process}-held-{number}")))).await?;
     let is_over = AtomicBool::new(false);
@@ -68,7 +69,7 @@ async fn stop_under_load(stack: &mut PrivateStack, process: &str) -> Result<BTre
     let mut accepted = BTreeSet::new();
     for (status, receipt) in answers.context("it did not stop in time")?? {
         ensure!(
-            status == 202 || (status == 503 && !faces_clients),
+            status == 202 || (status == 503 && may_be_refused),
             "a received request got {status}: {receipt}"
         );
         accepted.extend(receipt["id"].as_str().map(str::to_owned));
@@ -123,7 +124,7 @@ async fn import_sequentially(
 }
 
 /// An incomplete request delays the shutdown; a second signal does not wait for it.
-pub async fn twice(stack: &mut PrivateStack) -> Result<()> {
+pub async fn second_signal(stack: &mut PrivateStack) -> Result<()> {
     stack.start().await?;
     let process = if stack.kind() == Kind::Standalone { "standalone" } else { "gateway" };
     for second in [Signal::SIGTERM, Signal::SIGINT] {

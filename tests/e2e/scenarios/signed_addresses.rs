@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::harness::{Api, Cases, PrivateStack, Stack, conversation, text};
 
 const SIGNING_KEYS: &str = "ASSAY_SECURITY__SIGNING_KEYS";
+/// Signing keys as `ID:SECRET`.
 const OLD: &str = "old:an-older-secret-of-this-installation";
 const NEW: &str = "new:the-new-secret-of-this-installation";
 
@@ -67,7 +68,7 @@ impl Files {
         Ok(self.address[at..].to_owned())
     }
 
-    /// The path and query of a URL signed at another time or with other keys.
+    /// The path and query of a URL that was signed with these keys, this many milliseconds from now.
     fn signed(&self, keys: &str, millis_from_now: i64) -> Result<String> {
         let keys = KeyRing::parse(&keys.to_owned().into())?;
         let id: ExportId = self.id.parse()?;
@@ -139,10 +140,10 @@ impl Files {
 
     /// A signature for one purpose is invalid for another.
     async fn as_cursors(&self, stack: &Stack) -> Result<()> {
-        let query = self.address.split_once("signature=").context("no signature")?.1;
-        let id = self.cursor.split('.').nth(1).context("no key id in the cursor")?;
+        let signature = self.address.split_once("signature=").context("no signature")?.1;
+        let key_id = self.cursor.split('.').nth(1).context("no key id in the cursor")?;
         let content = self.cursor.split('.').next().context("no content")?;
-        for cursor in [query.to_owned(), format!("{content}.{id}.{query}")] {
+        for cursor in [signature.to_owned(), format!("{content}.{key_id}.{signature}")] {
             let path = format!("/v1/evaluations/exports?cursor={cursor}");
             stack.api()?.get(&path).await?.problem(400, "invalid-cursor").context(cursor)?;
         }

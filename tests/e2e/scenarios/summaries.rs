@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Api, Cases, Reply, Stack, conversation};
 
-/// Conversations without AI.
+/// Imports two conversations without AI agents, and asks for each list and summary before and after the second.
 pub async fn run(stack: &Stack) -> Result<()> {
     let api = stack.api()?;
     let first = import_listed(&api, "first", 1).await?;
@@ -22,13 +22,16 @@ pub async fn run(stack: &Stack) -> Result<()> {
     let mut known = Vec::new();
     for path in &paths {
         let etag = api.get(path).await?.header("etag").to_owned();
-        cases.check(format!("{path}: unchanged"), is_unchanged(&ask(&api, path, &etag).await?, &etag));
+        cases.check(
+            format!("{path}: unchanged"),
+            is_unchanged(&get_if_changed(&api, path, &etag).await?, &etag),
+        );
         known.push(etag);
     }
     cases.check("coverage of one", coverage_is(&api, 1).await);
     import_listed(&api, "second", 2).await?;
     for (path, etag) in paths.iter().zip(&known) {
-        cases.check(format!("{path}: changed"), is_changed(&ask(&api, path, etag).await?, etag));
+        cases.check(format!("{path}: changed"), is_changed(&get_if_changed(&api, path, etag).await?, etag));
     }
     cases.check("coverage of two", coverage_is(&api, 2).await);
     cases.finish()
@@ -41,8 +44,7 @@ async fn import_listed(api: &Api, name: &str, count: usize) -> Result<String> {
     Ok(id)
 }
 
-/// Asks with an `ETag` that is known.
-async fn ask(api: &Api, path: &str, etag: &str) -> Result<Reply> {
+async fn get_if_changed(api: &Api, path: &str, etag: &str) -> Result<Reply> {
     api.reply(api.request(Method::GET, path).header("If-None-Match", etag)).await
 }
 

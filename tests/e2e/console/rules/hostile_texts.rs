@@ -174,7 +174,7 @@ pub async fn large(visit: &mut Visit) -> Result<()> {
         // A part has at most 60,000 bytes of text. White space around the parts is not counted, so 79,000 of 80,000 are enough.
         let mut characters = 0;
         loop {
-            // Without the numbers of quotes, which stand behind word joiners.
+            // Without the numbers of quotes, which follow word joiners.
             let own_text = "(() => { const own = it.cloneNode(true); own.querySelectorAll('.ref').forEach((ref) => ref.remove()); return own.textContent.replaceAll('\\u2060', '').trim().length })()";
             let length: Vec<usize> = browser.all(".said", own_text).await?;
             ensure!(length.len() == 1 && length[0] <= 60_000, "{length:?}");

@@ -30,7 +30,8 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
     browser.expect_address("/console/sign-in?back=%2Fconsole%2Fkeys").await
 }
 
-/// Without scripts: a form with more text than a cookie holds is sent after the end of its session, and is there again after signing in.
+/// Without scripts: a form with more text than a cookie holds is sent after the end of its session, and is there again after
+/// signing in.
 pub async fn long_form(visit: &mut Visit) -> Result<()> {
     visit.reset(&Viewer { scripts: false, ..Viewer::default() }).await?;
     let browser = &mut visit.browser;

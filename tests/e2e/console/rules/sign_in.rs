@@ -53,7 +53,7 @@ async fn ended_session(browser: &mut Browser) -> Result<()> {
     expect_refusal(browser).await
 }
 
-/// The browser reports every error response.
+/// Checks that the page errors are responses with 403: the browser reports every error response.
 async fn expect_refusal(browser: &mut Browser) -> Result<()> {
     let page_errors = browser.take_page_errors().await?;
     let is_expected = |text: &String| text.contains("status of 403");

@@ -15,7 +15,7 @@ pub async fn by_keyboard(visit: &mut Visit) -> Result<()> {
     let browser = &mut visit.browser;
     browser.reset(&Viewer::default()).await?;
     browser.open(&link).await?;
-    go(browser, "nav a[href='/console/conversations']").await?;
+    tab_to_and_follow(browser, "nav a[href='/console/conversations']").await?;
     press_on(browser, "#filters-button", "Space").await?;
     press_on(browser, "#filter-form [name=charge][value=disputed]", "Space").await?;
     press_on(browser, "#apply", "Enter").await?;
@@ -32,9 +32,9 @@ pub async fn by_keyboard(visit: &mut Visit) -> Result<()> {
     ensure!(is_shown, "no quote, or its focus cannot be seen");
 
     browser.run("document.activeElement.blur()").await?;
-    go(browser, "#back").await?;
-    go(browser, "#export").await?;
-    go(browser, "#new button[type=submit]").await?;
+    tab_to_and_follow(browser, "#back").await?;
+    tab_to_and_follow(browser, "#export").await?;
+    tab_to_and_follow(browser, "#new button[type=submit]").await?;
     until_complete(browser).await?;
     press_on(browser, "#h-list ~ table tbody tr:first-child a.btn", "Enter").await?;
     expect_rows(&browser.downloaded().await?, count)
@@ -190,7 +190,7 @@ async fn press_on(browser: &mut Browser, selector: &str, key: &str) -> Result<()
 }
 
 /// Moves the focus to a link or a button by Tab, and follows it.
-async fn go(browser: &mut Browser, selector: &str) -> Result<()> {
+async fn tab_to_and_follow(browser: &mut Browser, selector: &str) -> Result<()> {
     tab_to(browser, selector).await?;
     browser.press_and_follow("Enter").await
 }

@@ -15,7 +15,7 @@ pub async fn refusals(stack: &Stack) -> Result<()> {
     for url in ["http://127.0.0.2/", "hooks.example.com"] {
         cases.check(url, refused(&api, url).await);
     }
-    cases.check("faults", faults(&api).await);
+    cases.check("invalid bodies", invalid_bodies(&api).await);
     cases.check("limit", limit(&stack.api_of("collector").await?).await);
     cases.finish()
 }
@@ -27,7 +27,7 @@ async fn refused(api: &Api, url: &str) -> Result<()> {
     Ok(())
 }
 
-async fn faults(api: &Api) -> Result<()> {
+async fn invalid_bodies(api: &Api) -> Result<()> {
     let body = json!({"events": ["evaluation.completed", "webhook.test"], "axis_low_score_below": 7});
     let reply = api.post("/v1/webhooks", &body).await?;
     for pointer in ["/url", "/events/1", "/axis_low_score_below"] {
