@@ -67,7 +67,6 @@ impl Client {
         self.answer_of(self.http.post(self.address("/v1/assess")).json(body), "ticket_id").await
     }
 
-    /// Registers an agent.
     pub async fn register(&self, agent: &Value) -> Answer {
         self.answer_of(self.http.post(self.address("/v1/agents")).json(agent), "agent_id").await
     }

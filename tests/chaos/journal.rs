@@ -43,7 +43,6 @@ pub struct Observed {
     /// Tickets whose deletion was requested, and those whose deletion was confirmed.
     pub deleting: HashSet<String>,
     pub deleted: HashSet<String>,
-    /// Exports that were created.
     pub exports: Vec<Export>,
     /// Failures by cause.
     pub failures: BTreeMap<String, u64>,
@@ -66,7 +65,6 @@ impl Journal {
         Ok(Self { begun: Instant::now(), contents: Mutex::new(contents) })
     }
 
-    /// Records the answer to an import.
     pub fn record_import(&self, external_id: &str, answer: &Answer) {
         let mut contents = self.record("assess", external_id, answer);
         let observed = &mut contents.observed;
@@ -96,7 +94,6 @@ impl Journal {
         self.lock().observed.deleting.insert(ticket_id.to_owned());
     }
 
-    /// Records the answer to a deletion.
     pub fn record_deletion(&self, ticket_id: &str, answer: &Answer) {
         let mut contents = self.record("delete", ticket_id, answer);
         if matches!(answer, Answer::Done { .. }) {

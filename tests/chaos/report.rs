@@ -30,7 +30,6 @@ pub struct Report {
     pub violations: Vec<String>,
 }
 
-/// An injected fault.
 #[derive(Debug, Clone, Serialize)]
 pub struct InjectedFault {
     pub fault: Fault,

@@ -35,7 +35,6 @@ impl ProcessIdentity {
         Some(Self { pid, started, boot: boot.trim().to_owned() })
     }
 
-    /// The process id.
     pub fn pid(&self) -> u32 {
         self.pid
     }

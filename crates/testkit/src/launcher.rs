@@ -132,9 +132,7 @@ pub fn set_addresses(settings: &mut Settings) -> Result<()> {
 /// Starts the executable with the same settings for all processes; the settings in our own environment do not reach it.
 #[derive(Clone)]
 pub struct Launcher {
-    /// The executable.
     pub program: PathBuf,
-    /// The working folder.
     pub folder: PathBuf,
     /// Where each process has its log.
     pub logs: PathBuf,
@@ -148,7 +146,6 @@ impl Launcher {
         self.settings.get(name).map(String::as_str).unwrap_or_default()
     }
 
-    /// The log of a process.
     pub fn log(&self, name: &str) -> PathBuf {
         self.logs.join(format!("{name}.log"))
     }
@@ -242,7 +239,6 @@ impl Instance {
         self.memory_limit = Some(limit);
     }
 
-    /// The limit of its memory.
     pub fn memory_limit(&self) -> Option<&MemoryLimit> {
         self.memory_limit.as_ref()
     }
@@ -262,7 +258,6 @@ impl Instance {
         &self.address
     }
 
-    /// The process id.
     pub fn pid(&self) -> Option<u32> {
         self.process.as_ref().map(Process::pid)
     }
@@ -300,7 +295,6 @@ impl Instance {
         Ok(())
     }
 
-    /// Sends a signal, if it runs.
     pub fn signal(&self, signal: Signal) {
         if let Some(process) = &self.process {
             process.signal(signal);

@@ -22,7 +22,6 @@ const UNANSWERED: Duration = Duration::from_secs(30);
 /// Simulated state of the network link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LinkState {
-    /// Forwards traffic.
     #[default]
     Healthy,
     /// Closes all connections, new ones immediately.

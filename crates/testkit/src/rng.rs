@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-/// A deterministic generator.
 #[derive(Debug, Clone)]
 pub struct Rng(u64);
 

@@ -29,7 +29,6 @@ impl SmallDisk {
         Ok(Self { folder: folder.to_owned(), is_mounted: mounted.is_ok() })
     }
 
-    /// The folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

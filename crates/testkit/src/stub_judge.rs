@@ -27,9 +27,7 @@ pub struct Question {
     pub at: Instant,
     /// Method, target and version.
     pub line: String,
-    /// Its headers.
     pub headers: HeaderMap,
-    /// The body.
     pub body: Value,
 }
 

@@ -16,12 +16,10 @@ pub struct StubServer {
     listener: Option<JoinHandle<()>>,
 }
 
-/// A received request.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// Method, target and version.
     pub line: String,
-    /// Its headers.
     pub headers: HeaderMap,
     /// Its body, byte for byte.
     pub body: Vec<u8>,

@@ -92,7 +92,6 @@ impl Connection {
         self.events.pop_front()
     }
 
-    /// Ends the browser.
     pub async fn close(mut self) -> Result<()> {
         self.call(None, "Browser.close", json!({})).await?;
         tokio::time::timeout(DEADLINE, self.process.wait()).await.context("the browser does not end")??;

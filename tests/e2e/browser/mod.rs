@@ -70,7 +70,6 @@ impl Browser {
         Ok(browser)
     }
 
-    /// Ends the browser.
     pub async fn close(self) -> Result<()> {
         self.connection.close().await
     }
@@ -121,7 +120,6 @@ impl Browser {
         self.wait_for(IS_LOADED).await.with_context(|| url.clone())
     }
 
-    /// Loads the page again.
     pub async fn reload(&mut self) -> Result<()> {
         self.run(MARK).await?;
         self.log.loaded_bytes = 0;
@@ -129,7 +127,6 @@ impl Browser {
         self.wait_for(IS_LOADED).await
     }
 
-    /// Goes back in the history.
     pub async fn back(&mut self) -> Result<()> {
         let history = self.call("Page.getNavigationHistory", json!({})).await?;
         let current = history["currentIndex"].as_u64().context("no history")?;

@@ -21,7 +21,6 @@ pub struct Api {
 }
 
 impl Api {
-    /// A client of the API at `base_url`.
     pub fn new(base_url: &str, key: Option<&str>) -> Result<Self> {
         let http = client_builder()
             .redirect(redirect::Policy::none())
@@ -60,7 +59,6 @@ impl Api {
         self.reply(self.request(Method::DELETE, path)).await
     }
 
-    /// `POST` of JSON.
     pub async fn post(&self, path: &str, body: &Value) -> Result<Reply> {
         self.reply(self.request(Method::POST, path).json(body)).await
     }

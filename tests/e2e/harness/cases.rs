@@ -12,7 +12,6 @@ pub struct Cases {
 }
 
 impl Cases {
-    /// Records the outcome of a case.
     pub fn check(&mut self, name: impl Display, outcome: Result<()>) {
         self.tried += 1;
         if let Err(error) = outcome {
@@ -20,7 +19,6 @@ impl Cases {
         }
     }
 
-    /// Fails if any case failed.
     pub fn finish(self) -> Result<()> {
         let Self { tried, failures } = self;
         ensure!(tried > 0, "no case was tried");

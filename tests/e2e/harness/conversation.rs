@@ -57,12 +57,10 @@ pub enum Edit {
     Unset(&'static str),
 }
 
-/// Sets a value at a JSON Pointer.
 pub fn set(pointer: &'static str, value: impl Into<Value>) -> Edit {
     Edit::Set(pointer, value.into())
 }
 
-/// Removes the value at a JSON Pointer.
 pub fn unset(pointer: &'static str) -> Edit {
     Edit::Unset(pointer)
 }

@@ -16,7 +16,6 @@ pub const SCOPES: &str =
 /// A method at a path.
 #[derive(Debug, Clone)]
 pub struct Operation {
-    /// The method.
     pub method: Method,
     /// The path, with its parameters in braces.
     pub path: String,
@@ -24,7 +23,6 @@ pub struct Operation {
     pub parameters: Vec<String>,
     /// The names of the query's parameters, where they are documented.
     pub query: Vec<String>,
-    /// The documented statuses.
     pub statuses: BTreeSet<String>,
     /// Whether it requires a bearer token (an API key or a service token), according to the document or the path.
     pub needs_token: bool,
@@ -116,7 +114,6 @@ fn crates() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The methods of routes.
 const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
 fn routes_in(source: &str) -> Result<Vec<Operation>> {

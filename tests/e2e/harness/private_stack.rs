@@ -134,7 +134,6 @@ impl PrivateStack {
         killed.iter_mut().for_each(|instance| instance.kill());
     }
 
-    /// Sends a signal to a process.
     pub fn signal(&self, name: &str, signal: Signal) -> Result<()> {
         self.instance(name)?.signal(signal);
         Ok(())
@@ -145,7 +144,6 @@ impl PrivateStack {
         Ok(self.instance(name)?.exit_status())
     }
 
-    /// The id of a process.
     pub fn pid(&self, name: &str) -> Result<u32> {
         self.instance(name)?.pid().with_context(|| format!("{name} does not run"))
     }
@@ -185,7 +183,6 @@ impl PrivateStack {
         Ok(self.instance(name)?.address())
     }
 
-    /// The log of a process.
     pub fn log(&self, name: &str) -> PathBuf {
         self.launcher.log(name)
     }

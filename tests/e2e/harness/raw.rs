@@ -51,7 +51,6 @@ impl RawConnection {
         Ok(connection)
     }
 
-    /// Sends bytes.
     pub async fn send(&mut self, bytes: &[u8]) -> Result<()> {
         Ok(self.writer.write_all(bytes).await?)
     }
@@ -74,7 +73,6 @@ impl RawConnection {
         Ok(sent)
     }
 
-    /// Reads the next answer.
     pub async fn reply(&mut self) -> Result<Reply> {
         tokio::time::timeout(LIMIT, self.read_reply()).await.context("no answer in time")?
     }

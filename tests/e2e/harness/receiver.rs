@@ -25,17 +25,14 @@ struct Shared {
     answers: Mutex<VecDeque<String>>,
 }
 
-/// A received message.
 #[derive(Debug, Clone)]
 pub struct Message {
-    /// Its headers.
     pub headers: HeaderMap,
     /// Its body, byte for byte.
     pub body: Vec<u8>,
 }
 
 impl Message {
-    /// A header's text.
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
@@ -83,7 +80,6 @@ impl Receiver {
         self.shared.answers.locked().extend(answers.iter().map(|answer| (*answer).to_owned()));
     }
 
-    /// All received messages.
     pub fn messages(&self) -> Vec<Message> {
         self.shared.messages.locked().clone()
     }

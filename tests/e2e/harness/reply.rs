@@ -9,11 +9,8 @@ use serde_json::Value;
 pub struct Reply {
     /// The request, for error messages.
     pub request_line: String,
-    /// HTTP status code.
     pub status: u16,
-    /// Headers.
     pub headers: HeaderMap,
-    /// The body.
     pub body: Vec<u8>,
 }
 
@@ -35,7 +32,6 @@ impl Reply {
             .with_context(|| format!("{}: no JSON: {}", self.request_line, self.text()))
     }
 
-    /// Checks the status.
     pub fn expect_status(&self, status: u16) -> Result<()> {
         ensure!(
             self.status == status,

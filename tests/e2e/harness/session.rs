@@ -33,7 +33,6 @@ impl Session {
         Ok(Self { client, cookie })
     }
 
-    /// Opens a page.
     pub async fn get(&self, path: &str) -> Result<Reply> {
         self.client.reply(self.client.request(Method::GET, path).header("Cookie", &self.cookie)).await
     }

@@ -42,12 +42,10 @@ impl Stack {
         &self.base_url
     }
 
-    /// The names of all processes.
     pub fn process_names(&self) -> &[&'static str] {
         &self.process_names
     }
 
-    /// The scenario's organization.
     pub fn organization(&self) -> &str {
         &self.organization
     }

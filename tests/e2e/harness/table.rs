@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, ensure};
 
-/// A file with a header.
 pub struct Table {
     /// The names of the columns, in order.
     pub columns: Vec<String>,

@@ -39,7 +39,6 @@ pub struct Process {
 pub struct Exit {
     /// The process id it had. Another process may have it by now.
     pub pid: u32,
-    /// How it ended.
     pub status: ExitStatus,
 }
 

@@ -63,7 +63,6 @@ impl ProcessSpec {
         }
     }
 
-    /// Adds arguments.
     #[must_use]
     pub fn arguments(mut self, arguments: impl IntoIterator<Item: AsRef<OsStr>>) -> Self {
         self.arguments.extend(arguments.into_iter().map(|argument| argument.as_ref().to_os_string()));
