@@ -80,6 +80,7 @@ impl Load {
         }
         tasks.spawn(poll_evaluations(client.clone(), Arc::clone(journal), stop.clone()));
         tasks.spawn(export(client.clone(), Arc::clone(journal), stop.clone()));
+        // Another seed than those of the helpdesks.
         let rng = Rng::new(!conversations.seed);
         tasks.spawn(delete(client.clone(), Arc::clone(journal), rng, stop.clone()));
         Self { stop, tasks }

@@ -138,7 +138,7 @@ impl Api {
 }
 
 /// Checks that an object has exactly these members, named in one text.
-pub fn has_members(object: &Value, names: &str) -> Result<()> {
+pub fn expect_members(object: &Value, names: &str) -> Result<()> {
     let members: BTreeSet<&str> =
         object.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
     ensure!(members == names.split(' ').collect(), "members: {members:?}");

@@ -60,7 +60,7 @@ pub fn read_lines(file: &Path) -> Result<Vec<Value>> {
     Ok(text.lines().map(serde_json::from_str).collect::<Result<_, _>>()?)
 }
 
-/// The progress of an import with the key of the stack that was interrupted when all of these lines were accepted.
+/// The progress file of an import, with the key of the stack, that was interrupted after `lines` accepted lines of `bytes` bytes.
 pub fn progress(stack: &Stack, lines: usize, bytes: usize, last_fingerprint: &str) -> Value {
     let destination = format!("{}\n{}", stack.base_url(), stack.key());
     json!({

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-pub use self::api::{Api, has_members, text};
+pub use self::api::{Api, expect_members, text};
 pub use self::cases::Cases;
 pub use self::commands::{
     exits_with, exits_with_summary, import_command, import_file, progress, read_lines, run_client,

@@ -139,14 +139,14 @@ async fn unknown_or_mismatched(api: &Api) -> Result<()> {
         ),
     ] {
         let reply = import(api, "unknown", &author).await?;
-        cases.check(&author, reply.problem(status, code).and_then(|problem| names_message(&problem)));
+        cases.check(&author, reply.problem(status, code).and_then(|problem| expect_message_named(&problem)));
     }
     let afterwards = import(api, "unknown", &json!({"type": "ai", "id": one})).await?;
     cases.check("afterwards", afterwards.expect(202).map(drop));
     cases.finish()
 }
 
-fn names_message(problem: &Value) -> Result<()> {
+fn expect_message_named(problem: &Value) -> Result<()> {
     let pointer = problem["errors"][0]["pointer"].as_str().unwrap_or_default();
     ensure!(pointer.starts_with("/messages/1/author"), "the message is not named: {problem}");
     Ok(())

@@ -12,7 +12,7 @@ pub async fn run(stack: &Stack) -> Result<()> {
     api.register("bot").await?;
     let mut cases = Cases::default();
     for (number, (pointer, edits)) in refusals().into_iter().enumerate() {
-        let outcome = is_refused(&api, &format!("refused-{number}"), &edits, pointer).await;
+        let outcome = expect_refused(&api, &format!("refused-{number}"), &edits, pointer).await;
         cases.check(format!("{number}: {pointer}"), outcome);
     }
     for (number, (name, edits)) in acceptable().into_iter().enumerate() {
@@ -24,7 +24,7 @@ pub async fn run(stack: &Stack) -> Result<()> {
     cases.finish()
 }
 
-async fn is_refused(api: &Api, ticket: &str, edits: &[Edit], pointer: &str) -> Result<()> {
+async fn expect_refused(api: &Api, ticket: &str, edits: &[Edit], pointer: &str) -> Result<()> {
     let good = conversation(ticket);
     let bad = edited(good.clone(), edits);
     ensure!(bad != good, "the case changes nothing");

@@ -43,10 +43,11 @@ pub async fn run(stack: &Stack) -> Result<()> {
         (format!("/console/webhooks/{webhook}"), 200),
         (format!("/console/webhooks/{webhook}/deliveries/{delivery}"), 200),
     ] {
-        cases.check(page.clone(), is_only_for(&owner, &stranger, &page, status).await);
+        cases.check(page.clone(), expect_only_for(&owner, &stranger, &page, status).await);
     }
     for page in ["", "/conversations", "/exports", "/webhooks", "/agents", "/keys", "/imports"] {
-        cases.check(format!("list {page}"), shows_nothing(&stranger, &format!("/console{page}")).await);
+        cases
+            .check(format!("list {page}"), expect_nothing_shown(&stranger, &format!("/console{page}")).await);
     }
     let webhook_page = format!("/console/webhooks/{webhook}");
     for form in [
@@ -63,7 +64,7 @@ pub async fn run(stack: &Stack) -> Result<()> {
     cases.finish()
 }
 
-async fn is_only_for(owner: &Session, stranger: &Session, page: &str, status: u16) -> Result<()> {
+async fn expect_only_for(owner: &Session, stranger: &Session, page: &str, status: u16) -> Result<()> {
     owner.get(page).await?.expect_status(status)?;
     let refused = stranger.get(page).await?;
     refused.expect_status(404)?;
@@ -71,7 +72,7 @@ async fn is_only_for(owner: &Session, stranger: &Session, page: &str, status: u1
     Ok(())
 }
 
-async fn shows_nothing(stranger: &Session, page: &str) -> Result<()> {
+async fn expect_nothing_shown(stranger: &Session, page: &str) -> Result<()> {
     let shown = stranger.get(page).await?;
     shown.expect_status(200)?;
     let text = String::from_utf8(shown.body)?;

@@ -46,11 +46,11 @@ async fn evaluated_ticket(api: &Api, kept: &str) -> Result<()> {
     let reply = api.delete(&format!("/v1/tickets/{id}")).await?;
     reply.expect_status(204)?;
     ensure!(reply.body.is_empty(), "204 with a body: {}", reply.text());
-    is_gone(api, &id).await?;
+    expect_gone(api, &id).await?;
     // Existing files are kept for their own retention period.
     let again = api.await_complete(&text(&before, "id")?).await?;
     ensure!(tickets_of(api, &again).await?.contains(&id), "the file has changed");
-    exports_hold(api, &BTreeSet::from([kept.to_owned()])).await
+    expect_exported(api, &BTreeSet::from([kept.to_owned()])).await
 }
 
 async fn identity_stays_used(api: &Api) -> Result<()> {
@@ -61,7 +61,7 @@ async fn identity_stays_used(api: &Api) -> Result<()> {
         let problem = reply.problem(409, "duplicate-import")?;
         ensure!(problem["ticket_id"] == id.as_str(), "another ticket: {problem}");
     }
-    is_gone(api, &id).await
+    expect_gone(api, &id).await
 }
 
 async fn concurrent_deletions(api: &Api) -> Result<()> {
@@ -71,7 +71,7 @@ async fn concurrent_deletions(api: &Api) -> Result<()> {
     let (deleted, refused): (Vec<_>, Vec<_>) = replies.iter().partition(|reply| reply.status == 204);
     ensure!(deleted.len() == 1, "{} of 8 deletions succeeded", deleted.len());
     refused.iter().try_for_each(|reply| reply.problem(404, "ticket-not-found").map(drop))?;
-    is_gone(api, &id).await
+    expect_gone(api, &id).await
 }
 
 /// Deleted right after the receipt, so that events of both kinds are in flight together.
@@ -83,16 +83,16 @@ async fn tickets_in_flight(api: &Api, kept: &str) -> Result<()> {
             api.get(&format!("/v1/tickets/{id}/evaluation")).await?.expect(200)?;
         }
         api.delete(&format!("/v1/tickets/{id}")).await?.expect_status(204)?;
-        is_gone(api, &id).await?;
+        expect_gone(api, &id).await?;
         anyhow::Ok(id)
     });
     let deleted = try_join_all(races).await?;
     // Accepted after all of them.
     let last = api.import(&by_ai("last-race", "bot")).await?;
     api.evaluation(&last).await?;
-    exports_hold(api, &BTreeSet::from([kept.to_owned(), last.clone()])).await?;
+    expect_exported(api, &BTreeSet::from([kept.to_owned(), last.clone()])).await?;
     for id in &deleted {
-        is_gone(api, id).await?;
+        expect_gone(api, id).await?;
     }
     api.delete(&format!("/v1/tickets/{last}")).await?.expect_status(204)
 }
@@ -110,14 +110,14 @@ pub async fn across_a_crash(stack: &mut PrivateStack) -> Result<()> {
     stack.kill(&["ingest", "scoring-worker", "export"]);
     stack.start().await?;
     for id in &deleted {
-        is_gone(&api, id).await?;
+        expect_gone(&api, id).await?;
     }
     let last = api.import(&by_ai("after-the-crash", "bot")).await?;
     api.evaluation(&last).await?;
-    exports_hold(&api, &BTreeSet::from([last])).await
+    expect_exported(&api, &BTreeSet::from([last])).await
 }
 
-async fn is_gone(api: &Api, id: &str) -> Result<()> {
+async fn expect_gone(api: &Api, id: &str) -> Result<()> {
     let path = format!("/v1/tickets/{id}");
     for part in ["", "/evaluation", "/transcript"] {
         api.get(&format!("{path}{part}")).await?.problem(404, "ticket-not-found")?;
@@ -126,7 +126,7 @@ async fn is_gone(api: &Api, id: &str) -> Result<()> {
 }
 
 /// Waits until exports of both kinds hold exactly these tickets; the next exports must hold them, too.
-async fn exports_hold(api: &Api, tickets: &BTreeSet<String>) -> Result<()> {
+async fn expect_exported(api: &Api, tickets: &BTreeSet<String>) -> Result<()> {
     for kind in ["axis", "resolution_audit"] {
         let export = async || api.table(&json!({"kind": kind})).await?.distinct_tickets();
         until("an export without deleted tickets", async || Ok((export().await? == *tickets).then_some(())))

@@ -90,10 +90,10 @@ impl Download {
         reply.expect_status(200)?;
         let digest = format!("sha-256=:{}:", STANDARD.encode(Sha256::digest(&self.file)));
         ensure!(reply.header("repr-digest") == digest, "Repr-Digest: {:?}", reply.header("repr-digest"));
-        self.has_headers(&reply, self.file.len())
+        self.expect_headers(&reply, self.file.len())
     }
 
-    fn has_headers(&self, reply: &Reply, length: usize) -> Result<()> {
+    fn expect_headers(&self, reply: &Reply, length: usize) -> Result<()> {
         ensure!(reply.header("content-type") == "text/csv; charset=utf-8", "{:?}", reply.headers);
         ensure!(reply.header("content-length") == length.to_string(), "{:?}", reply.headers);
         ensure!(reply.header("accept-ranges") == "bytes", "{:?}", reply.headers);
@@ -109,7 +109,7 @@ impl Download {
         let reply = self.without_key.reply(self.without_key.request(Method::HEAD, &self.address)).await?;
         reply.expect_status(200)?;
         ensure!(reply.body.is_empty(), "a body: {}", reply.text());
-        self.has_headers(&reply, self.file.len())
+        self.expect_headers(&reply, self.file.len())
     }
 
     /// One case for each header: the gateway forwards them, and `crates/export` tests what they mean.
@@ -137,7 +137,7 @@ impl Download {
         let marked = [BYTE_ORDER_MARK, &self.file].concat();
         let reply = self.get(&address, &[]).await?;
         reply.expect_status(200)?;
-        self.has_headers(&reply, marked.len())?;
+        self.expect_headers(&reply, marked.len())?;
         ensure!(reply.body == marked, "no mark in front, or another file");
         Ok(())
     }

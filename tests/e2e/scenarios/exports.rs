@@ -4,7 +4,7 @@
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
 
-use crate::harness::{Api, Cases, Stack, has_members, text};
+use crate::harness::{Api, Cases, Stack, expect_members, text};
 
 const EXPORTS: &str = "/v1/evaluations/exports";
 /// The latest moment of the API: 9999-12-31T23:59:59.999Z.
@@ -35,7 +35,7 @@ async fn created(api: &Api) -> Result<()> {
         let complete = api.await_complete(&id).await?;
         ensure!(complete["created_at"] == created_at, "created_at moved: {complete}");
         ensure!(complete["updated_at"].as_i64() >= Some(created_at), "updated_at: {complete}");
-        has_members(
+        expect_members(
             &complete,
             "id kind format status filters created_at updated_at download_url file_status file_expires_at \
              evaluations_complete missing_evaluations",

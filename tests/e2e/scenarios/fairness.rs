@@ -23,23 +23,23 @@ const POLL: Duration = Duration::from_millis(50);
 /// Imports of the large organization in a second once it has its backlog.
 const LATER_PER_SECOND: u32 = 100;
 
+/// Imports of the small organization in a second, and for how long.
+const SMALL_PER_SECOND: u32 = 10;
+const SMALL_TIME: Duration = Duration::from_secs(60);
+
 /// Messages of a conversation, and the text of each.
 const MESSAGES: usize = 8;
 const TEXT: &str = "My order has not arrived, although the confirmation said that it would be here on Tuesday. I have \
                     checked the address, the tracking page and the neighbours, and nobody knows where it is. Could you \
                     please find out what has happened, and tell me when I can expect it?";
 
-struct Load {
+struct LargeLoad {
     /// Conversations of the large organization, imported as fast as possible, before the small one begins.
     backlog: usize,
     /// Its imports in a second from then until the end; `None`: as fast as possible.
     later_per_second: Option<u32>,
     /// Concurrent imports of the large organization.
     connections: usize,
-    /// Imports of the small organization in a second.
-    per_second: u32,
-    /// How long the small organization imports.
-    time: Duration,
 }
 
 /// Tickets of the large organization, in about the order of their acceptance.
@@ -50,14 +50,7 @@ type Tickets = Arc<Mutex<Vec<String>>>;
 pub async fn order_of_turns(stack: &mut PrivateStack) -> Result<()> {
     const BACKLOG: usize = 600;
     const SMALL: usize = 20;
-    // `per_second` and `time` are not used: here the small organization imports all at once.
-    let load = Load {
-        backlog: BACKLOG,
-        later_per_second: None,
-        connections: 8,
-        per_second: 0,
-        time: Duration::ZERO,
-    };
+    let load = LargeLoad { backlog: BACKLOG, later_per_second: None, connections: 8 };
     stack.start().await?;
     let (large, small) = organizations(stack).await?;
     let (tickets, is_over) = (Tickets::default(), Arc::new(AtomicBool::new(false)));
@@ -89,7 +82,11 @@ async fn organizations(stack: &PrivateStack) -> Result<(Api, Api)> {
     Ok((large, small))
 }
 
-async fn wait_for_backlog(load: &Load, tickets: &Tickets, importing: &mut JoinSet<Result<()>>) -> Result<()> {
+async fn wait_for_backlog(
+    load: &LargeLoad,
+    tickets: &Tickets,
+    importing: &mut JoinSet<Result<()>>,
+) -> Result<()> {
     while tickets.locked().len() < load.backlog {
         if let Some(ended) = importing.try_join_next() {
             bail!("an importer ended before the backlog was complete: {ended:?}");
@@ -104,29 +101,17 @@ async fn wait_for_backlog(load: &Load, tickets: &Tickets, importing: &mut JoinSe
 pub async fn latency_beside_backlog(stack: &mut PrivateStack) -> Result<()> {
     let backlog = std::env::var("FAIRNESS_CONVERSATIONS").ok().map(|count| count.parse()).transpose()?;
     let backlog = backlog.unwrap_or(1_000_000);
-    let load = Load {
-        backlog,
-        later_per_second: Some(LATER_PER_SECOND),
-        connections: 128,
-        per_second: 10,
-        time: Duration::from_secs(60),
-    };
+    let load = LargeLoad { backlog, later_per_second: Some(LATER_PER_SECOND), connections: 128 };
     measure(stack, load).await
 }
 
 /// `make fairness`: the large organization imports as fast as it can all the time.
 pub async fn latency_beside_imports(stack: &mut PrivateStack) -> Result<()> {
-    let load = Load {
-        backlog: 10_000,
-        later_per_second: None,
-        connections: 128,
-        per_second: 10,
-        time: Duration::from_secs(60),
-    };
+    let load = LargeLoad { backlog: 10_000, later_per_second: None, connections: 128 };
     measure(stack, load).await
 }
 
-async fn measure(stack: &mut PrivateStack, load: Load) -> Result<()> {
+async fn measure(stack: &mut PrivateStack, load: LargeLoad) -> Result<()> {
     stack.start().await?;
     let (large, small) = organizations(stack).await?;
     let (tickets, is_over) = (Tickets::default(), Arc::new(AtomicBool::new(false)));
@@ -135,7 +120,7 @@ async fn measure(stack: &mut PrivateStack, load: Load) -> Result<()> {
     wait_for_backlog(&load, &tickets, &mut importing).await?;
     let seeded = began.elapsed();
     let done_before = evaluated(&large, &tickets).await?;
-    let times = import_and_wait(&small, &load).await;
+    let times = import_and_wait(&small).await;
     let done = evaluated(&large, &tickets).await?;
     let accepted = tickets.locked().len();
     is_over.store(true, Ordering::Relaxed);
@@ -156,7 +141,7 @@ async fn measure(stack: &mut PrivateStack, load: Load) -> Result<()> {
 /// Imports until `is_over`, as fast as possible up to the backlog.
 fn import_until_over(
     api: &Api,
-    load: &Load,
+    load: &LargeLoad,
     tickets: &Tickets,
     is_over: &Arc<AtomicBool>,
 ) -> JoinSet<Result<()>> {
@@ -184,12 +169,12 @@ fn import_until_over(
 }
 
 /// The sorted times from each 202 to its evaluation.
-async fn import_and_wait(api: &Api, load: &Load) -> Result<Vec<Duration>> {
-    let mut ticks = interval(Duration::from_secs(1) / load.per_second);
+async fn import_and_wait(api: &Api) -> Result<Vec<Duration>> {
+    let mut ticks = interval(Duration::from_secs(1) / SMALL_PER_SECOND);
     let mut waiting = JoinSet::new();
     let began = Instant::now();
     for number in 0.. {
-        if began.elapsed() >= load.time {
+        if began.elapsed() >= SMALL_TIME {
             break;
         }
         ticks.tick().await;

@@ -59,7 +59,7 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
     // Again, now that the memory of the first requests is in use.
     one_by_one(stack, &api, 0).await?;
     stack.check_memory_limits("bodies one by one")?;
-    is_given_back(stack, &at_start, FIRST_REQUESTS_KIB + KEPT_KIB, "bodies one by one").await?;
+    expect_given_back(stack, &at_start, FIRST_REQUESTS_KIB + KEPT_KIB, "bodies one by one").await?;
     for path in PATHS {
         for (name, body) in expanding_bodies() {
             let replies = join_all((0..AT_ONCE).map(|_| api.post_bytes(path, body.clone()))).await;
@@ -71,7 +71,7 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
         }
     }
     stack.check_memory_limits("eight bodies at once")?;
-    is_given_back(stack, &at_start, FIRST_REQUESTS_KIB + KEPT_KIB, "eight bodies at once").await?;
+    expect_given_back(stack, &at_start, FIRST_REQUESTS_KIB + KEPT_KIB, "eight bodies at once").await?;
     accepted_bodies(stack, &api, FIRST_REQUESTS_KIB).await?;
     accepted_bodies(stack, &api, 0).await?;
     large_subjects(stack, &api).await?;
@@ -124,7 +124,7 @@ async fn accepted_bodies(stack: &PrivateStack, api: &Api, allowance_kib: u64) ->
 }
 
 /// The memory in use falls to what it was at the start, and `allowance_kib`.
-async fn is_given_back(
+async fn expect_given_back(
     stack: &PrivateStack,
     at_start: &[(&'static str, u64)],
     allowance_kib: u64,

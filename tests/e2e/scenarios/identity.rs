@@ -43,13 +43,13 @@ async fn changed_transcript(api: &Api) -> Result<()> {
     let id = api.import(&conversation("changed")).await?;
     let changed =
         edited(conversation("changed"), &[set("/subject", "Other"), set("/messages/0/content", "Other")]);
-    is_duplicate(api, &changed, &id).await?;
+    expect_duplicate(api, &changed, &id).await?;
     let ticket = api.get(&format!("/v1/tickets/{id}")).await?.expect(200)?;
     ensure!(ticket["subject"] == conversation("changed")["subject"], "{ticket}");
     Ok(())
 }
 
-async fn is_duplicate(api: &Api, body: &Value, id: &str) -> Result<()> {
+async fn expect_duplicate(api: &Api, body: &Value, id: &str) -> Result<()> {
     let problem = api.post("/v1/assess", body).await?.problem(409, "duplicate-import")?;
     ensure!(problem["ticket_id"] == id, "{} instead of {id}", problem["ticket_id"]);
     Ok(())
@@ -101,7 +101,7 @@ async fn identities(api: &Api) -> Result<()> {
         ids.push(receipt["id"].as_str().context("no id")?.to_owned());
     }
     for (index, body) in &again {
-        is_duplicate(api, body, &ids[*index]).await.with_context(|| format!("{body}"))?;
+        expect_duplicate(api, body, &ids[*index]).await.with_context(|| format!("{body}"))?;
     }
     Ok(())
 }

@@ -41,23 +41,23 @@ pub async fn run(stack: &Stack) -> Result<()> {
     let owner = Owner::new(stack.api_of("first").await?).await?;
     let stranger = stack.api_of("second").await?;
     let mut cases = Cases::default();
-    cases.check("every route is documented", is_complete(&operations));
+    cases.check("every route is documented", expect_all_documented(&operations));
     for operation in &operations {
         let name = operation.to_string();
-        cases.check(format!("{name}: a stranger"), owner.hides(&stranger, operation).await);
-        cases.check(format!("{name}: its owner"), owner.may_use(operation).await);
+        cases.check(format!("{name}: a stranger"), owner.expect_hidden_from(&stranger, operation).await);
+        cases.check(format!("{name}: its owner"), owner.expect_allowed(operation).await);
     }
-    cases.check("counts", owner.counts_nothing_for(&stranger).await);
+    cases.check("counts", owner.expect_no_counts_for(&stranger).await);
     cases.check("what needs no key", open_operations(&operations));
     cases.check("invalid keys", invalid_keys(stack, &owner, &operations).await);
     cases.check("scopes", scopes(stack, &operations).await);
-    cases.check("names are free in another organization", owner.leaves_names_free_for(&stranger).await);
-    cases.check("nothing was changed", owner.still_has_everything().await);
+    cases.check("names are free in another organization", owner.expect_names_free_for(&stranger).await);
+    cases.check("nothing was changed", owner.expect_nothing_changed().await);
     cases.finish()
 }
 
 /// The document lists exactly the gateway's routes, so iterating over it covers everything.
-fn is_complete(operations: &[Operation]) -> Result<()> {
+fn expect_all_documented(operations: &[Operation]) -> Result<()> {
     let names = |operations: &[Operation]| operations.iter().map(Operation::shape).collect::<BTreeSet<_>>();
     let (documented, routed) = (names(operations), names(&routed_operations("gateway")?));
     // Health is added by the platform, `HEAD` is `GET` without a body, and the reference page shows the document.
@@ -124,24 +124,24 @@ impl Owner {
     }
 
     /// Another organization's id gets the same response as an unknown id; lists hold nothing of another organization.
-    async fn hides(&self, stranger: &Api, operation: &Operation) -> Result<()> {
+    async fn expect_hidden_from(&self, stranger: &Api, operation: &Operation) -> Result<()> {
         match operation.parameters.as_slice() {
-            [] => self.is_not_in(stranger, operation).await,
-            [_] | [_, _] => self.is_unknown_to(stranger, operation).await,
+            [] => self.expect_nothing_listed_for(stranger, operation).await,
+            [_] | [_, _] => self.expect_unknown_to(stranger, operation).await,
             more => bail!("{more:?}: this scenario knows paths with one id or two"),
         }
     }
 
-    async fn is_unknown_to(&self, stranger: &Api, operation: &Operation) -> Result<()> {
+    async fn expect_unknown_to(&self, stranger: &Api, operation: &Operation) -> Result<()> {
         let of_owner = ask(stranger, operation, &self.ids_in(&operation.path)?).await?;
         let of_nobody = ask(stranger, operation, &[UNKNOWN_ID, UNKNOWN_ID]).await?;
         // An unsigned URL is refused before any lookup.
         let expected = if WITHOUT_KEY.contains(&operation.to_string().as_str()) { 403 } else { 404 };
         of_owner.expect_status(expected)?;
-        same_problem(&of_owner, &of_nobody)
+        expect_same_problem(&of_owner, &of_nobody)
     }
 
-    async fn is_not_in(&self, stranger: &Api, operation: &Operation) -> Result<()> {
+    async fn expect_nothing_listed_for(&self, stranger: &Api, operation: &Operation) -> Result<()> {
         let reply = ask(stranger, operation, &[]).await?;
         let text = String::from_utf8_lossy(&reply.body);
         for secret in [MARK, &self.ticket_id, &self.export_id, &self.agent_id, &self.webhook_id] {
@@ -164,7 +164,7 @@ impl Owner {
     }
 
     /// Numbers have no texts of their own: those of a stranger are zero.
-    async fn counts_nothing_for(&self, stranger: &Api) -> Result<()> {
+    async fn expect_no_counts_for(&self, stranger: &Api) -> Result<()> {
         let path = "/v1/evaluations/summary?by=source&step=week";
         let owned = self.api.get(path).await?.expect(200)?;
         ensure!(owned["totals"]["count"] == 2 && owned["coverage"]["imported"] == 2, "{owned}");
@@ -184,7 +184,7 @@ impl Owner {
     }
 
     /// The owner's ids are valid. Operations that change something are skipped.
-    async fn may_use(&self, operation: &Operation) -> Result<()> {
+    async fn expect_allowed(&self, operation: &Operation) -> Result<()> {
         if operation.method != Method::GET || operation.parameters.is_empty() || !operation.needs_token {
             return Ok(());
         }
@@ -195,7 +195,12 @@ impl Owner {
 
     /// The key is checked before the media type, the body and the ids, which are the owner's: 401 or, where none is
     /// documented, the response to an unknown id.
-    async fn is_closed_to(&self, api: &Api, operation: &Operation, header: Option<&str>) -> Result<()> {
+    async fn expect_unauthorized(
+        &self,
+        api: &Api,
+        operation: &Operation,
+        header: Option<&str>,
+    ) -> Result<()> {
         let path = operation.path_with(&self.ids_in(&operation.path)?);
         let mut request = api.request(operation.method.clone(), &path);
         if takes_body(operation) {
@@ -207,7 +212,7 @@ impl Owner {
         let reply = api.reply(request).await?;
         if !operation.statuses.contains("401") {
             reply.expect_status(404)?;
-            return same_problem(&reply, &ask(&self.api, operation, &[UNKNOWN_ID, UNKNOWN_ID]).await?);
+            return expect_same_problem(&reply, &ask(&self.api, operation, &[UNKNOWN_ID, UNKNOWN_ID]).await?);
         }
         reply.problem(401, "unauthorized")?;
         let challenge = reply.header("www-authenticate");
@@ -216,7 +221,7 @@ impl Owner {
     }
 
     /// Identities and agents belong to one organization each.
-    async fn leaves_names_free_for(&self, stranger: &Api) -> Result<()> {
+    async fn expect_names_free_for(&self, stranger: &Api) -> Result<()> {
         let ai = json!({"type": "ai", "id": self.agent_id});
         let with_agent = edited(conversation("with-agent"), &[set("/messages/1/author", ai)]);
         self.api.import(&with_agent).await?;
@@ -235,7 +240,7 @@ impl Owner {
         stranger.post("/v1/assess", &with_agent).await?.problem(404, "unknown-agent").map(drop)
     }
 
-    async fn still_has_everything(&self) -> Result<()> {
+    async fn expect_nothing_changed(&self) -> Result<()> {
         let ticket = self.api.get(&format!("/v1/tickets/{}", self.ticket_id)).await?.expect(200)?;
         ensure!(ticket["subject"] == MARK, "{ticket}");
         let evaluation = self.api.evaluation(&self.ticket_id).await?;
@@ -266,7 +271,7 @@ fn takes_body(operation: &Operation) -> bool {
 }
 
 /// Checks that two answers differ only in their request ids.
-fn same_problem(one: &Reply, other: &Reply) -> Result<()> {
+fn expect_same_problem(one: &Reply, other: &Reply) -> Result<()> {
     let without_id = |reply: &Reply| -> Result<Value> {
         let mut problem = reply.expect(reply.status)?;
         problem.as_object_mut().context("no object")?.remove("request_id").context("no request id")?;
@@ -292,7 +297,7 @@ async fn invalid_keys(stack: &Stack, owner: &Owner, operations: &[Operation]) ->
     let mut cases = Cases::default();
     for header in invalid_headers(stack).await? {
         for operation in operations.iter().filter(|operation| operation.needs_token) {
-            let outcome = owner.is_closed_to(&api, operation, header.as_deref()).await;
+            let outcome = owner.expect_unauthorized(&api, operation, header.as_deref()).await;
             cases.check(format!("{operation} with {header:?}"), outcome);
         }
     }

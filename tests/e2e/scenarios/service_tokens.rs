@@ -54,10 +54,10 @@ pub async fn run(stack: &Stack) -> Result<()> {
             );
             cases.check(
                 format!("{name}: {operation}: good tokens"),
-                admits(&service, &operation, &forge).await,
+                expect_admitted(&service, &operation, &forge).await,
             );
             for (forgery, header) in forge.forgeries(stack.key()) {
-                let outcome = is_refused(&service, &operation, header.as_deref()).await;
+                let outcome = expect_refused(&service, &operation, header.as_deref()).await;
                 cases.check(format!("{name}: {operation}: {forgery}"), outcome);
             }
         }
@@ -79,7 +79,7 @@ fn all_documented() -> Result<()> {
 }
 
 /// A route accepts tokens of a tenant, of a service, or both; any other gets 401.
-async fn admits(service: &Api, operation: &Operation, forge: &Forge) -> Result<()> {
+async fn expect_admitted(service: &Api, operation: &Operation, forge: &Forge) -> Result<()> {
     let mut admitted = 0;
     for claims in [forge.of_tenant(), forge.of_service()] {
         let token = format!("Bearer {}", forge.token(&claims));
@@ -91,7 +91,7 @@ async fn admits(service: &Api, operation: &Operation, forge: &Forge) -> Result<(
     Ok(())
 }
 
-async fn is_refused(service: &Api, operation: &Operation, header: Option<&str>) -> Result<()> {
+async fn expect_refused(service: &Api, operation: &Operation, header: Option<&str>) -> Result<()> {
     let status = ask(service, operation, header).await?;
     ensure!(status == 401 || status == 403, "{status}");
     Ok(())

@@ -24,16 +24,19 @@ pub async fn run(stack: &Stack) -> Result<()> {
         let etag = api.get(path).await?.header("etag").to_owned();
         cases.check(
             format!("{path}: unchanged"),
-            is_unchanged(&get_if_changed(&api, path, &etag).await?, &etag),
+            expect_unchanged(&get_if_changed(&api, path, &etag).await?, &etag),
         );
         known.push(etag);
     }
-    cases.check("coverage of one", coverage_is(&api, 1).await);
+    cases.check("coverage of one", expect_coverage(&api, 1).await);
     import_listed(&api, "second", 2).await?;
     for (path, etag) in paths.iter().zip(&known) {
-        cases.check(format!("{path}: changed"), is_changed(&get_if_changed(&api, path, etag).await?, etag));
+        cases.check(
+            format!("{path}: changed"),
+            expect_changed(&get_if_changed(&api, path, etag).await?, etag),
+        );
     }
-    cases.check("coverage of two", coverage_is(&api, 2).await);
+    cases.check("coverage of two", expect_coverage(&api, 2).await);
     cases.finish()
 }
 
@@ -48,21 +51,21 @@ async fn get_if_changed(api: &Api, path: &str, etag: &str) -> Result<Reply> {
     api.reply(api.request(Method::GET, path).header("If-None-Match", etag)).await
 }
 
-fn is_unchanged(reply: &Reply, etag: &str) -> Result<()> {
+fn expect_unchanged(reply: &Reply, etag: &str) -> Result<()> {
     ensure!(!etag.is_empty(), "no ETag");
     ensure!(reply.status == 304 && reply.body.is_empty(), "{}: {}", reply.status, reply.text());
     ensure!(reply.header("etag") == etag, "{:?} instead of {etag:?}", reply.header("etag"));
     Ok(())
 }
 
-fn is_changed(reply: &Reply, etag: &str) -> Result<()> {
+fn expect_changed(reply: &Reply, etag: &str) -> Result<()> {
     reply.expect_status(200)?;
     ensure!(!["", etag].contains(&reply.header("etag")), "{etag} was not replaced");
     Ok(())
 }
 
 /// Only a summary of all conversations says how many imports it covers.
-async fn coverage_is(api: &Api, count: u64) -> Result<()> {
+async fn expect_coverage(api: &Api, count: u64) -> Result<()> {
     let summary = api.get("/v1/evaluations/summary").await?.expect(200)?;
     let expected =
         json!({"imported": count, "scored": 0, "not_applicable": count, "failed": 0, "pending": 0});

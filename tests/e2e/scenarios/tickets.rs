@@ -5,7 +5,7 @@ use assay_platform::runtime::now;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::harness::{Api, Cases, Stack, by_ai, conversation, edited, has_members, set, text, unset};
+use crate::harness::{Api, Cases, Stack, by_ai, conversation, edited, expect_members, set, text, unset};
 
 /// Scores are rounded to one decimal; a little more for the arithmetic of floating point.
 const HALF_A_STEP: f64 = 0.0501;
@@ -134,7 +134,7 @@ async fn scored(api: &Api) -> Result<()> {
     let score = axis["score"].as_f64().context("axis score")?;
     ensure!((score - sum / 3.0).abs() < HALF_A_STEP, "{score} is not the mean of {axis}");
     evidence_is_quoted(&evaluation)?;
-    has_members(
+    expect_members(
         &evaluation,
         "id ticket_id created_at external_ticket_id status schema_version transcript_sha256 language ai_involvement \
          ai_tools axis resolution charge handoff sentiment effort counts timeline evidence flags scorer",

@@ -112,18 +112,18 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
     let mut lists: BTreeMap<String, Rows> = BTreeMap::new();
     let mut cases = Cases::default();
     let (mut count, mut shares) = (0, 0);
-    for (overview, at_least) in PAGES {
-        let numbers = numbers(visit, overview).await?;
-        ensure!(numbers.len() >= at_least, "{overview} has {} numbers", numbers.len());
+    for (page, at_least) in PAGES {
+        let numbers = numbers(visit, page).await?;
+        ensure!(numbers.len() >= at_least, "{page} has {} numbers", numbers.len());
         let unlinked: Vec<(String, String)> = visit.browser.evaluate(UNLINKED).await?;
         for (text, place) in unlinked {
             // Zero has no rows; the counts in the row of a share lead to its rows.
             let is_known = text == "0" || text.ends_with(" %");
             let outcome = if is_known { Ok(()) } else { Err(anyhow!("it is no link")) };
-            cases.check(format!("{overview}: {place} {text}"), outcome);
+            cases.check(format!("{page}: {place} {text}"), outcome);
         }
         for number in &numbers {
-            let place = format!("{overview}: {} {}", number.place, number.text);
+            let place = format!("{page}: {} {}", number.place, number.text);
             if !lists.contains_key(&number.href) {
                 let address = serde_json::to_string(&number.href)?;
                 let rows = visit.browser.evaluate(&format!("({LIST})({address}, {ROWS})")).await;
@@ -135,7 +135,7 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
             count += 1;
         }
         shares += numbers.iter().filter(|number| number.text.ends_with('%')).count();
-        cases.check(format!("{overview}: shares"), shares_add_up(&numbers, &lists));
+        cases.check(format!("{page}: shares"), shares_add_up(&numbers, &lists));
     }
     writeln!(std::io::stderr(), "{count} numbers, {shares} of them shares, {} lists", lists.len())?;
     ensure!(shares > 0, "no share of the period before is a link");
@@ -146,9 +146,9 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
 }
 
 /// The links of a page whose text is a number.
-async fn numbers(visit: &mut Visit, overview: &str) -> Result<Vec<Number>> {
+async fn numbers(visit: &mut Visit, page: &str) -> Result<Vec<Number>> {
     let browser = &mut visit.browser;
-    browser.open(overview).await?;
+    browser.open(page).await?;
     let links: Vec<Number> = browser.all("main a[href^='/console/conversations']", NUMBERS).await?;
     Ok(links.into_iter().filter(|link| link.text.starts_with(|first: char| first.is_ascii_digit())).collect())
 }

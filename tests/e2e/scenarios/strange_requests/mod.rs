@@ -51,14 +51,14 @@ pub async fn run(stack: &Stack) -> Result<()> {
         let name =
             format!("request {number} {:?}", String::from_utf8_lossy(&request[..request.len().min(200)]));
         let answer = exchange(stack, &request).await;
-        cases.check(name, answer.and_then(|reply| is_valid_response(&reply)));
+        cases.check(name, answer.and_then(|reply| expect_valid_response(&reply)));
     }
     for number in 0..HEADS {
         // Each head as it is, then again and again with changed bytes.
         let head = INVALID_HEADS[number % INVALID_HEADS.len()];
         let head = if number < INVALID_HEADS.len() { head.to_vec() } else { random.mutated(head) };
         let name = format!("head {number} {:?}", String::from_utf8_lossy(&head));
-        cases.check(name, is_answered_or_closed(stack, &head).await);
+        cases.check(name, expect_answered_or_closed(stack, &head).await);
     }
     cases.check("afterwards", afterwards(&stack.api()?).await);
     let logs = stack.logs()?;
@@ -80,7 +80,7 @@ async fn exchange(stack: &Stack, request: &[u8]) -> Result<Reply> {
 }
 
 /// Not a server error; and every refusal is a problem object (RFC 9457) with the request's id.
-fn is_valid_response(reply: &Reply) -> Result<()> {
+fn expect_valid_response(reply: &Reply) -> Result<()> {
     ensure!(reply.status < 500, "{}: {}", reply.status, reply.text());
     ensure!(reply.headers.get("x-injected").is_none(), "an injected header: {:?}", reply.headers);
     let request_id = reply.header("x-request-id");
@@ -96,7 +96,7 @@ fn is_valid_response(reply: &Reply) -> Result<()> {
 }
 
 /// The parser may close the connection, or answer without a problem object; it may not wait for more.
-async fn is_answered_or_closed(stack: &Stack, head: &[u8]) -> Result<()> {
+async fn expect_answered_or_closed(stack: &Stack, head: &[u8]) -> Result<()> {
     let began = Instant::now();
     let mut connection = RawConnection::open(stack.base_url()).await?;
     connection.send(head).await?;
