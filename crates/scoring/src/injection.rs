@@ -57,7 +57,8 @@ impl InjectionDetector {
             let (phrase, after) = rest.split_at(found.len());
             let only_at_start = self.only_at_start.get(found.pattern().as_usize()).is_some_and(|only| *only);
             let is_in_sentence = before.trim_end().ends_with(char::is_alphanumeric);
-            !(only_at_start && is_in_sentence) && !splits_word(before, phrase) && !splits_word(phrase, after)
+            let is_excluded = only_at_start && is_in_sentence;
+            !(is_excluded || splits_word(before, phrase) || splits_word(phrase, after))
         })
     }
 }

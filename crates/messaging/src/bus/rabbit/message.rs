@@ -94,7 +94,9 @@ impl<'m> Message<'m> {
     pub(super) fn of_failed(original: &'m Original, queue: ShortString, failure: &Failure<'_>) -> Self {
         let mut headers = FieldTable::default();
         headers.insert(REASON_HEADER.into(), AMQPValue::LongString(truncated(failure.reason).into()));
-        let mut set = |name: &str, number: i64| headers.insert(name.into(), AMQPValue::LongLongInt(number));
+        let mut set = |name: &str, number: i64| {
+            headers.insert(name.into(), AMQPValue::LongLongInt(number));
+        };
         set(ATTEMPT_HEADER, i64::from(failure.attempt));
         if let Some(failed_at) = failure.failed_at_millis {
             set(FAILED_AT_HEADER, failed_at);
