@@ -4,6 +4,7 @@ use assay_contracts::evaluations::{MAX_POSITION, Neighbours, NeighboursQuery, To
 use assay_contracts::ids::TicketId;
 
 use super::list_evaluations::{ListEvaluationsError, ReadContext, count_list, list, position};
+use crate::domain::ranking::ReadDirection;
 use crate::store::ListSelection;
 
 #[derive(Debug, thiserror::Error)]
@@ -26,13 +27,13 @@ pub(crate) async fn find_neighbours(
     let found = context.store.find(context.organization_id, id, filters.clone()).await;
     let found = found.map_err(ListEvaluationsError::from)?;
     let (facts, included) = found.ok_or(FindNeighboursError::NotFound)?;
-    let forwards = context.selection(filters, sort, Some(position(&facts, sort)));
-    let backwards = ListSelection { backwards: true, ..forwards.clone() };
-    let total = count_list(&context, &forwards.filters).await?;
+    let following = context.selection(filters, sort, Some(position(&facts, sort)));
+    let preceding = ListSelection { direction: ReadDirection::Backwards, ..following.clone() };
+    let total = count_list(&context, &following.filters).await?;
     let (next, previous, count_before) = tokio::try_join!(
-        nearest(&context, forwards, total),
-        nearest(&context, backwards.clone(), total),
-        async { Ok::<_, ListEvaluationsError>(context.store.count(backwards, MAX_POSITION).await?) },
+        nearest(&context, following, total),
+        nearest(&context, preceding.clone(), total),
+        async { Ok::<_, ListEvaluationsError>(context.store.count(preceding, MAX_POSITION).await?) },
     )?;
     Ok(Neighbours {
         previous,

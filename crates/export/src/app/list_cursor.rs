@@ -13,7 +13,8 @@ use crate::store::ListPosition;
 /// Content of a cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListCursor {
-    pub after: ListPosition,
+    /// That of the last row of the page.
+    pub position: ListPosition,
     pub total: Total,
 }
 
@@ -34,14 +35,14 @@ impl<'k> ListCursors<'k> {
     }
 
     pub fn encode(&self, cursor: &ListCursor) -> String {
-        let ListCursor { after, total } = cursor;
+        let ListCursor { position, total } = cursor;
         // Two flags, three numbers of 8 bytes, and an id of 16 bytes.
         let mut content = Vec::with_capacity(42);
-        content.extend([u8::from(after.value.is_some()), u8::from(total.exact)]);
-        content.extend(after.value.unwrap_or_default().to_be_bytes());
-        content.extend(after.started_at.as_millis().to_be_bytes());
+        content.extend([u8::from(position.value.is_some()), u8::from(total.exact)]);
+        content.extend(position.value.unwrap_or_default().to_be_bytes());
+        content.extend(position.started_at.as_millis().to_be_bytes());
         content.extend(total.count.to_be_bytes());
-        content.extend(after.ticket_id.as_uuid().as_bytes());
+        content.extend(position.ticket_id.as_uuid().as_bytes());
         self.keys.encode_signed(&self.purpose, &content)
     }
 
@@ -54,7 +55,7 @@ impl<'k> ListCursors<'k> {
         let (started_at, rest) = rest.split_first_chunk().ok_or(InvalidCursor)?;
         let (count, id) = rest.split_first_chunk().ok_or(InvalidCursor)?;
         Ok(ListCursor {
-            after: ListPosition {
+            position: ListPosition {
                 value: (*has_value == 1).then_some(i64::from_be_bytes(*value)),
                 started_at: Timestamp::from_millis(i64::from_be_bytes(*started_at))
                     .map_err(|_| InvalidCursor)?,

@@ -18,7 +18,7 @@ use super::read_permits::{ReadPermit, ReadPermits};
 use crate::domain::day::{Day, PackedScores, day_of};
 use crate::domain::evaluation_facts::EvaluationFacts;
 use crate::domain::matcher::needs_rows;
-use crate::domain::ranking::{Ranking, rank};
+use crate::domain::ranking::{Ranking, ReadDirection, rank};
 use crate::domain::sort_value::sort_value;
 use crate::domain::summary::{count, lack_texts};
 use crate::store::{DayCache, EvaluationStore, FoundDays, ListPosition, ListSelection, RankBound};
@@ -67,10 +67,10 @@ impl ReadContext<'_> {
         &self,
         filters: EvaluationFilters,
         sort: Sort,
-        after: Option<ListPosition>,
+        position: Option<ListPosition>,
     ) -> ListSelection {
-        let organization_id = self.organization_id;
-        ListSelection { organization_id, filters, sort, after, backwards: false, ranks: None }
+        let (organization_id, direction) = (self.organization_id, ReadDirection::Forwards);
+        ListSelection { organization_id, filters, sort, position, direction, rank_bound: None }
     }
 }
 
@@ -84,14 +84,14 @@ pub(crate) async fn list_evaluations(
     let cursor = query.cursor.as_deref().map(|cursor| cursors.decode(cursor)).transpose()?;
     let wanted = query.limit.saturating_add(1);
     let sort = query.sort;
-    let selection = context.selection(query.filters, sort, cursor.map(|cursor| cursor.after));
+    let selection = context.selection(query.filters, sort, cursor.map(|cursor| cursor.position));
     // Only the first page counts; later pages repeat its number.
     let known_total = cursor.map(|cursor| cursor.total);
     let (total, mut found) = list(&context, selection, known_total, wanted).await?;
     let has_next_page = found.len() > query.limit as usize;
     found.truncate(query.limit as usize);
     let last = found.last().filter(|_| has_next_page);
-    let next_cursor = last.map(|last| cursors.encode(&ListCursor { after: position(last, sort), total }));
+    let next_cursor = last.map(|last| cursors.encode(&ListCursor { position: position(last, sort), total }));
     let page_info = PageInfo { has_next_page, limit: query.limit, next_cursor };
     Ok(EvaluationPage { data: found.into_iter().map(EvaluationFacts::into_item).collect(), page_info, total })
 }
@@ -127,8 +127,8 @@ pub(crate) async fn list(
         let ranking = rank_columns(context, &selection, candidates).await?;
         let Some(Ranking { total: ranked_total, ranks, is_end }) = ranking else { break };
         let total = known_total.unwrap_or(Total { count: ranked_total, exact: true });
-        let Some(ranks) = RankBound::of(&ranks) else { return Ok((total, Vec::new())) };
-        let part = ListSelection { ranks: Some(Arc::new(ranks)), ..selection.clone() };
+        let Some(bound) = RankBound::of(&ranks) else { return Ok((total, Vec::new())) };
+        let part = ListSelection { rank_bound: Some(Arc::new(bound)), ..selection.clone() };
         let found = context.store.list(part, wanted).await?;
         // Fewer rows: the other candidates have other texts, or were removed after the columns were read.
         if is_end || found.len() >= wanted as usize {
@@ -145,18 +145,18 @@ pub(crate) async fn list(
     Ok((total, context.store.list(selection, wanted).await?))
 }
 
-/// The ranks of the first `wanted` rows from the start of a page on; `None` if the columns of days are incomplete.
+/// The ranks of the first `wanted` rows of a selection; `None` if the columns of days are incomplete.
 async fn rank_columns(
     context: &ReadContext<'_>,
     selection: &ListSelection,
     wanted: usize,
 ) -> Result<Option<Ranking>, ListEvaluationsError> {
     let Some((days, permit)) = read_columns(context, &selection.filters).await? else { return Ok(None) };
-    let ListSelection { filters, sort, backwards, .. } = selection.clone();
-    let after = selection.after.map(|after| after.rank(sort));
+    let ListSelection { filters, sort, direction, .. } = selection.clone();
+    let position = selection.position.map(|position| position.rank(sort));
     // Up to millions of rows: too long for an async worker thread.
     let ranking = blocking(move || {
-        let ranking = rank(&days, &filters, sort, after, backwards, wanted);
+        let ranking = rank(&days, &filters, sort, position, direction, wanted);
         drop((days, permit));
         ranking
     });

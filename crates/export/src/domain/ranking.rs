@@ -19,14 +19,23 @@ pub struct Rank {
     date: Reverse<i64>,
 }
 
-/// The first rows of a list after a rank.
+/// Which rows of a list are read from a position on, nearest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadDirection {
+    /// Those after the position; without one, from the beginning of the list.
+    Forwards,
+    /// Those before the position; without one, from the end of the list.
+    Backwards,
+}
+
+/// The nearest rows beyond a rank, in a direction of reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ranking {
     /// Rows of the whole list.
     pub total: u64,
-    /// The ranks in order, one for each row.
+    /// The ranks in the order of reading, one for each row.
     pub ranks: Vec<Rank>,
-    /// There are no rows after these.
+    /// No rows follow in the direction of reading.
     pub is_end: bool,
 }
 
@@ -64,50 +73,51 @@ fn directed(sort: Sort, value: u8) -> u8 {
     if sort.descending { MAX_VALUE.saturating_sub(value) } else { value }
 }
 
-/// Counts the rows that the filters select, and finds the first `wanted` of them from `after` on; `backwards`, those before it, the
-/// nearest first. Rows with the rank of `after` are added to these: only their ticket ids tell whether they come before or after it.
+/// Counts the rows that the filters select, and finds the nearest `wanted` of them beyond `position`. Rows with the rank of `position`
+/// are added to these: only their ticket ids tell whether they come before or after it.
 ///
 /// Filters that compare texts which columns lack are not applied.
 pub fn rank(
     days: &Days,
     filters: &EvaluationFilters,
     sort: Sort,
-    after: Option<Rank>,
-    backwards: bool,
+    position: Option<Rank>,
+    direction: ReadDirection,
     wanted: usize,
 ) -> Ranking {
     // By date, ranks are newest first.
     let oldest_first = sort.key == SortKey::StartedAt && !sort.descending;
-    let is_reversed = backwards != oldest_first;
-    let in_direction = |rank: Rank| if is_reversed { rank.mirrored() } else { rank };
-    let after = after.map(in_direction);
+    let is_mirrored = (direction == ReadDirection::Backwards) != oldest_first;
+    // With it, ascending ranks are in the order of reading. Its own inverse.
+    let in_direction = |rank: Rank| if is_mirrored { rank.mirrored() } else { rank };
+    let position = position.map(in_direction);
     let matcher = Matcher::new(filters);
     let (mut total, mut same_rank) = (0, Vec::new());
-    // The first rows after `after` that were found so far. The last of them is on top.
-    let mut best: BinaryHeap<Rank> = BinaryHeap::with_capacity(wanted + 1);
+    // The nearest rows beyond `position` that were found so far. The farthest of them is on top.
+    let mut nearest: BinaryHeap<Rank> = BinaryHeap::with_capacity(wanted + 1);
     // The newest day first: later rows with the same value rarely replace others.
     for (day, columns) in days.iter().rev() {
-        let (rows, start) = (matcher.for_day(*day, &columns.texts), start_of(*day));
-        for row in columns.rows().filter(|row| rows.matches(row)) {
+        let (day_matcher, start) = (matcher.for_day(*day, &columns.texts), start_of(*day));
+        for row in columns.rows().filter(|row| day_matcher.matches(row)) {
             total += 1;
             let value = sort_value(sort.key, row.facets, row.scores);
             let rank = in_direction(Rank::new(sort, value, start + i64::from(row.offset)));
-            if after.is_some_and(|after| rank <= after) {
-                if after == Some(rank) {
+            if position.is_some_and(|position| rank <= position) {
+                if position == Some(rank) {
                     same_rank.push(rank);
                 }
-            } else if best.len() < wanted {
-                best.push(rank);
-            } else if let Some(mut last) = best.peek_mut()
-                && rank < *last
+            } else if nearest.len() < wanted {
+                nearest.push(rank);
+            } else if let Some(mut farthest) = nearest.peek_mut()
+                && rank < *farthest
             {
-                *last = rank;
+                *farthest = rank;
             }
         }
     }
-    let is_end = best.len() < wanted;
+    let is_end = nearest.len() < wanted;
     let mut ranks = same_rank;
-    ranks.extend(best.into_sorted_vec());
+    ranks.extend(nearest.into_sorted_vec());
     ranks.iter_mut().for_each(|rank| *rank = in_direction(*rank));
     Ranking { total, ranks, is_end }
 }
@@ -122,6 +132,7 @@ mod tests {
     use super::super::day::{Day, DayBuilder, PackedScores, Texts};
     use super::super::evaluation_facts::Scores;
     use super::super::facets::Facets;
+    use super::ReadDirection::{Backwards, Forwards};
     use super::*;
 
     const AXIS: Sort = Sort { key: SortKey::Axis, descending: false };
@@ -144,9 +155,9 @@ mod tests {
         (day, Arc::new(builder.finish()))
     }
 
-    fn ranked(days: &Days, sort: Sort, after: Option<Rank>, wanted: usize) -> Vec<(u8, i64)> {
+    fn ranked(days: &Days, sort: Sort, position: Option<Rank>, wanted: usize) -> Vec<(u8, i64)> {
         let Ranking { total, ranks, .. } =
-            rank(days, &EvaluationFilters::default(), sort, after, false, wanted);
+            rank(days, &EvaluationFilters::default(), sort, position, Forwards, wanted);
         assert_eq!(total, days.iter().map(|(_, day)| day.len() as u64).sum::<u64>());
         ranks.into_iter().map(|rank| (rank.value, rank.started_at())).collect()
     }
@@ -166,26 +177,26 @@ mod tests {
             ranked(&days, descending, None, 4),
             [(107, later + 3), (107, 5), (117, 6), (255, later + 1)]
         );
-        let last = rank(&days, &EvaluationFilters::default(), descending, None, false, 4);
-        assert_eq!((last.ranks[0].value(descending), last.ranks[3].value(descending)), (Some(20), None));
-        assert!(!last.is_end);
-        assert!(rank(&days, &EvaluationFilters::default(), descending, None, false, 6).is_end);
+        let first = rank(&days, &EvaluationFilters::default(), descending, None, Forwards, 4);
+        assert_eq!((first.ranks[0].value(descending), first.ranks[3].value(descending)), (Some(20), None));
+        assert!(!first.is_end);
+        assert!(rank(&days, &EvaluationFilters::default(), descending, None, Forwards, 6).is_end);
     }
 
     #[test]
     fn rows_with_the_rank_of_the_position_are_added_to_those_after_it() {
         let days = [day(0, &[(5, Some(20)), (5, Some(20)), (4, Some(20)), (9, Some(20)), (1, Some(30))])];
-        let after = Some(Rank::new(AXIS, Some(20), 5));
-        assert_eq!(ranked(&days, AXIS, after, 1), [(20, 5), (20, 5), (20, 4)]);
-        assert_eq!(ranked(&days, AXIS, after, 9), [(20, 5), (20, 5), (20, 4), (30, 1)]);
+        let position = Some(Rank::new(AXIS, Some(20), 5));
+        assert_eq!(ranked(&days, AXIS, position, 1), [(20, 5), (20, 5), (20, 4)]);
+        assert_eq!(ranked(&days, AXIS, position, 9), [(20, 5), (20, 5), (20, 4), (30, 1)]);
     }
 
     #[test]
     fn nearest_rows_before_the_position_come_first_backwards() {
         let days = [day(0, &[(5, Some(20)), (7, None), (6, Some(10))]), day(1, &[(3, Some(20)), (1, None)])];
         let before = |value, started_at, wanted| {
-            let after = Some(Rank::new(AXIS, value, started_at));
-            let found = rank(&days, &EvaluationFilters::default(), AXIS, after, true, wanted);
+            let position = Some(Rank::new(AXIS, value, started_at));
+            let found = rank(&days, &EvaluationFilters::default(), AXIS, position, Backwards, wanted);
             found.ranks.into_iter().map(|rank| (rank.value(AXIS), rank.started_at())).collect::<Vec<_>>()
         };
         assert_eq!(before(None, 7, 2), [(None, 7), (None, DAY_MILLIS + 1), (Some(20), 5)]);
@@ -193,19 +204,20 @@ mod tests {
     }
 
     #[test]
-    fn lists_by_date_have_both_directions() {
+    fn lists_by_date_of_both_orders_are_read_in_both_directions() {
         let days = [day(0, &[(5, Some(20)), (7, None), (6, Some(10))]), day(1, &[(3, Some(20))])];
-        let dates = |descending: bool, after: Option<i64>, backwards: bool| {
-            let sort = Sort { key: SortKey::StartedAt, descending };
-            let after = after.map(|started_at| Rank::new(sort, None, started_at));
-            let found = rank(&days, &EvaluationFilters::default(), sort, after, backwards, 2);
+        let dates = |sort: Sort, position: Option<i64>, direction: ReadDirection| {
+            let position = position.map(|started_at| Rank::new(sort, None, started_at));
+            let found = rank(&days, &EvaluationFilters::default(), sort, position, direction, 2);
             found.ranks.into_iter().map(Rank::started_at).collect::<Vec<_>>()
         };
-        assert_eq!(dates(true, None, false), [DAY_MILLIS + 3, 7]);
-        assert_eq!(dates(true, Some(7), false), [7, 6, 5]);
-        assert_eq!(dates(true, Some(5), true), [5, 6, 7]);
-        assert_eq!(dates(false, None, false), [5, 6]);
-        assert_eq!(dates(false, Some(6), false), [6, 7, DAY_MILLIS + 3]);
-        assert_eq!(dates(false, Some(7), true), [7, 6, 5]);
+        let newest_first = Sort { key: SortKey::StartedAt, descending: true };
+        let oldest_first = Sort { key: SortKey::StartedAt, descending: false };
+        assert_eq!(dates(newest_first, None, Forwards), [DAY_MILLIS + 3, 7]);
+        assert_eq!(dates(newest_first, Some(7), Forwards), [7, 6, 5]);
+        assert_eq!(dates(newest_first, Some(5), Backwards), [5, 6, 7]);
+        assert_eq!(dates(oldest_first, None, Forwards), [5, 6]);
+        assert_eq!(dates(oldest_first, Some(6), Forwards), [6, 7, DAY_MILLIS + 3]);
+        assert_eq!(dates(oldest_first, Some(7), Backwards), [7, 6, 5]);
     }
 }

@@ -24,7 +24,7 @@ pub fn evaluation_store(database: &Database) -> EvaluationStore {
 }
 
 impl EvaluationStore {
-    /// The first rows of the selection in its order, at most `limit`.
+    /// The first rows of the selection in the order of reading, at most `limit`.
     pub async fn list(
         &self,
         selection: ListSelection,

@@ -8,7 +8,7 @@ use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::time::Timestamp;
 
 use crate::domain::day::Day;
-use crate::domain::ranking::Rank;
+use crate::domain::ranking::{Rank, ReadDirection};
 
 /// A position in a list: the sort key's value (`None` comes last), the conversation's date and the ticket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,12 +24,11 @@ pub struct ListSelection {
     pub organization_id: OrganizationId,
     pub filters: EvaluationFilters,
     pub sort: Sort,
-    /// Rows after this position; `None`: from the beginning.
-    pub after: Option<ListPosition>,
-    /// Reverses the direction: rows before that position, the nearest first; from the end without a position.
-    pub backwards: bool,
+    /// The row at this position is not part of the selection.
+    pub position: Option<ListPosition>,
+    pub direction: ReadDirection,
     /// Narrows the rows; more may be left than the list needs.
-    pub ranks: Option<Arc<RankBound>>,
+    pub rank_bound: Option<Arc<RankBound>>,
 }
 
 /// Rows that started at one of these times and do not come after `last`.
@@ -37,7 +36,7 @@ pub struct ListSelection {
 pub struct RankBound {
     /// Start times of the conversations, in milliseconds.
     pub start_times: BTreeSet<i64>,
-    /// The last rank in the order of the list.
+    /// The last rank in the direction of reading.
     pub last: Rank,
 }
 

@@ -9,7 +9,7 @@ use assay_contracts::evaluation::Score;
 use assay_contracts::evaluations::{Dimension, EvaluationFilters, Sort, SortKey, SummaryQuery};
 use assay_contracts::event::ConversationEvaluated;
 use assay_contracts::time::Timestamp;
-use assay_export::domain::ranking::Rank;
+use assay_export::domain::ranking::{Rank, ReadDirection};
 use assay_export::store::{ListSelection, RankBound};
 use assay_platform::db::Database;
 use assay_platform::runtime::new_id;
@@ -106,9 +106,9 @@ async fn page_by_rank_has_no_rows_after_its_last_rank(model: ReadModel) -> Resul
     let older = STARTED.plus_millis(-1);
     let events = [(10, STARTED), (20, older), (30, STARTED), (30, older), (40, STARTED)];
     record(&model.exports, &events.map(|(tenths, date)| scored(tenths, date))).await?;
-    let listed = async |descending: bool, value: u8, start_times: &[Timestamp]| {
-        let sort = Sort { key: SortKey::Axis, descending };
-        let ranks = RankBound {
+    let [ascending, descending] = [false, true].map(|descending| Sort { key: SortKey::Axis, descending });
+    let listed = async |sort: Sort, value: u8, start_times: &[Timestamp]| {
+        let bound = RankBound {
             start_times: start_times.iter().map(|moment| moment.as_millis()).collect(),
             last: Rank::new(sort, Some(value), STARTED.as_millis()),
         };
@@ -116,22 +116,22 @@ async fn page_by_rank_has_no_rows_after_its_last_rank(model: ReadModel) -> Resul
             organization_id: model.organization_id,
             filters: EvaluationFilters::default(),
             sort,
-            after: None,
-            backwards: false,
-            ranks: Some(Arc::new(ranks)),
+            position: None,
+            direction: ReadDirection::Forwards,
+            rank_bound: Some(Arc::new(bound)),
         };
         let rows = model.evaluations.list(selection, 10).await?;
         let axis = rows.iter().map(|row| row.evaluation.scores.map_or(0, |scores| scores.axis.tenths()));
         anyhow::Ok(axis.collect::<Vec<_>>())
     };
-    assert_eq!(listed(false, 30, &[STARTED]).await?, [10, 30]);
+    assert_eq!(listed(ascending, 30, &[STARTED]).await?, [10, 30]);
     assert_eq!(
-        listed(false, 30, &[STARTED, older]).await?,
+        listed(ascending, 30, &[STARTED, older]).await?,
         [10, 20, 30],
         "the older row with the value 30 comes after the last rank"
     );
-    assert_eq!(listed(true, 30, &[STARTED, older]).await?, [40, 30]);
-    assert_eq!(listed(true, 10, &[older]).await?, [30, 20]);
+    assert_eq!(listed(descending, 30, &[STARTED, older]).await?, [40, 30]);
+    assert_eq!(listed(descending, 10, &[older]).await?, [30, 20]);
     Ok(())
 }
 

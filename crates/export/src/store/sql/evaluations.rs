@@ -1,4 +1,4 @@
-//! Lists: ordered rows after or before a position.
+//! Lists: ordered rows beyond a position, in a direction of reading.
 
 use assay_contracts::evaluation::ChargeAssessment;
 use assay_contracts::evaluations::{EvaluationFilters, Sort, SortKey};
@@ -6,13 +6,13 @@ use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_platform::db::DatabaseError;
 use diesel::prelude::*;
 use diesel::sql_query;
-use diesel::sql_types::{BigInt, Bool};
+use diesel::sql_types::BigInt;
 
 use super::facts_records::{DAY_COLUMNS, FactsRecord, ROW_COLUMNS};
 use super::{Connection, DIALECT, bind_texts};
 use crate::domain::evaluation_facts::EvaluationFacts;
 use crate::domain::facets;
-use crate::domain::ranking::Rank;
+use crate::domain::ranking::{Rank, ReadDirection};
 use crate::store::conditions::{Conditions, FACTS, code_of_field};
 use crate::store::{ListPosition, ListSelection, RankBound};
 
@@ -24,30 +24,24 @@ struct Count {
     count: i64,
 }
 
-#[derive(QueryableByName)]
-struct Selected {
-    #[diesel(sql_type = Bool)]
-    selected: bool,
-}
-
 pub fn list(
     connection: &mut Connection,
     selection: &ListSelection,
     limit: u32,
 ) -> Result<Vec<EvaluationFacts>, DatabaseError> {
+    let ListSelection { sort, direction, position, .. } = *selection;
     // The rows after one without a value have no value, either. They are ordered by date alone: an index has this order.
-    let has_no_values = selection.sort.key != SortKey::StartedAt
-        && !selection.backwards
-        && selection.after.is_some_and(|after| after.value.is_none());
-    let order =
-        if has_no_values { NEWEST_FIRST.to_owned() } else { order_by(selection.sort, selection.backwards) };
+    let has_no_values = sort.key != SortKey::StartedAt
+        && direction == ReadDirection::Forwards
+        && position.is_some_and(|position| position.value.is_none());
+    let order = if has_no_values { NEWEST_FIRST.to_owned() } else { order_by(sort, direction) };
     let Conditions { sql, bindings } = conditions(selection);
-    let statement = match &selection.ranks {
+    let statement = match &selection.rank_bound {
         None => select("evaluation_facts facts", &sql, &order, limit),
-        Some(ranks) => {
-            let RankBound { start_times, last } = ranks.as_ref();
+        Some(bound) => {
+            let RankBound { start_times, last } = bound.as_ref();
             let start_times = start_times.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
-            let up_to_last = format!("{sql} AND {}", up_to_rank(selection.sort, selection.backwards, *last));
+            let up_to_last = format!("{sql} AND {}", up_to_rank(sort, direction, *last));
             // MATERIALIZED: otherwise the planner may merge the subquery and use the index of a filter, which finds far more rows
             // than the start times do.
             format!(
@@ -110,15 +104,15 @@ pub fn find(
     let Some(found) = found else { return Ok(None) };
     let Conditions { sql, bindings } =
         Conditions::of(organization, filters, DIALECT).and(&format!("facts.ticket_id = '{ticket}'"));
-    let statement = format!("SELECT 1 = 1 AS selected FROM evaluation_facts facts WHERE {sql}");
-    let selected: Option<Selected> = bind_texts(statement, bindings).get_result(connection).optional()?;
-    Ok(Some((found.try_into()?, selected.is_some_and(|found| found.selected))))
+    let statement = format!("SELECT count(*) AS count FROM evaluation_facts facts WHERE {sql}");
+    let is_selected = into_count(bind_texts(statement, bindings).get_result(connection))? > 0;
+    Ok(Some((found.try_into()?, is_selected)))
 }
 
 fn conditions(selection: &ListSelection) -> Conditions {
     let all = Conditions::of(selection.organization_id, &selection.filters, DIALECT);
-    match &selection.after {
-        Some(position) => all.and(&after_position(selection.sort, selection.backwards, position)),
+    match &selection.position {
+        Some(position) => all.and(&beyond_position(selection.sort, selection.direction, position)),
         None => all,
     }
 }
@@ -139,25 +133,33 @@ fn sort_expression(key: SortKey) -> String {
     }
 }
 
-/// Rows with the same value are ordered by date, the newest first. `backwards` reverses all directions.
-fn order_by(sort: Sort, backwards: bool) -> String {
-    let direction = |descending: bool| if descending != backwards { "DESC" } else { "ASC" };
-    if sort.key == SortKey::StartedAt {
-        let direction = direction(sort.descending);
-        return format!("facts.started_at {direction}, facts.ticket_id {direction}");
+/// Whether an expression that a list has in descending (or ascending) order is read in descending order.
+fn reads_descending(list_is_descending: bool, direction: ReadDirection) -> bool {
+    match direction {
+        ReadDirection::Forwards => list_is_descending,
+        ReadDirection::Backwards => !list_is_descending,
     }
-    let (value, ties) = (sort_expression(sort.key), direction(true));
-    // False sorts before true: rows without a value come last.
+}
+
+/// The order of reading. In a list rows with the same value are ordered by date, the newest first.
+fn order_by(sort: Sort, direction: ReadDirection) -> String {
+    let order = |descending: bool| if reads_descending(descending, direction) { "DESC" } else { "ASC" };
+    if sort.key == SortKey::StartedAt {
+        let order = order(sort.descending);
+        return format!("facts.started_at {order}, facts.ticket_id {order}");
+    }
+    let (value, ties) = (sort_expression(sort.key), order(true));
+    // False sorts before true: in a list rows without a value come last.
     format!(
         "({value} IS NULL) {}, {value} {}, facts.started_at {ties}, facts.ticket_id {ties}",
-        direction(false),
-        direction(sort.descending)
+        order(false),
+        order(sort.descending)
     )
 }
 
-/// The condition for the rows after a position; before it if `backwards`.
-fn after_position(sort: Sort, backwards: bool, position: &ListPosition) -> String {
-    let operator = |descending: bool| if descending != backwards { "<" } else { ">" };
+/// The condition for the rows that follow a position in the direction of reading.
+fn beyond_position(sort: Sort, direction: ReadDirection, position: &ListPosition) -> String {
+    let operator = |descending: bool| if reads_descending(descending, direction) { "<" } else { ">" };
     let ticket = format!("('{}')", position.ticket_id);
     let ties = |descending: bool| {
         let (operator, started_at) = (operator(descending), position.started_at.as_millis());
@@ -167,34 +169,37 @@ fn after_position(sort: Sort, backwards: bool, position: &ListPosition) -> Strin
         return ties(sort.descending);
     }
     let (value, ties, operator) = (sort_expression(sort.key), ties(true), operator(sort.descending));
-    match (position.value, backwards) {
-        (Some(at), false) => {
+    match (position.value, direction) {
+        (Some(at), ReadDirection::Forwards) => {
             format!("({value} {operator} {at} OR ({value} = {at} AND {ties}) OR {value} IS NULL)")
         }
-        (Some(at), true) => format!("({value} {operator} {at} OR ({value} = {at} AND {ties}))"),
-        (None, false) => format!("({value} IS NULL AND {ties})"),
-        (None, true) => format!("({value} IS NOT NULL OR {ties})"),
+        (Some(at), ReadDirection::Backwards) => {
+            format!("({value} {operator} {at} OR ({value} = {at} AND {ties}))")
+        }
+        (None, ReadDirection::Forwards) => format!("({value} IS NULL AND {ties})"),
+        (None, ReadDirection::Backwards) => format!("({value} IS NOT NULL OR {ties})"),
     }
 }
 
-/// The condition for the rows that do not come after `last` in the direction of reading, or
-/// tie with it.
-fn up_to_rank(sort: Sort, backwards: bool, last: Rank) -> String {
-    // Rows with the same value are newest first in any order; only the list by date may begin with the oldest.
+/// The condition for the rows that have the rank `last` or come before it in the direction of reading.
+fn up_to_rank(sort: Sort, direction: ReadDirection, last: Rank) -> String {
+    // Rows with the same value are newest first in any list; only the list by date may begin with the oldest.
     let newest_first = sort.key != SortKey::StartedAt || sort.descending;
-    let date_operator = if newest_first != backwards { ">=" } else { "<=" };
+    let date_operator = if reads_descending(newest_first, direction) { ">=" } else { "<=" };
     let date = format!("facts.started_at {date_operator} {}", last.started_at());
     if sort.key == SortKey::StartedAt {
         return date;
     }
     let value = sort_expression(sort.key);
-    match last.value(sort) {
-        Some(at) => {
-            let operator = if sort.descending == backwards { "<" } else { ">" };
-            let without_value = if backwards { format!(" OR {value} IS NULL") } else { String::new() };
-            format!("({value} {operator} {at} OR ({value} = {at} AND {date}){without_value})")
+    let operator = if reads_descending(sort.descending, direction) { ">" } else { "<" };
+    match (last.value(sort), direction) {
+        (Some(at), ReadDirection::Forwards) => {
+            format!("({value} {operator} {at} OR ({value} = {at} AND {date}))")
         }
-        None if backwards => format!("({value} IS NULL AND {date})"),
-        None => format!("({value} IS NOT NULL OR {date})"),
+        (Some(at), ReadDirection::Backwards) => {
+            format!("({value} {operator} {at} OR ({value} = {at} AND {date}) OR {value} IS NULL)")
+        }
+        (None, ReadDirection::Forwards) => format!("({value} IS NOT NULL OR {date})"),
+        (None, ReadDirection::Backwards) => format!("({value} IS NULL AND {date})"),
     }
 }

@@ -9,6 +9,7 @@ use assay_contracts::evaluations::{
     ItemEvaluation, ItemScores, Measures, ReasonCount, ResultStatus, Sort, SortKey, Step, Summary,
     SummaryQuery,
 };
+use assay_export::domain::ranking::ReadDirection;
 
 use super::fixture::ReadModel;
 use crate::list_order::{compare, ids, position_of};
@@ -110,8 +111,9 @@ impl ReadModel {
         }
         let at = usize::try_from(self.random.below(list.len() as u64))?;
         let position = Some(position_of(&list[at], sort));
-        let next = self.page(self.selection(filters, sort, position, false), 1).await?;
-        let before = self.selection(filters, sort, position, true);
+        let after = self.selection(filters, sort, position, ReadDirection::Forwards);
+        let next = self.page(after, 1).await?;
+        let before = self.selection(filters, sort, position, ReadDirection::Backwards);
         let previous = self.page(before.clone(), 1).await?;
         let id = |row: Option<&EvaluationItem>| row.map(|row| row.ticket.id);
         assert_eq!(next.first().map(|facts| facts.ticket.id), id(list.get(at + 1)), "{case}");

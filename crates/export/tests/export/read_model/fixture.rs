@@ -12,7 +12,7 @@ use assay_export::domain::day::day_of;
 use assay_export::domain::evaluation_facts::EvaluationFacts;
 use assay_export::domain::evaluation_row::EvaluationRow;
 use assay_export::domain::matcher::needs_rows;
-use assay_export::domain::ranking::rank;
+use assay_export::domain::ranking::{ReadDirection, rank};
 use assay_export::domain::summary::{lack_texts, summarize};
 use assay_export::store::{
     DayCache, EvaluationStore, ExportStore, ListPosition, ListSelection, Notifications, RankBound, Selection,
@@ -152,8 +152,8 @@ impl ReadModel {
     pub async fn list(&self, filters: &EvaluationFilters, sort: Sort) -> Result<Vec<EvaluationItem>> {
         let mut found: Vec<EvaluationItem> = Vec::new();
         loop {
-            let after = found.last().map(|last| position_of(last, sort));
-            let page = self.page(self.selection(filters, sort, after, false), 7).await?;
+            let last = found.last().map(|last| position_of(last, sort));
+            let page = self.page(self.selection(filters, sort, last, ReadDirection::Forwards), 7).await?;
             let is_last = page.len() < 7;
             found.extend(page.into_iter().map(EvaluationFacts::into_item));
             if is_last {
@@ -164,27 +164,27 @@ impl ReadModel {
 
     /// A part of the list, found as the role finds it: by the ranks in columns, if these have all that the filters compare.
     pub async fn page(&self, selection: ListSelection, wanted: u32) -> Result<Vec<EvaluationFacts>> {
-        let ListSelection { filters, sort, after, backwards, .. } = selection.clone();
+        let ListSelection { filters, sort, position, direction, .. } = selection.clone();
         let between = (0, i64::from(i32::MAX));
         let days = self.evaluations.days(self.organization_id, between, None, self.days.clone()).await?.days;
         if needs_rows(&filters) || lack_texts(&days, &filters) {
             return Ok(self.evaluations.list(selection, wanted).await?);
         }
-        let after = after.map(|after| after.rank(sort));
-        let found = rank(&days, &filters, sort, after, backwards, wanted as usize);
-        let ranks = RankBound::of(&found.ranks).map(Arc::new);
-        Ok(self.evaluations.list(ListSelection { ranks, ..selection }, wanted).await?)
+        let position = position.map(|position| position.rank(sort));
+        let found = rank(&days, &filters, sort, position, direction, wanted as usize);
+        let rank_bound = RankBound::of(&found.ranks).map(Arc::new);
+        Ok(self.evaluations.list(ListSelection { rank_bound, ..selection }, wanted).await?)
     }
 
     pub fn selection(
         &self,
         filters: &EvaluationFilters,
         sort: Sort,
-        after: Option<ListPosition>,
-        backwards: bool,
+        position: Option<ListPosition>,
+        direction: ReadDirection,
     ) -> ListSelection {
         let (organization_id, filters) = (self.organization_id, filters.clone());
-        ListSelection { organization_id, filters, sort, after, backwards, ranks: None }
+        ListSelection { organization_id, filters, sort, position, direction, rank_bound: None }
     }
 
     /// The ticket ids of a file, in order.
