@@ -20,7 +20,7 @@ use crate::domain::evaluation_facts::EvaluationFacts;
 use crate::domain::matcher::needs_rows;
 use crate::domain::ranking::{Ranking, ReadDirection, rank};
 use crate::domain::sort_value::sort_value;
-use crate::domain::summary::{count, lack_texts};
+use crate::domain::summary::{count_matches, lack_texts};
 use crate::store::{DayCache, EvaluationStore, FoundDays, ListPosition, ListSelection, RankBound};
 
 /// Maximum number of rows of stale days that a list reads for its total: some ten milliseconds. While conversations of several
@@ -173,7 +173,7 @@ pub(crate) async fn count_list(
     let Some((days, permit)) = columns else { return Ok(count_rows(context, filters).await?) };
     let filters = filters.clone();
     let count = blocking(move || {
-        let count = count(&filters, &days);
+        let count = count_matches(&filters, &days);
         drop((days, permit));
         count
     });

@@ -17,6 +17,9 @@ use super::tally::Tally;
 /// The groups within a group, by value.
 type InnerGroups = HashMap<Option<String>, Tally>;
 
+/// The raw value of each dimension in a row: a code, a set or the number of a list of texts. 0 in place of a missing second dimension.
+type GroupKey = [u64; 2];
+
 /// Maximum number of groups on a level.
 const MAX_GROUPS: usize = 200;
 /// Maximum number of groups of a breakdown, those within groups included.
@@ -45,16 +48,15 @@ struct InternedTexts {
     of_day: Vec<u64>,
 }
 
-/// Counts by raw value: a code, a set or the number of a list of texts.
+/// Counts by [`GroupKey`].
 #[derive(Debug)]
 pub struct Groups {
     dimensions: Vec<(Dimension, RowField, InternedTexts)>,
     /// Indexes of the tallies, by key.
-    tally_indices: HashMap<[u64; 2], usize>,
+    tally_indices: HashMap<GroupKey, usize>,
     /// The key of the previous row and the index of its tally.
-    previous: Option<([u64; 2], usize)>,
-    /// Tallies with their keys: the raw value of each dimension. There are at most two; 0 in place of a missing one.
-    tallies: Vec<([u64; 2], Tally)>,
+    previous: Option<(GroupKey, usize)>,
+    tallies: Vec<(GroupKey, Tally)>,
     /// There are too many distinct values, or a day lacks texts.
     is_incomplete: bool,
     /// The latest display names of agents by id.
@@ -96,12 +98,12 @@ impl Groups {
         if self.dimensions.is_empty() || self.is_incomplete {
             return;
         }
-        let mut key = [0; 2];
+        let mut key = GroupKey::default();
         for ((_, field, interned), raw) in self.dimensions.iter().zip(&mut key) {
             *raw = match field {
                 RowField::Code(field, _) => u64::from(row.facets.code(*field)),
-                // Failed evaluations have no sets, which differs from an empty set: they get a bit of their own.
-                RowField::Set(field, ..) if row.facets.code(facets::INVOLVEMENT) == 0 => 1 << field.bits,
+                // A bit of their own, because they have no sets.
+                RowField::Set(field, ..) if !row.facets.is_evaluated() => 1 << field.bits,
                 RowField::Set(field, ..) => row.facets.set(*field),
                 RowField::Texts(..) => {
                     interned.of_day.get(row.text_index as usize).copied().unwrap_or_default()

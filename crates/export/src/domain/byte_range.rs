@@ -15,15 +15,15 @@ pub enum RequestedRange {
 
 /// Parses a `Range` header for a file of `length` bytes.
 pub fn parse_range(header: Option<&str>, length: u64) -> RequestedRange {
-    let Some(specification) = header.and_then(|header| strip_unit(header.trim())) else {
+    let Some(range) = header.and_then(|header| strip_unit(header.trim())) else {
         return RequestedRange::Full;
     };
-    let Some((first, last)) = specification.trim().split_once('-') else { return RequestedRange::Full };
-    match (number(first), number(last)) {
-        (Bound::Absent, Bound::At(suffix)) => part(length.saturating_sub(suffix)..length),
-        (Bound::At(first), Bound::Absent) => part(first..length),
+    let Some((first, last)) = range.trim().split_once('-') else { return RequestedRange::Full };
+    match (parse_bound(first), parse_bound(last)) {
+        (Bound::Absent, Bound::At(suffix)) => partial(length.saturating_sub(suffix)..length),
+        (Bound::At(first), Bound::Absent) => partial(first..length),
         (Bound::At(first), Bound::At(last)) if first <= last => {
-            part(first..length.min(last.saturating_add(1)))
+            partial(first..length.min(last.saturating_add(1)))
         }
         _ => RequestedRange::Full,
     }
@@ -42,11 +42,11 @@ pub fn if_range_matches(if_range: Option<&str>, etag: &str) -> bool {
 }
 
 fn strip_unit(header: &str) -> Option<&str> {
-    let (unit, specification) = header.split_once('=')?;
-    unit.trim().eq_ignore_ascii_case("bytes").then_some(specification)
+    let (unit, range) = header.split_once('=')?;
+    unit.trim().eq_ignore_ascii_case("bytes").then_some(range)
 }
 
-fn part(range: Range<u64>) -> RequestedRange {
+fn partial(range: Range<u64>) -> RequestedRange {
     if range.is_empty() { RequestedRange::Unsatisfiable } else { RequestedRange::Partial(range) }
 }
 
@@ -56,7 +56,7 @@ enum Bound {
     Malformed,
 }
 
-fn number(text: &str) -> Bound {
+fn parse_bound(text: &str) -> Bound {
     let text = text.trim();
     if text.is_empty() {
         return Bound::Absent;

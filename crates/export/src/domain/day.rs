@@ -30,7 +30,7 @@ pub fn start_of(day: i64) -> i64 {
 
 /// Maximum size of the distinct texts of a day: a fixed part, and a part for each evaluation. Sources are texts of callers: a day
 /// with a different one for each evaluation would need much more memory than its columns.
-const FREE_TEXT_BYTES: usize = 64 * 1_024;
+const FIXED_TEXT_BYTES: usize = 64 * 1_024;
 const TEXT_BYTES_PER_ROW: usize = 64;
 
 /// Texts that evaluations of a day share.
@@ -179,7 +179,7 @@ impl Day {
         u64::try_from(256 + self.len() * ROW_BYTES + texts).unwrap_or(u64::MAX)
     }
 
-    /// For storage.
+    /// The stored form.
     ///
     /// # Errors
     /// When the texts cannot be written as JSON.
@@ -213,12 +213,13 @@ impl Day {
         }
         let texts: Vec<Texts> = serde_json::from_slice(texts).map_err(|_| UnknownLayout)?;
         let (sets, mut rest) = rest.split_at(count * 8);
-        let mut next = || {
-            let (column, others) = rest.split_at(count * 4);
-            rest = others;
+        let mut next_column = || {
+            let (column, further) = rest.split_at(count * 4);
+            rest = further;
             column.as_chunks::<4>().0.iter().map(|value| u32::from_le_bytes(*value)).collect::<Vec<_>>()
         };
-        let (codes, scores, offsets, text_indices) = (next(), next(), next(), next());
+        let (codes, scores, offsets, text_indices) =
+            (next_column(), next_column(), next_column(), next_column());
         let sets = sets.as_chunks::<8>().0.iter().map(|set| u64::from_le_bytes(*set)).collect();
         let text_count = u32::try_from(texts.len()).map_err(|_| UnknownLayout)?;
         if text_indices.iter().any(|index| *index >= text_count) {
@@ -253,7 +254,7 @@ impl DayBuilder {
         if let Some(index) = self.text_indices.get(texts) {
             return *index;
         }
-        let allowed = FREE_TEXT_BYTES + TEXT_BYTES_PER_ROW * self.day.len();
+        let allowed = FIXED_TEXT_BYTES + TEXT_BYTES_PER_ROW * self.day.len();
         let weight = texts.weight();
         if texts.origin.is_some() && self.text_bytes + weight > allowed {
             return self.index_of(&Texts { language: texts.language.clone(), origin: None });
@@ -311,7 +312,7 @@ mod tests {
         }
         let day = builder.finish();
         let rows = 20_000 * u64::try_from(ROW_BYTES + TEXT_BYTES_PER_ROW).unwrap();
-        assert!(day.weight() < rows + 2 * u64::try_from(FREE_TEXT_BYTES).unwrap(), "{}", day.weight());
+        assert!(day.weight() < rows + 2 * u64::try_from(FIXED_TEXT_BYTES).unwrap(), "{}", day.weight());
         assert_eq!((day.len(), day.lacks_texts()), (20_000, true));
         assert_eq!(Day::from_bytes(&day.to_bytes().unwrap()), Ok(day));
     }

@@ -15,7 +15,7 @@ use super::facets::{self, Facets};
 
 /// Facts of the latest evaluation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EvaluationColumns {
+pub struct LatestEvaluation {
     pub evaluation_id: EvaluationId,
     pub evaluated_at: Timestamp,
     pub facets: Facets,
@@ -39,7 +39,7 @@ pub struct EvaluationFacts {
     pub organization_id: OrganizationId,
     /// The same for all evaluations of the ticket.
     pub ticket: ItemTicket,
-    pub evaluation: EvaluationColumns,
+    pub evaluation: LatestEvaluation,
 }
 
 impl EvaluationFacts {
@@ -64,7 +64,7 @@ impl EvaluationFacts {
                 subject: shortened(ticket.subject.as_deref().unwrap_or_default(), MAX_SUBJECT_CHARS),
                 agents: ticket.agents.clone(),
             },
-            evaluation: EvaluationColumns {
+            evaluation: LatestEvaluation {
                 evaluation_id: event.evaluation_id,
                 evaluated_at: event.evaluated_at,
                 facets: Facets::of(status, fields.evaluation),

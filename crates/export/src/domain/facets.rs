@@ -85,6 +85,11 @@ impl Facets {
         value_of(self.code(field))
     }
 
+    /// Whether the evaluation succeeded. One that failed has no sets, which differs from empty ones.
+    pub const fn is_evaluated(self) -> bool {
+        self.code(INVOLVEMENT) != 0
+    }
+
     pub const fn code(self, field: CodeField) -> u32 {
         (self.codes >> field.shift) & ((1 << field.bits) - 1)
     }

@@ -1,5 +1,4 @@
-//! An export job: `pending → running → complete | failed` (specification, section "Evaluation export status"). A database
-//! trigger refuses any other transition.
+//! An export job: `pending → running → complete | failed`. A database trigger refuses any other transition.
 
 use assay_contracts::export::{
     Export, ExportFilters, ExportFormat, ExportKind, ExportStatus, FileStatus, NewExport,
@@ -42,7 +41,7 @@ pub struct StoredFile {
     pub bytes: u64,
     /// Lower-case hexadecimal.
     pub sha256: String,
-    /// Downloads are refused from this moment on.
+    /// Downloads are refused from this moment on; [`Timestamp::MAX`]: kept forever.
     pub expires_at: Timestamp,
     /// Evaluations that had not arrived when it was written; `None`: they were not counted.
     pub missing_evaluations: Option<u64>,

@@ -41,18 +41,19 @@ impl SequenceTracker {
     }
 
     /// Records an arrival; a second one of the same sequence changes nothing.
-    pub fn record(&mut self, number: i64, now: Timestamp) {
-        let previous = self.out_of_order.range(..=number).next_back().map(|(first, range)| (*first, *range));
-        if number <= self.watermark || previous.is_some_and(|(_, range)| number <= range.last) {
+    pub fn record(&mut self, sequence: i64, now: Timestamp) {
+        let previous =
+            self.out_of_order.range(..=sequence).next_back().map(|(first, range)| (*first, *range));
+        if sequence <= self.watermark || previous.is_some_and(|(_, range)| sequence <= range.last) {
             return;
         }
-        let (mut first, mut range) = (number, OutOfOrderRange { last: number, since: now });
+        let (mut first, mut range) = (sequence, OutOfOrderRange { last: sequence, since: now });
         if let Some((previous_first, previous_range)) = previous
-            && previous_range.last == number - 1
+            && previous_range.last == sequence - 1
         {
             (first, range.since) = (previous_first, previous_range.since);
         }
-        if let Some(next) = self.out_of_order.remove(&(number + 1)) {
+        if let Some(next) = self.out_of_order.remove(&(sequence + 1)) {
             range = OutOfOrderRange { last: next.last, since: range.since.min(next.since) };
         }
         self.out_of_order.insert(first, range);

@@ -46,26 +46,26 @@ struct Counts {
 /// [`TooManyParts`].
 pub fn summarize(query: &SummaryQuery, days: &Days) -> Result<Summary, TooManyParts> {
     let period = period_of(query, days);
-    let is_open = query.filters.from.zip(query.filters.to).is_none();
-    let length = query.step.map_or(Ok(1), |step| part_days(period, step, is_open))?;
-    let parts = query.step.map(|_| parts_of(period, length));
+    let is_open = query.filters.from.is_none() || query.filters.to.is_none();
+    let days_per_part = query.step.map(|step| days_per_part(period, step, is_open)).transpose()?;
+    let parts = days_per_part.map(|length| parts_of(period, length));
     let matcher = Matcher::new(&query.filters);
     let mut groups = Groups::new(&query.by);
     let mut counts = Counts::new(parts.as_ref().map_or(0, Vec::len));
     let first = day_of(period.from);
     for (day, columns) in days {
-        let rows = matcher.for_day(*day, &columns.texts);
-        let part = usize::try_from((day - first) / length).ok().filter(|part| *part < counts.parts.len());
+        let day_matcher = matcher.for_day(*day, &columns.texts);
         let mut tally = Tally::default();
         groups.begin_day(columns);
-        for row in columns.rows().filter(|row| rows.matches(row)) {
+        for row in columns.rows().filter(|row| day_matcher.matches(row)) {
             tally.add(&row);
             counts.add(&row);
             groups.add(&row);
         }
         counts.total.merge(&tally);
-        if let Some(part) = part {
-            counts.parts[part].merge(&tally);
+        let part = days_per_part.and_then(|length| usize::try_from((day - first) / length).ok());
+        if let Some(part) = part.and_then(|part| counts.parts.get_mut(part)) {
+            part.merge(&tally);
         }
     }
     let series = parts.map(|parts| {
@@ -85,22 +85,22 @@ pub fn summarize(query: &SummaryQuery, days: &Days) -> Result<Summary, TooManyPa
 }
 
 /// Number of evaluations that match.
-pub fn count(filters: &EvaluationFilters, days: &Days) -> u64 {
+pub fn count_matches(filters: &EvaluationFilters, days: &Days) -> u64 {
     let matcher = Matcher::new(filters);
     let of_day = |(day, columns): &(i64, Arc<Day>)| {
-        let rows = matcher.for_day(*day, &columns.texts);
-        columns.rows().filter(|row| rows.matches(row)).count()
+        let day_matcher = matcher.for_day(*day, &columns.texts);
+        columns.rows().filter(|row| day_matcher.matches(row)).count()
     };
     u64::try_from(days.iter().map(of_day).sum::<usize>()).unwrap_or(u64::MAX)
 }
 
-/// Length of a part, in days. A period with both ends has parts of the requested step. A period that is open at an end is as long
+/// A period with both ends has parts of the requested step. A period that is open at an end is as long
 /// as its evaluations make it: if it has too many parts, they are lengthened to as many whole weeks as needed.
-fn part_days(period: Period, step: Step, is_open: bool) -> Result<i64, TooManyParts> {
+fn days_per_part(period: Period, step: Step, is_open: bool) -> Result<i64, TooManyParts> {
     let first = start_of(day_of(period.from));
-    let length = period.to.as_millis() - first;
+    let period_millis = period.to.as_millis() - first;
     let requested = step.days();
-    let fits = |days: &i64| length <= MAX_POINTS * days * DAY_MILLIS;
+    let fits = |days: &i64| period_millis <= MAX_POINTS * days * DAY_MILLIS;
     if fits(&requested) {
         return Ok(requested);
     }
@@ -120,26 +120,26 @@ fn period_of(query: &SummaryQuery, days: &Days) -> Period {
 }
 
 /// The parts of a period, counted from the start of its first UTC day. The first and the last are cut at its ends.
-fn parts_of(period: Period, days: i64) -> Vec<Period> {
-    let length = days * DAY_MILLIS;
+fn parts_of(period: Period, days_per_part: i64) -> Vec<Period> {
+    let part_millis = days_per_part * DAY_MILLIS;
     let first = start_of(day_of(period.from));
     let starts =
-        (0..).map(|number| first + number * length).take_while(|start| *start < period.to.as_millis());
+        (0..).map(|number| first + number * part_millis).take_while(|start| *start < period.to.as_millis());
     let moment = Timestamp::saturating_from_millis;
     let part = |start: i64| Period {
         from: moment(start).max(period.from),
-        to: moment(start + length).min(period.to),
+        to: moment(start + part_millis).min(period.to),
     };
     starts.map(part).collect()
 }
 
 impl Counts {
-    fn new(parts: usize) -> Self {
+    fn new(part_count: usize) -> Self {
         Self {
             total: Tally::default(),
             tenths: [[0; 64]; 4],
             reasons: vec![[0; 8]; ChargeReason::ALL.len()],
-            parts: vec![Tally::default(); parts],
+            parts: vec![Tally::default(); part_count],
         }
     }
 

@@ -85,8 +85,9 @@ impl Tally {
             return None;
         }
         // Rounded half up to hundredths, without floating point until the division by 100.
-        let mean =
-            |sum: u64, hundredths: u64| ((2 * sum * hundredths + scored) / (2 * scored)) as f64 / 100.0;
+        let mean = |sum: u64, hundredths_per_unit: u64| {
+            ((2 * sum * hundredths_per_unit + scored) / (2 * scored)) as f64 / 100.0
+        };
         let [axis, resolution_accuracy, interaction_effort, handoff_smoothness, confidence] = self.sums;
         Some(Means {
             axis: mean(axis, 10),

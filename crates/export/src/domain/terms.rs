@@ -6,7 +6,7 @@ use assay_contracts::evaluations::words_of;
 use assay_contracts::ids::{AgentId, OrganizationId};
 
 use super::evaluation_facts::EvaluationFacts;
-use super::facets::{CODE_FIELDS, CodeField, INVOLVEMENT, SET_FIELDS, SetField};
+use super::facets::{CODE_FIELDS, CodeField, SET_FIELDS, SetField};
 
 /// Number of terms that each field may have.
 const STRIDE: i32 = 256;
@@ -41,13 +41,11 @@ pub fn terms_of(facts: &EvaluationFacts) -> Vec<i32> {
     let organization = facts.organization_id;
     let mut terms = Vec::with_capacity(32);
     let facets = evaluation.facets;
-    // A failed evaluation has no involvement, and no sets.
-    let has_sets = facets.code(INVOLVEMENT) != 0;
     terms.extend(CODE_FIELDS.iter().map(|field| code_term(*field, facets.code(*field))));
     for field in SET_FIELDS {
         let set = facets.set(field);
         terms.extend((0..field.bits).filter(|bit| set >> bit & 1 == 1).map(|bit| bit_term(field, bit)));
-        if set == 0 && has_sets {
+        if set == 0 && facets.is_evaluated() {
             terms.push(empty_term(field));
         }
     }

@@ -75,7 +75,7 @@ impl Line {
         self.text
     }
 
-    /// By itself an empty cell.
+    /// Begins a cell, which stays empty if nothing is appended to it.
     pub fn begin_cell(&mut self) {
         if self.has_cells {
             self.text.push(',');

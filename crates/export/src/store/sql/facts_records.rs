@@ -9,7 +9,7 @@ use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Integer, Nullable, SmallInt, Text};
 
 use super::Id;
-use crate::domain::evaluation_facts::{EvaluationColumns, EvaluationFacts, Scores};
+use crate::domain::evaluation_facts::{EvaluationFacts, LatestEvaluation, Scores};
 use crate::domain::facets::Facets;
 
 /// The columns that the columns of a day have, too.
@@ -119,7 +119,7 @@ impl TryFrom<FactsRecord> for EvaluationFacts {
                 subject: record.subject,
                 agents,
             },
-            evaluation: EvaluationColumns {
+            evaluation: LatestEvaluation {
                 evaluation_id: record.evaluation_id.0.into(),
                 evaluated_at: moment(record.evaluated_at),
                 facets,
