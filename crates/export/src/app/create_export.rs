@@ -1,4 +1,4 @@
-//! Queues an export job: specification, "POST /v1/evaluations/exports".
+//! Queues an export job: `POST /v1/evaluations/exports`.
 
 use assay_clients::ScoringClient;
 use assay_contracts::event::ExportRequested;
@@ -16,7 +16,6 @@ use crate::store::{Created, Creation, ExportStore};
 /// A request to create an export.
 pub(crate) struct CreateExport {
     pub(crate) organization_id: OrganizationId,
-    /// What to export.
     pub(crate) export: NewExport,
     pub(crate) idempotency: Option<(IdempotencyKey, Fingerprint)>,
     /// Open exports that the organization may have.

@@ -16,6 +16,7 @@ pub(crate) struct DownloadLimits {
     pub(crate) per_export: usize,
 }
 
+/// The export that has a file, and its organization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileOwner {
     pub(crate) export_id: ExportId,

@@ -3,7 +3,7 @@
 use assay_contracts::evaluations::{MAX_POSITION, Neighbours, NeighboursQuery, Total};
 use assay_contracts::ids::TicketId;
 
-use super::list_evaluations::{ListEvaluationsError, ReadContext, count_list, list, position};
+use super::list_evaluations::{ListEvaluationsError, ReadContext, count_list, list, position_of};
 use crate::domain::ranking::ReadDirection;
 use crate::store::ListSelection;
 
@@ -27,7 +27,7 @@ pub(crate) async fn find_neighbours(
     let found = context.store.find(context.organization_id, id, filters.clone()).await;
     let found = found.map_err(ListEvaluationsError::from)?;
     let (facts, included) = found.ok_or(FindNeighboursError::NotFound)?;
-    let following = context.selection(filters, sort, Some(position(&facts, sort)));
+    let following = context.selection(filters, sort, Some(position_of(&facts, sort)));
     let preceding = ListSelection { direction: ReadDirection::Backwards, ..following.clone() };
     let total = count_list(&context, &following.filters).await?;
     let (next, previous, count_before) = tokio::try_join!(

@@ -91,7 +91,7 @@ pub(crate) async fn list_evaluations(
     let has_next_page = found.len() > query.limit as usize;
     found.truncate(query.limit as usize);
     let last = found.last().filter(|_| has_next_page);
-    let next_cursor = last.map(|last| cursors.encode(&ListCursor { position: position(last, sort), total }));
+    let next_cursor = last.map(|last| cursors.encode(&ListCursor { position: position_of(last, sort), total }));
     let page_info = PageInfo { has_next_page, limit: query.limit, next_cursor };
     Ok(EvaluationPage { data: found.into_iter().map(EvaluationFacts::into_item).collect(), page_info, total })
 }
@@ -188,7 +188,7 @@ async fn read_columns(
     let permit = context.permits.acquire(context.organization_id).await?;
     let FoundDays { days, is_complete } = context
         .store
-        .days(context.organization_id, period(filters), Some(MAX_STALE_ROWS), context.days.clone())
+        .days(context.organization_id, days_of(filters), Some(MAX_STALE_ROWS), context.days.clone())
         .await?;
     Ok((is_complete && !lack_texts(&days, filters)).then_some((days, permit)))
 }
@@ -207,7 +207,7 @@ pub(crate) async fn read_days(
 ) -> Result<Vec<(i64, Arc<Day>)>, DatabaseError> {
     let organization_id = context.organization_id;
     if !needs_rows(filters) {
-        let found = context.store.days(organization_id, period(filters), None, context.days.clone()).await?;
+        let found = context.store.days(organization_id, days_of(filters), None, context.days.clone()).await?;
         if !lack_texts(&found.days, filters) {
             return Ok(found.days);
         }
@@ -216,12 +216,12 @@ pub(crate) async fn read_days(
 }
 
 /// The first and the last day of a filter's period.
-fn period(filters: &EvaluationFilters) -> (i64, i64) {
+fn days_of(filters: &EvaluationFilters) -> (i64, i64) {
     let last_moment = |to: Timestamp| to.plus_millis(-1);
     (filters.from.map_or(0, day_of), day_of(filters.to.map_or(Timestamp::MAX, last_moment)))
 }
 
-pub(crate) fn position(facts: &EvaluationFacts, sort: Sort) -> ListPosition {
+pub(crate) fn position_of(facts: &EvaluationFacts, sort: Sort) -> ListPosition {
     let scores = PackedScores::of(facts.evaluation.scores.as_ref());
     let value = sort_value(sort.key, facts.evaluation.facets, scores).map(i64::from);
     ListPosition { value, started_at: facts.ticket.started_at, ticket_id: facts.ticket.id }
@@ -235,10 +235,10 @@ mod tests {
     fn period_that_ends_at_midnight_ends_with_the_day_before() {
         let days_between = |from: i64, to: i64| {
             let moment = |millis| Some(Timestamp::saturating_from_millis(millis));
-            period(&EvaluationFilters { from: moment(from), to: moment(to), ..EvaluationFilters::default() })
+            days_of(&EvaluationFilters { from: moment(from), to: moment(to), ..EvaluationFilters::default() })
         };
         assert_eq!(days_between(86_400_000, 3 * 86_400_000), (1, 2));
         assert_eq!(days_between(86_400_001, 3 * 86_400_000 + 1), (1, 3));
-        assert_eq!(period(&EvaluationFilters::default()).1, day_of(Timestamp::MAX));
+        assert_eq!(days_of(&EvaluationFilters::default()).1, day_of(Timestamp::MAX));
     }
 }

@@ -1,4 +1,4 @@
-//! Lists exports: specification, "GET /v1/evaluations/exports".
+//! Lists exports: `GET /v1/evaluations/exports`.
 
 use assay_contracts::export::Export;
 use assay_contracts::ids::OrganizationId;

@@ -17,7 +17,6 @@ use crate::store::ExportStore;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OpenFileError {
-    /// Invalid signature or expired.
     #[error(transparent)]
     Address(#[from] InvalidAddress),
     #[error("the file is no longer kept")]
@@ -62,7 +61,7 @@ pub(crate) async fn find_file(
     let now = now();
     let id = download_address::verify(keys, id, query, now)?;
     // Only complete exports get a URL.
-    let job = store.find_signed(id).await?.ok_or(OpenFileError::Gone)?;
+    let job = store.find_of_any_organization(id).await?.ok_or(OpenFileError::Gone)?;
     let file = job.file_at(now).cloned().ok_or(OpenFileError::Gone)?;
     let with_mark = query.get("bom").is_some_and(|value| value == "1");
     let owner = FileOwner { export_id: job.id, organization_id: job.organization_id };
@@ -81,11 +80,11 @@ pub(crate) async fn read_file(
     view: &FileView,
     range: &Range<u64>,
 ) -> Result<BoxStream<'static, Result<Bytes, ObjectError>>, OpenFileError> {
-    let (first, rest) = view.split(range);
-    let first = stream::iter((!first.is_empty()).then(|| Ok(Bytes::from_static(first))));
-    if rest.is_empty() {
-        return Ok(first.boxed());
+    let (mark, stored_range) = view.split(range);
+    let mark = stream::iter((!mark.is_empty()).then(|| Ok(Bytes::from_static(mark))));
+    if stored_range.is_empty() {
+        return Ok(mark.boxed());
     }
-    let rest = objects.read(view.object_key(), rest).await?;
-    Ok(first.chain(rest).boxed())
+    let stored = objects.read(view.object_key(), stored_range).await?;
+    Ok(mark.chain(stored).boxed())
 }

@@ -1,5 +1,4 @@
-//! Reads one export, or the download URL of its file: specification, "GET /v1/evaluations/exports/{exportId}" and
-//! "GET /v1/evaluations/exports/{id}/download".
+//! Reads one export, or the download URL of its file: `GET /v1/evaluations/exports/{id}` and `…/{id}/download`.
 
 use assay_contracts::export::{DownloadAddress, Export};
 use assay_contracts::ids::{ExportId, OrganizationId};
@@ -25,7 +24,7 @@ pub(crate) enum ReadExportError {
     Database(#[from] DatabaseError),
 }
 
-/// A malformed id is not found.
+/// There is no export with a malformed id.
 pub(crate) async fn read_export(
     store: &ExportStore,
     keys: &KeyRing,

@@ -13,7 +13,7 @@ use crate::app::open_file::OpenFileError;
 use crate::app::read_export::ReadExportError;
 
 /// Suggested polling interval of a pending export, in seconds.
-const RETRY_AFTER_SECONDS: &str = "2";
+const POLLING_INTERVAL_SECONDS: &str = "2";
 
 /// Suggested pause of a client whose organization has too many open exports or simultaneous downloads, in seconds.
 const OPEN_EXPORTS_RETRY_AFTER_SECONDS: &str = "10";
@@ -55,7 +55,7 @@ impl From<ReadExportError> for WebError {
             }
             ReadExportError::NotReady => {
                 Self::new(ProblemCode::ExportNotReady, "ask again when its status is `complete`")
-                    .with_header(RETRY_AFTER, RETRY_AFTER_SECONDS)
+                    .with_header(RETRY_AFTER, POLLING_INTERVAL_SECONDS)
             }
             ReadExportError::Failed(message) => Self::new(ProblemCode::ExportFailed, message),
             ReadExportError::Gone => file_gone(),

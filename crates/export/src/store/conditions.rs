@@ -14,7 +14,7 @@ use crate::domain::matcher::allowed_tenths;
 use crate::domain::terms::{self, TextKind, bit_term, code_term, empty_term, tenths_term, text_term};
 
 /// With more values of a score than this, their terms would find most rows: the column is compared instead.
-pub(super) const MAX_SCORE_TERMS: usize = 20;
+const MAX_SCORE_TERMS: usize = 20;
 
 /// The SQL of one of the two databases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,8 +93,8 @@ impl Conditions {
         builder.codes(facets::HANDOFF, &filters.handoff);
         builder.codes(facets::BAND, &filters.band);
         builder.codes(facets::SCORER, &filters.scorer);
-        builder.sets(facets::CHARGE_REASONS, &filters.charge_reason, false);
-        builder.sets(facets::FLAGS, &filters.flag, false);
+        builder.sets(facets::CHARGE_REASONS, &filters.charge_reason);
+        builder.sets(facets::FLAGS, &filters.flag);
         builder.ai_tools(filters);
         builder.scores(filters);
         builder.confidence(filters);
@@ -143,9 +143,14 @@ impl Builder {
         });
     }
 
-    /// The rows whose set has any of these values, or is empty if `or_none`.
-    fn sets<T: Named>(&mut self, field: SetField, values: &[T], or_none: bool) {
-        if values.is_empty() && !or_none {
+    /// The rows whose set has any of these values.
+    fn sets<T: Named>(&mut self, field: SetField, values: &[T]) {
+        self.sets_or_empty(field, values, false);
+    }
+
+    /// The rows whose set has any of these values, or is empty if `or_empty`.
+    fn sets_or_empty<T: Named>(&mut self, field: SetField, values: &[T], or_empty: bool) {
+        if values.is_empty() && !or_empty {
             return;
         }
         let set = format!("((facts.sets >> {}) & {})", field.shift, (1_u64 << field.bits) - 1);
@@ -155,9 +160,9 @@ impl Builder {
             Dialect::Postgres => {
                 // Bits are numbered from 0, codes from 1.
                 let terms = values.iter().map(|value| bit_term(field, code_of(*value) - 1));
-                any_term(&terms.chain(or_none.then(|| empty_term(field))).collect::<Vec<_>>())
+                any_term(&terms.chain(or_empty.then(|| empty_term(field))).collect::<Vec<_>>())
             }
-            Dialect::Sqlite if or_none => {
+            Dialect::Sqlite if or_empty => {
                 // Failed evaluations have no involvement, and no sets, either.
                 format!("(({set} & {bits}) <> 0 OR ({set} = 0 AND {involvement} <> 0))")
             }
@@ -167,7 +172,7 @@ impl Builder {
 
     fn ai_tools(&mut self, filters: &EvaluationFilters) {
         let tools: Vec<_> = filters.ai_tool.iter().filter_map(|tool| tool.value()).collect();
-        self.sets(facets::AI_TOOLS, &tools, filters.ai_tool.contains(&OrNone::None));
+        self.sets_or_empty(facets::AI_TOOLS, &tools, filters.ai_tool.contains(&OrNone::None));
     }
 
     fn scores(&mut self, filters: &EvaluationFilters) {

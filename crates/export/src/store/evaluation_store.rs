@@ -48,8 +48,9 @@ impl EvaluationStore {
         on_database!(self, read, evaluations::find(organization_id, ticket_id, &filters))
     }
 
-    /// The days with evaluations between two days (both included, as numbers), in one snapshot. Stale days are read from their rows.
-    /// They are left out when they have more than `max_stale_rows`, or when one has no columns yet: the number of its rows is unknown.
+    /// The days with evaluations between two days (both included, as numbers), in one snapshot. Stale days are read from their rows,
+    /// the others from their columns. With `max_stale_rows`, stale days are left out when they have more rows, or when one has no
+    /// columns yet: the number of its rows is unknown.
     pub async fn days(
         &self,
         organization_id: OrganizationId,
@@ -79,7 +80,8 @@ impl EvaluationStore {
         on_database!(self, read, evaluations::count_since(organization_id, &filters, since))
     }
 
-    /// The day that has been stale for longest, was not refreshed after `before` and is not in `except`.
+    /// The day that has been stale for longest, is not in `except`, and is due: it was never refreshed, or its last refresh and a
+    /// millisecond for every ten of its rows lie before `before`. So large days, which take longer, are refreshed less often.
     pub async fn next_stale_day(
         &self,
         before: Timestamp,

@@ -51,12 +51,12 @@ impl ExportStore {
         organization_id: OrganizationId,
         id: ExportId,
     ) -> Result<Option<Job>, DatabaseError> {
-        let found = self.find_signed(id).await?;
+        let found = self.find_of_any_organization(id).await?;
         Ok(found.filter(|job| job.organization_id == organization_id))
     }
 
-    /// A job of any organization, for a request with a verified signature.
-    pub async fn find_signed(&self, id: ExportId) -> Result<Option<Job>, DatabaseError> {
+    /// For requests whose signature was verified: they name no organization.
+    pub async fn find_of_any_organization(&self, id: ExportId) -> Result<Option<Job>, DatabaseError> {
         on_database!(self, read, jobs::find(id))
     }
 

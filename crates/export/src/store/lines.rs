@@ -70,15 +70,23 @@ pub struct LineSink {
     sender: Sender<Bytes>,
     chunk: Vec<u8>,
     rows: u64,
-    /// Column version of the last line, and the line ending of that version.
-    line_ending: (i16, String),
+    /// Column version of the last line.
+    columns_version: i16,
+    /// What completes a line of that version.
+    padding_and_line_end: String,
 }
 
 /// A channel for the lines of one file. The receiver gets chunks of complete, terminated lines.
 pub fn line_channel() -> (LineSink, Receiver<Bytes>) {
     let (sender, receiver) = channel(CHUNKS);
-    let line_ending = (csv::COLUMNS_VERSION, csv::LINE_END.to_owned());
-    (LineSink { sender, chunk: Vec::with_capacity(CHUNK_BYTES), rows: 0, line_ending }, receiver)
+    let sink = LineSink {
+        sender,
+        chunk: Vec::with_capacity(CHUNK_BYTES),
+        rows: 0,
+        columns_version: csv::COLUMNS_VERSION,
+        padding_and_line_end: csv::LINE_END.to_owned(),
+    };
+    (sink, receiver)
 }
 
 impl LineSink {
@@ -87,16 +95,17 @@ impl LineSink {
     /// # Errors
     /// When the version is newer than this release, or the receiver was dropped.
     pub fn push(&mut self, kind: ExportKind, version: i16, line: &str) -> Result<(), SnapshotError> {
-        if self.line_ending.0 != version {
-            self.line_ending = (version, csv::padding_and_line_end(kind, version)?);
+        if self.columns_version != version {
+            self.padding_and_line_end = csv::padding_and_line_end(kind, version)?;
+            self.columns_version = version;
         }
-        let bytes = line.len() + self.line_ending.1.len();
+        let bytes = line.len() + self.padding_and_line_end.len();
         // Growing a chunk would copy it and double its memory.
         if !self.chunk.is_empty() && self.chunk.len() + bytes > CHUNK_BYTES {
             self.send()?;
         }
         self.chunk.extend_from_slice(line.as_bytes());
-        self.chunk.extend_from_slice(self.line_ending.1.as_bytes());
+        self.chunk.extend_from_slice(self.padding_and_line_end.as_bytes());
         self.rows += 1;
         Ok(())
     }

@@ -103,7 +103,7 @@ pub struct SkippedSequences {
     pub sequences: (i64, i64),
 }
 
-/// The rows and lines of a file.
+/// Whose rows a file has, and which of their two lines.
 #[derive(Debug, Clone)]
 pub struct Selection {
     pub organization_id: OrganizationId,

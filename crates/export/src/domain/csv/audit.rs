@@ -2,11 +2,11 @@
 
 use assay_contracts::evaluation::HandoffRequester;
 
-use super::columns::{COUNTS, Column, ORIGIN, of_axis, of_evaluation};
-use super::event_fields::{messages_of, resolution_quote};
+use super::columns::{COUNTS, Column, PROVENANCE, of_axis, of_evaluation};
+use super::event_fields::{message_ids_of, resolution_quote};
 
 /// The columns after those of the ticket, in order.
-pub(super) static AUDIT: [&[Column]; 4] = [&VERDICT, &COUNTS, &EVIDENCE, &ORIGIN];
+pub(super) static AUDIT: [&[Column]; 4] = [&VERDICT, &COUNTS, &EVIDENCE, &PROVENANCE];
 
 static VERDICT: [Column; 13] = [
     of_evaluation("resolution_status", |evaluation, line| line.value(evaluation.resolution.status.as_str())),
@@ -44,7 +44,7 @@ static EVIDENCE: [Column; 6] = [
     }),
     of_axis("axis_score", |axis, line| line.value(axis.score)),
     of_evaluation("evidence_message_ids", |evaluation, line| {
-        line.list(&messages_of(evaluation, &evaluation.resolution.evidence))
+        line.list(&message_ids_of(evaluation, &evaluation.resolution.evidence))
     }),
     of_evaluation("evidence_quote", |evaluation, line| line.optional_text(resolution_quote(evaluation))),
 ];

@@ -1,11 +1,11 @@
 //! Columns of `axis` files: the three scores with their reasons, and the observations behind them. `axis_band` is the band of
 //! `axis_score` if a handoff took place, otherwise of `axis_excluding_handoff`; at best `mixed` if the issue is not resolved.
 
-use super::columns::{COUNTS, Column, ORIGIN, column, of_axis, of_evaluation};
-use super::event_fields::axis_evidence;
+use super::columns::{COUNTS, Column, PROVENANCE, column, of_axis, of_evaluation};
+use super::event_fields::axis_message_ids;
 
 /// The columns after those of the ticket, in order.
-pub(super) static AXIS: [&[Column]; 4] = [&SCORES, &COUNTS, &OBSERVATIONS, &ORIGIN];
+pub(super) static AXIS: [&[Column]; 4] = [&SCORES, &COUNTS, &OBSERVATIONS, &PROVENANCE];
 
 static SCORES: [Column; 11] = [
     of_axis("axis_score", |axis, line| line.value(axis.score)),
@@ -37,5 +37,5 @@ static OBSERVATIONS: [Column; 8] = [
     }),
     of_evaluation("language", |evaluation, line| line.text(&evaluation.language)),
     of_evaluation("flags", |evaluation, line| line.list(&evaluation.flags)),
-    of_evaluation("evidence_message_ids", |evaluation, line| line.list(&axis_evidence(evaluation))),
+    of_evaluation("evidence_message_ids", |evaluation, line| line.list(&axis_message_ids(evaluation))),
 ];

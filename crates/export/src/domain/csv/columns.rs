@@ -71,7 +71,7 @@ pub(super) static TICKET: [Column; 14] = [
 ];
 
 /// Provenance of the evaluation.
-pub(super) static ORIGIN: [Column; 5] = [
+pub(super) static PROVENANCE: [Column; 5] = [
     of_evaluation("scorer", |evaluation, line| line.value(evaluation.scorer.kind.as_str())),
     of_evaluation("scorer_version", |evaluation, line| line.text(&evaluation.scorer.version)),
     column("evaluation_id", |fields, line| line.value(fields.event.evaluation_id)),

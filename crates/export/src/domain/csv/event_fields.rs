@@ -56,7 +56,7 @@ pub(super) fn ai_tools(evaluation: &Evaluation) -> Vec<&'static str> {
 }
 
 /// Distinct ids of the messages cited by the signals of AXIS: dimension by dimension, in each the strongest signal first.
-pub(super) fn axis_evidence(evaluation: &Evaluation) -> Vec<&str> {
+pub(super) fn axis_message_ids(evaluation: &Evaluation) -> Vec<&str> {
     let signals = evaluation.axis.iter().flat_map(|Axis { dimensions, .. }| {
         [
             &dimensions.resolution_accuracy.signals,
@@ -66,7 +66,7 @@ pub(super) fn axis_evidence(evaluation: &Evaluation) -> Vec<&str> {
         .into_iter()
         .flatten()
     });
-    messages_of(evaluation, signals.flat_map(|signal| &signal.evidence))
+    message_ids_of(evaluation, signals.flat_map(|signal| &signal.evidence))
 }
 
 /// The first quote cited by the resolution verdict.
@@ -76,7 +76,7 @@ pub(super) fn resolution_quote(evaluation: &Evaluation) -> Option<&str> {
 }
 
 /// Distinct ids of the messages of these items of evidence.
-pub(super) fn messages_of<'e>(
+pub(super) fn message_ids_of<'e>(
     evaluation: &'e Evaluation,
     indices: impl IntoIterator<Item = &'e usize>,
 ) -> Vec<&'e str> {

@@ -60,12 +60,12 @@ pub fn render_both(event: &ConversationEvaluated) -> [String; 2] {
         parts.iter().copied().flatten().for_each(|column| column.write(&fields, &mut line));
         line
     };
-    let common = append(Line::with_capacity(LINE_BYTES), &[&columns::TICKET[..]]);
+    let common = append(Line::with_capacity(LINE_CAPACITY), &[&columns::TICKET[..]]);
     [&axis::AXIS, &audit::AUDIT].map(|specific| append(common.clone(), specific).finish())
 }
 
 /// Initial capacity; most lines are shorter.
-const LINE_BYTES: usize = 960;
+const LINE_CAPACITY: usize = 960;
 
 /// The end of a line with columns of `version`: empty cells for missing columns, and the terminator.
 ///

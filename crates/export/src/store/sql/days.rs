@@ -1,4 +1,4 @@
-//! The columns of days: reads them in one snapshot, and refreshes stale ones.
+//! The columns of days: reads them in one snapshot, and writes those of stale days again.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -58,8 +58,6 @@ struct StaleRecord {
     day: i64,
 }
 
-/// Reads one snapshot. Stale days are read from their rows, the others from their columns. If the stale days have more than
-/// `max_stale_rows` rows, they are left out, and the result is not complete.
 pub fn days(
     connection: &mut Connection,
     organization: OrganizationId,
@@ -130,7 +128,6 @@ fn fresh_columns(
     Ok(days)
 }
 
-/// The rows that the filters select, by day, as columns.
 pub fn rows_by_day(
     connection: &mut Connection,
     organization: OrganizationId,
@@ -139,8 +136,6 @@ pub fn rows_by_day(
     Ok(read_rows(connection, Conditions::of(organization, filters, DIALECT))?.into_iter().collect())
 }
 
-/// The day that has been stale for longest, is not in `except`, and is due: it was never refreshed, or its last refresh and a millisecond
-/// for every ten of its rows lie before `before`. So large days, which take longer, are refreshed less often.
 pub fn next_stale(
     connection: &mut Connection,
     before: Timestamp,
@@ -163,7 +158,6 @@ pub fn next_stale(
     Ok(found.map(|found| StaleDay { organization_id: found.organization_id.0.into(), day: found.day }))
 }
 
-/// Refreshes the columns of a stale day.
 pub fn refresh(
     connection: &mut Connection,
     stale_day: StaleDay,
@@ -180,7 +174,7 @@ pub fn refresh(
     }
     let conditions = Conditions::of_days(organization_id, (day, day));
     match read_rows(connection, conditions)?.remove(&day) {
-        Some(columns) => store(connection, organization_id, day, &columns, now),
+        Some(columns) => write_columns(connection, organization_id, day, &columns, now),
         None => {
             sql_query(format!("DELETE FROM evaluation_days WHERE {condition}")).execute(connection)?;
             Ok(())
@@ -188,7 +182,7 @@ pub fn refresh(
     }
 }
 
-fn store(
+fn write_columns(
     connection: &mut Connection,
     organization: OrganizationId,
     day: i64,

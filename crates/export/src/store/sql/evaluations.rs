@@ -8,7 +8,7 @@ use diesel::prelude::*;
 use diesel::sql_query;
 use diesel::sql_types::BigInt;
 
-use super::facts_records::{DAY_COLUMNS, FactsRecord, ROW_COLUMNS};
+use super::facts_records::{DAY_COLUMNS, FactsRecord, LIST_COLUMNS};
 use super::{Connection, DIALECT, bind_texts};
 use crate::domain::evaluation_facts::EvaluationFacts;
 use crate::domain::facets;
@@ -58,7 +58,7 @@ pub fn list(
 
 fn select(table: &str, conditions: &str, order: &str, limit: u32) -> String {
     format!(
-        "SELECT {ROW_COLUMNS}, {DAY_COLUMNS} FROM {table} WHERE {conditions} ORDER BY {order} LIMIT {limit}"
+        "SELECT {LIST_COLUMNS}, {DAY_COLUMNS} FROM {table} WHERE {conditions} ORDER BY {order} LIMIT {limit}"
     )
 }
 
@@ -97,7 +97,7 @@ pub fn find(
     filters: &EvaluationFilters,
 ) -> Result<Option<(EvaluationFacts, bool)>, DatabaseError> {
     let statement = format!(
-        "SELECT {ROW_COLUMNS}, {DAY_COLUMNS} FROM evaluation_facts facts
+        "SELECT {LIST_COLUMNS}, {DAY_COLUMNS} FROM evaluation_facts facts
           WHERE facts.ticket_id = '{ticket}' AND facts.organization_id = '{organization}'"
     );
     let found: Option<FactsRecord> = sql_query(statement).get_result(connection).optional()?;

@@ -53,7 +53,7 @@ pub(in crate::store) struct TicketRecord {
 }
 
 #[derive(QueryableByName)]
-struct Removed {
+struct RemovedRow {
     #[diesel(sql_type = Id)]
     organization_id: StoredId,
     #[diesel(sql_type = BigInt)]
@@ -111,7 +111,7 @@ fn delete(
             "DELETE FROM evaluation_facts WHERE ticket_id IN ({ids}){and_organization} \
              RETURNING organization_id, started_at"
         );
-        let removed: Vec<Removed> = sql_query(statement).load(connection)?;
+        let removed: Vec<RemovedRow> = sql_query(statement).load(connection)?;
         changed_days.extend(removed.into_iter().map(|row| {
             (row.organization_id.0.into(), day_of(Timestamp::saturating_from_millis(row.started_at)))
         }));

@@ -12,12 +12,12 @@ use super::Id;
 use crate::domain::evaluation_facts::{EvaluationFacts, LatestEvaluation, Scores};
 use crate::domain::facets::Facets;
 
-/// The columns that the columns of a day have, too.
+/// The columns from which the columns of a day are made; lists read them, too.
 pub(super) const DAY_COLUMNS: &str = "facts.started_at, facts.codes, facts.sets, facts.axis, facts.resolution_accuracy,
     facts.interaction_effort, facts.handoff_smoothness, facts.confidence, facts.language, facts.source, facts.agents";
 
-/// The other columns.
-pub(super) const ROW_COLUMNS: &str =
+/// The columns that only lists read.
+pub(super) const LIST_COLUMNS: &str =
     "facts.ticket_id, facts.organization_id, facts.ended_at, facts.imported_at,
     facts.external_id, facts.source_account_id, facts.subject, facts.evaluation_id, facts.evaluated_at";
 
@@ -51,7 +51,7 @@ pub(super) struct DayRecord {
     pub(super) agents: String,
 }
 
-/// A row of [`ROW_COLUMNS`] and [`DAY_COLUMNS`].
+/// A row of [`LIST_COLUMNS`] and [`DAY_COLUMNS`].
 #[derive(QueryableByName)]
 pub(super) struct FactsRecord {
     #[diesel(sql_type = Id)]

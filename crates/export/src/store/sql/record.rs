@@ -9,7 +9,7 @@ use super::schema::exports;
 use crate::domain::job::{Job, JobState, StoredFile};
 use crate::domain::lease::{Claim, LeaseOwner};
 
-/// What an export is of.
+/// What was requested: a part of the other records.
 #[derive(Debug, Queryable, Selectable)]
 #[diesel(table_name = exports)]
 pub(super) struct ExportRecord {

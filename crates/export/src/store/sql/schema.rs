@@ -25,7 +25,6 @@ diesel::table! {
         file_expires_at -> Nullable<BigInt>,
         file_removed_at -> Nullable<BigInt>,
         error_message -> Nullable<Text>,
-        // The target sequence.
         target_sequence -> Nullable<BigInt>,
         missing_evaluations -> Nullable<BigInt>,
         filters -> Nullable<Text>,
@@ -38,7 +37,6 @@ diesel::table! {
 
     progress (organization_id) {
         organization_id -> Id,
-        // The watermark.
         watermark -> BigInt,
     }
 }
