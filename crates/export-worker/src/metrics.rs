@@ -20,10 +20,10 @@ pub(crate) fn failed(kind: ExportKind, is_final: bool) {
 
 /// Why a file of the object store was left over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SweptFile {
-    /// Of an upload whose process died.
+pub(crate) enum LeftOverReason {
+    /// It is of an upload whose process died.
     Unfinished,
-    /// Of another attempt at the job.
+    /// It is of another attempt at the job.
     Attempt,
     /// The job failed, or its file was due to be removed.
     Ended,
@@ -31,7 +31,7 @@ pub(crate) enum SweptFile {
     Unknown,
 }
 
-impl SweptFile {
+impl LeftOverReason {
     const ALL: [Self; 4] = [Self::Unfinished, Self::Attempt, Self::Ended, Self::Unknown];
 
     pub(crate) const fn as_str(self) -> &'static str {
@@ -44,8 +44,8 @@ impl SweptFile {
     }
 }
 
-pub(crate) fn swept(file: SweptFile) {
-    counter!("assay_export_swept_files_total", "reason" => file.as_str()).increment(1);
+pub(crate) fn swept(reason: LeftOverReason) {
+    counter!("assay_export_swept_files_total", "reason" => reason.as_str()).increment(1);
 }
 
 /// Counts a completed export whose file lacks evaluations; `None`: their number is unknown.
@@ -73,8 +73,8 @@ pub(crate) fn describe() {
     for reason in ["missing", "unknown"] {
         counter!("assay_export_incomplete_total", "reason" => reason).increment(0);
     }
-    for file in SweptFile::ALL {
-        counter!("assay_export_swept_files_total", "reason" => file.as_str()).increment(0);
+    for reason in LeftOverReason::ALL {
+        counter!("assay_export_swept_files_total", "reason" => reason.as_str()).increment(0);
     }
     describe_counter!(
         "assay_export_incomplete_total",

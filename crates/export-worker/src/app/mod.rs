@@ -40,6 +40,7 @@ pub(crate) struct WorkerSettings {
     pub(crate) evaluations_wait: Duration,
 }
 
+/// What the slots of this process share.
 pub(crate) struct Worker {
     store: WorkStore,
     objects: Objects,

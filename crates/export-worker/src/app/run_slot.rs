@@ -57,7 +57,7 @@ pub(crate) async fn run_slot(
 }
 
 impl Worker {
-    /// A job, and the slot that its organization occupies: always one, because the claim excepts an organization without room.
+    /// A job, and the slot that its organization occupies; never `None`, because an organization at its limit is not claimed for.
     async fn claim(
         &self,
         grace: Duration,

@@ -3,8 +3,8 @@
 
 use assay_platform::web::Shares;
 
-/// For `parallel` slots of jobs that write, and `waiting` additional ones: half of the slots, and as many as files are written at
-/// once. Since it is half or more, at most one organization occupies its share while a slot is free.
+/// Half of the slots, but at least `parallel`, the number of files that are written at once; `waiting` slots are additional ones.
+/// Since the share is half or more, at most one organization occupies it while a slot is free.
 pub(super) fn slot_shares(parallel: usize, waiting: usize) -> Shares {
     Shares::new((parallel + waiting).div_ceil(2).max(parallel))
 }

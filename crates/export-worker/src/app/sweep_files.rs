@@ -17,7 +17,7 @@ use assay_platform::db::DatabaseError;
 use assay_platform::objects::{ListedObject, ObjectError, Objects};
 use assay_platform::runtime::now;
 
-use crate::metrics::{self, SweptFile};
+use crate::metrics::{self, LeftOverReason};
 
 /// Files compared with the table at once.
 const PORTION: usize = 500;
@@ -53,7 +53,7 @@ pub(crate) async fn sweep(store: &WorkStore, objects: &Objects, grace_millis: i6
 /// # Errors
 /// The first error.
 async fn sweep_files(store: &WorkStore, objects: &Objects, before: Timestamp) -> Result<(), SweepError> {
-    let mut is_reported = false;
+    let mut are_foreign_files_reported = false;
     let mut listing = objects.list(file_key::PREFIX);
     let mut failure = Ok(());
     loop {
@@ -71,8 +71,8 @@ async fn sweep_files(store: &WorkStore, objects: &Objects, before: Timestamp) ->
         for (key, object) in old {
             let file_use = uses.get(&key.export_id);
             if file_use.is_none() && !known.contains(&key.organization_id) {
-                if !is_reported {
-                    is_reported = true;
+                if !are_foreign_files_reported {
+                    are_foreign_files_reported = true;
                     tracing::error!(
                         key = %object.key,
                         "export files are kept: the database of `export_worker.database_url` knows neither their exports nor \
@@ -108,7 +108,7 @@ async fn known_organizations(
     store.organizations_with_jobs(organizations).await
 }
 
-async fn remove(objects: &Objects, object: ListedObject, reason: SweptFile) -> Result<(), SweepError> {
+async fn remove(objects: &Objects, object: ListedObject, reason: LeftOverReason) -> Result<(), SweepError> {
     match objects.delete_listed(&object).await {
         Ok(()) => {
             metrics::swept(reason);
@@ -124,12 +124,12 @@ async fn remove(objects: &Objects, object: ListedObject, reason: SweptFile) -> R
 }
 
 /// Why no job has this file; `None` if one has it, or may have it.
-fn left_over_reason(file_use: Option<&FileUse>, object: &ListedObject) -> Option<SweptFile> {
+fn left_over_reason(file_use: Option<&FileUse>, object: &ListedObject) -> Option<LeftOverReason> {
     match file_use {
         Some(FileUse::Open) => None,
-        _ if object.is_unfinished() => Some(SweptFile::Unfinished),
-        Some(FileUse::File { object_key }) => (*object_key != object.key).then_some(SweptFile::Attempt),
-        Some(FileUse::None) => Some(SweptFile::Ended),
-        None => Some(SweptFile::Unknown),
+        _ if object.is_unfinished() => Some(LeftOverReason::Unfinished),
+        Some(FileUse::File { object_key }) => (*object_key != object.key).then_some(LeftOverReason::Attempt),
+        Some(FileUse::None) => Some(LeftOverReason::Ended),
+        None => Some(LeftOverReason::Unknown),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use anyhow::{Context as _, Result};
 use assay_contracts::event::ConversationEvaluated;
 use assay_contracts::export::{ExportFilters, ExportKind, ExportStatus};
-use assay_contracts::time::Timestamp;
+use assay_contracts::time::{DAY_MILLIS, Timestamp};
 use assay_export::domain::evaluation_row::EvaluationRow;
 use assay_export::store::{JobWithoutTarget, SkippedSequences};
 use assay_export_worker::Config;
@@ -19,8 +19,6 @@ use crate::test_app::{TestApp, file_of, stop};
 /// The metrics of the test's process.
 static METRICS: LazyLock<Option<PrometheusHandle>> =
     LazyLock::new(|| PrometheusBuilder::new().install_recorder().ok());
-
-const DAY: i64 = 24 * 60 * 60 * 1_000;
 
 fn numbered(app: &TestApp, sequence: i64) -> ConversationEvaluated {
     ConversationEvaluated { sequence, ..evaluated(app.organization_id, STARTED) }
@@ -41,7 +39,7 @@ async fn file_contains_the_selected_rows_in_order(app: TestApp) -> Result<()> {
     let file = app.file(axis).await?;
     assert_eq!(file.object_key, app.key(axis, 1));
     let kept = file.expires_at.millis_since(now());
-    assert!((29 * DAY..=30 * DAY).contains(&kept), "{kept}");
+    assert!((29 * DAY_MILLIS..=30 * DAY_MILLIS).contains(&kept), "{kept}");
     Ok(())
 }
 

@@ -5,12 +5,10 @@ use assay_contracts::export::{ExportFilters, ExportKind};
 use assay_contracts::ids::ExportId;
 use assay_contracts::internal::OrganizationRetention;
 use assay_contracts::retention::RetentionPeriod;
-use assay_contracts::time::Timestamp;
+use assay_contracts::time::{DAY_MILLIS, Timestamp};
 use assay_testkit::{eventually, on_both_databases};
 
 use crate::test_app::TestApp;
-
-const DAY: i64 = 24 * 60 * 60 * 1_000;
 
 /// The registry's response with this override for files.
 fn override_of(app: &TestApp, files: Option<RetentionPeriod>) -> Option<Vec<OrganizationRetention>> {
@@ -29,12 +27,12 @@ async fn retention_override_applies_to_export_files(app: TestApp) -> Result<()> 
     let _worker = app.worker()?;
     let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
     let original = app.file(id).await?;
-    assert_eq!(lifetime_of(&app, id).await?, 30 * DAY);
+    assert_eq!(lifetime_of(&app, id).await?, 30 * DAY_MILLIS);
     for (period, expected) in
         [(Some(RetentionPeriod::Days(2)), 2), (Some(RetentionPeriod::Days(90)), 90), (None, 30)]
     {
         app.registry.set_retention(override_of(&app, period));
-        let changed = || async { Ok(lifetime_of(&app, id).await? == expected * DAY) };
+        let changed = || async { Ok(lifetime_of(&app, id).await? == expected * DAY_MILLIS) };
         eventually(&format!("a period of {expected} days"), changed).await?;
     }
     app.registry.set_retention(override_of(&app, Some(RetentionPeriod::Forever)));
@@ -48,10 +46,10 @@ async fn files_keep_their_expiry_while_retention_is_unknown(app: TestApp) -> Res
     let _worker = app.worker()?;
     let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
     app.registry.set_retention(override_of(&app, Some(RetentionPeriod::Days(2))));
-    eventually("the period", || async { Ok(lifetime_of(&app, id).await? == 2 * DAY) }).await?;
+    eventually("the period", || async { Ok(lifetime_of(&app, id).await? == 2 * DAY_MILLIS) }).await?;
     app.registry.set_retention(None);
     app.registry.next_maintenance_run().await?;
-    assert_eq!(lifetime_of(&app, id).await?, 2 * DAY);
+    assert_eq!(lifetime_of(&app, id).await?, 2 * DAY_MILLIS);
     Ok(())
 }
 

@@ -229,6 +229,8 @@ pub(crate) fn position_of(facts: &EvaluationFacts, sort: Sort) -> ListPosition {
 
 #[cfg(test)]
 mod tests {
+    use assay_contracts::time::DAY_MILLIS;
+
     use super::*;
 
     #[test]
@@ -237,8 +239,8 @@ mod tests {
             let moment = |millis| Some(Timestamp::saturating_from_millis(millis));
             days_of(&EvaluationFilters { from: moment(from), to: moment(to), ..EvaluationFilters::default() })
         };
-        assert_eq!(days_between(86_400_000, 3 * 86_400_000), (1, 2));
-        assert_eq!(days_between(86_400_001, 3 * 86_400_000 + 1), (1, 3));
+        assert_eq!(days_between(DAY_MILLIS, 3 * DAY_MILLIS), (1, 2));
+        assert_eq!(days_between(DAY_MILLIS + 1, 3 * DAY_MILLIS + 1), (1, 3));
         assert_eq!(days_of(&EvaluationFilters::default()).1, day_of(Timestamp::MAX));
     }
 }

@@ -3,7 +3,7 @@
 use assay_clients::{ClientError, RegistryClient};
 use assay_contracts::ids::TicketId;
 use assay_contracts::retention::TOMBSTONE_RETENTION_MILLIS;
-use assay_contracts::time::Timestamp;
+use assay_contracts::time::{DAY_MILLIS, Timestamp};
 use assay_platform::db::DatabaseError;
 use assay_platform::objects::{ObjectError, Objects};
 
@@ -17,7 +17,7 @@ const ROWS_PER_TRANSACTION: u32 = 500;
 
 /// How long exports wait for a missing sequence after later ones have arrived: a day, far longer than all delivery attempts
 /// of an event.
-const SEQUENCE_GAP_TIMEOUT_MILLIS: i64 = 24 * 60 * 60 * 1_000;
+const SEQUENCE_GAP_TIMEOUT_MILLIS: i64 = DAY_MILLIS;
 
 /// Failure of a maintenance run; the next run continues.
 #[derive(Debug, thiserror::Error)]

@@ -117,7 +117,7 @@ fn audit_line_contains_verdict_and_evidence() -> Result<()> {
 }
 
 #[test]
-fn conversation_without_axis_has_a_row_and_an_audit() -> Result<()> {
+fn conversation_without_axis_has_empty_axis_cells_and_an_audit() -> Result<()> {
     let event = changed(evaluated(new_id(), STARTED), |evaluation| {
         evaluation.status = EvaluationStatus::NotApplicable;
         evaluation.axis = None;
@@ -176,7 +176,7 @@ fn special_text() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..6).prop_map(|pieces| pieces.concat())
 }
 
-/// The formula guard of the specification.
+/// The cell of a text: a `'` guards what a spreadsheet would run as a formula.
 fn guarded(text: &str) -> String {
     let starts = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
     match text.chars().next() {

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use assay_contracts::evaluation::Score;
 use assay_contracts::evaluations::{Dimension, EvaluationFilters, Sort, SortKey, SummaryQuery};
 use assay_contracts::event::ConversationEvaluated;
-use assay_contracts::time::Timestamp;
+use assay_contracts::time::{DAY_MILLIS, Timestamp};
 use assay_export::domain::ranking::{Rank, ReadDirection};
 use assay_export::store::{ListSelection, RankBound};
 use assay_platform::db::Database;
@@ -145,7 +145,7 @@ on_both_databases! { ReadModel {
 async fn damaged_day_does_not_block_the_refresh_of_others(app: TestApp) -> Result<()> {
     let organization = new_id();
     let [damaged, sound] =
-        [STARTED.plus_millis(-86_400_000), STARTED].map(|date| evaluated(organization, date));
+        [STARTED.plus_millis(-DAY_MILLIS), STARTED].map(|date| evaluated(organization, date));
     record(&app.exports, &[damaged.clone(), sound]).await?;
     let database = &app.test_database.database;
     let stale_days = "SELECT count(*) FROM stale_days";
@@ -162,11 +162,11 @@ async fn damaged_day_does_not_block_the_refresh_of_others(app: TestApp) -> Resul
     execute_on(database, "UPDATE evaluation_days SET refreshed_at = 0").await?;
     app.test_database.number_becomes("the columns of the sound day", stale_days, 1).await?;
     let left = number_on(database, "SELECT day FROM stale_days").await?;
-    assert_eq!(left, damaged.ticket.started_at.as_millis() / 86_400_000);
+    assert_eq!(left, damaged.ticket.started_at.as_millis() / DAY_MILLIS);
     Ok(())
 }
 
-mod roles {
+mod running {
     use super::*;
 
     on_both_databases! { TestApp {

@@ -28,7 +28,7 @@ fn id_of(address: &str) -> Result<ExportId> {
 
 async fn download_has_the_headers_for_browsers(app: TestApp) -> Result<()> {
     let organization: OrganizationId = new_id();
-    let address = app.downloadable(organization, CONTENT).await?;
+    let address = app.create_download(organization, CONTENT).await?;
     let name = format!("attachment; filename=\"assay-axis-{}.csv\"", id_of(&address)?);
     let got = get(&app, &address, &[]).await?;
     let described = app.http.head(&address).send().await?;
@@ -58,7 +58,7 @@ async fn download_has_the_headers_for_browsers(app: TestApp) -> Result<()> {
 }
 
 async fn byte_order_mark_counts_in_length_etag_and_ranges(app: TestApp) -> Result<()> {
-    let plain = app.downloadable(new_id(), CONTENT).await?;
+    let plain = app.create_download(new_id(), CONTENT).await?;
     let marked = format!("{plain}&bom=1");
     let whole = [BYTE_ORDER_MARK, CONTENT].concat();
     let response = get(&app, &marked, &[]).await?;
@@ -83,7 +83,7 @@ async fn byte_order_mark_counts_in_length_etag_and_ranges(app: TestApp) -> Resul
 }
 
 async fn single_byte_range_is_a_partial_response(app: TestApp) -> Result<()> {
-    let address = app.downloadable(new_id(), CONTENT).await?;
+    let address = app.create_download(new_id(), CONTENT).await?;
     let length = CONTENT.len();
     let cases = [
         ("bytes=0-3".to_owned(), 0..4),
@@ -115,7 +115,7 @@ async fn single_byte_range_is_a_partial_response(app: TestApp) -> Result<()> {
 }
 
 async fn conditional_requests_use_the_entity_tag(app: TestApp) -> Result<()> {
-    let address = app.downloadable(new_id(), CONTENT).await?;
+    let address = app.create_download(new_id(), CONTENT).await?;
     let etag = header(&get(&app, &address, &[]).await?, "etag").context("no tag")?;
     for candidate in [etag.as_str(), "*", &format!("W/{etag}"), &format!("\"other\", {etag}")] {
         let response = get(&app, &address, &[("if-none-match", candidate)]).await?;
@@ -132,7 +132,7 @@ async fn conditional_requests_use_the_entity_tag(app: TestApp) -> Result<()> {
 }
 
 async fn altered_or_expired_url_is_refused(app: TestApp) -> Result<()> {
-    let address = app.downloadable(new_id(), CONTENT).await?;
+    let address = app.create_download(new_id(), CONTENT).await?;
     let id = id_of(&address)?;
     let (path, query) = address.split_once('?').context("no query")?;
     let other: ExportId = new_id();
@@ -168,7 +168,7 @@ async fn expired_file_is_gone(app: TestApp) -> Result<()> {
     let kept_until_now = app.create(organization).await?.id;
     app.complete(CONTENT, now()).await?;
     let expired = sign(&app.keys, &app.address, kept_until_now, now());
-    let removed = app.downloadable(organization, CONTENT).await?;
+    let removed = app.create_download(organization, CONTENT).await?;
     let key = format!("exports/{organization}/{}/1.csv", id_of(&removed)?);
     app.objects.delete(&key).await?;
     let unknown = sign(&app.keys, &app.address, new_id(), now());
@@ -181,7 +181,7 @@ async fn expired_file_is_gone(app: TestApp) -> Result<()> {
 
 async fn large_file_is_served_whole_and_in_ranges(app: TestApp) -> Result<()> {
     let content: Vec<u8> = (0..9_000_000_u32).map(|index| (index % 251) as u8).collect();
-    let address = app.downloadable(new_id(), &content).await?;
+    let address = app.create_download(new_id(), &content).await?;
     assert!(get(&app, &address, &[]).await?.bytes().await? == content);
     let response = get(&app, &address, &[("range", "bytes=8000000-8999999")]).await?;
     assert!(response.bytes().await? == content[8_000_000..9_000_000]);

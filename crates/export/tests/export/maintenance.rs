@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result};
 use assay_contracts::export::ExportFilters;
 use assay_contracts::ids::{ExportId, OrganizationId};
-use assay_contracts::time::Timestamp;
+use assay_contracts::time::{DAY_MILLIS, Timestamp};
 use assay_export::store::{Notifications, export_store, work_store};
 use assay_platform::objects::ObjectError;
 use assay_platform::runtime::{new_id, now};
@@ -72,7 +72,6 @@ async fn files_that_cannot_be_removed_do_not_block_others(prepared: PreparedData
 
 /// After 90 days the event of an evaluation is refused, so the evaluation cannot arrive any more.
 async fn skipped_sequences_are_forgotten_after_90_days(prepared: PreparedDatabase) -> Result<()> {
-    const DAY_MILLIS: i64 = 24 * 60 * 60 * 1_000;
     let organization: OrganizationId = new_id();
     for (sequence, days) in [(1, 91), (3, 89)] {
         let older_than = now().plus_millis(-days * DAY_MILLIS).as_millis();

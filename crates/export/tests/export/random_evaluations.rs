@@ -11,7 +11,7 @@ use assay_contracts::evaluations::{
     EvaluationFilters, EvaluationItem, ItemScores, OrNone, ResultStatus, words_of,
 };
 use assay_contracts::event::{ConversationEvaluated, EvaluationOutcome};
-use assay_contracts::ids::{AgentId, OrganizationId};
+use assay_contracts::ids::OrganizationId;
 use assay_contracts::time::{DAY_MILLIS, Timestamp};
 use assay_testkit::Rng;
 use uuid::Uuid;
@@ -44,7 +44,7 @@ impl Random {
         values[self.0.below(values.len())].clone()
     }
 
-    fn some<T: Clone>(&mut self, values: &[T]) -> Vec<T> {
+    fn subset<T: Clone>(&mut self, values: &[T]) -> Vec<T> {
         values.iter().filter(|_| self.one_in(3)).cloned().collect()
     }
 
@@ -86,15 +86,15 @@ impl Random {
     fn change(&mut self, evaluation: &mut Evaluation) {
         evaluation.language = self.choose(&LANGUAGES).to_owned();
         evaluation.ai_involvement = self.choose(AiInvolvement::ALL);
-        let tools = self.some(<AiTool as Named>::ALL);
+        let tools = self.subset(<AiTool as Named>::ALL);
         evaluation.ai_tools = tools.into_iter().take(3).map(tool_use).collect();
         evaluation.resolution.status = self.choose(<_ as Named>::ALL);
         evaluation.resolution.resolved_by = self.choose(<_ as Named>::ALL);
         evaluation.resolution.basis = self.choose(<_ as Named>::ALL);
         evaluation.charge.assessment = self.choose(<_ as Named>::ALL);
-        evaluation.charge.reasons = self.some(<_ as Named>::ALL);
+        evaluation.charge.reasons = self.subset(<_ as Named>::ALL);
         evaluation.handoff.state = self.choose(<_ as Named>::ALL);
-        evaluation.flags = self.some(<_ as Named>::ALL);
+        evaluation.flags = self.subset(<_ as Named>::ALL);
         evaluation.scorer.kind = self.choose(<_ as Named>::ALL);
         if self.one_in(6) {
             evaluation.status = EvaluationStatus::NotApplicable;
@@ -110,6 +110,7 @@ impl Random {
         axis.dimensions.resolution_accuracy.confidence = self.confidence();
     }
 
+    /// One to three values, with the probability 1 / `chances`; otherwise none.
     fn few<T: Named>(&mut self, chances: u64) -> Vec<T> {
         if !self.one_in(chances) {
             return Vec::new();
@@ -120,7 +121,7 @@ impl Random {
         values
     }
 
-    /// One to three texts, with the probability 1 / `chances`.
+    /// One to three texts, with the probability 1 / `chances`; otherwise none.
     fn texts(&mut self, chances: u64, text: impl Fn(&mut Self) -> String) -> Vec<String> {
         if !self.one_in(chances) {
             return Vec::new();
@@ -149,18 +150,11 @@ impl Random {
         let rare = self.choose(&[6, 12, 30, 1_000]);
         let (one, other) = (self.moment(), self.moment());
         let (from, to) = (one.min(other), one.max(other).plus_millis(i64::try_from(self.below(2)).unwrap()));
-        let tools: Vec<OrNone<AiTool>> = self
-            .few::<AiTool>(rare)
-            .into_iter()
-            .map(OrNone::Value)
-            .chain(self.one_in(3 * rare).then_some(OrNone::None))
-            .collect();
+        let mut tools: Vec<_> = self.few::<AiTool>(rare).into_iter().map(OrNone::Value).collect();
+        tools.extend(self.one_in(3 * rare).then_some(OrNone::None));
         let agents = (1..=3).filter(|_| self.one_in(rare)).map(|number| OrNone::Value(agent(number).id));
-        let agents: Vec<OrNone<AgentId>> = agents
-            .collect::<Vec<_>>()
-            .into_iter()
-            .chain(self.one_in(3 * rare).then_some(OrNone::None))
-            .collect();
+        let mut agents: Vec<_> = agents.collect();
+        agents.extend(self.one_in(3 * rare).then_some(OrNone::None));
         EvaluationFilters {
             from: (!self.one_in(3)).then_some(from),
             to: (!self.one_in(3)).then_some(to),

@@ -13,9 +13,9 @@ use assay_platform::web::{ServerSettings, resource, serve};
 use assay_testkit::eventually;
 use url::Url;
 
-/// `None`: unavailable.
 #[derive(Clone, Default)]
 pub struct Registry {
+    /// `None`: unavailable.
     retention: Arc<Mutex<Option<Vec<OrganizationRetention>>>>,
     calls: Arc<AtomicUsize>,
 }

@@ -6,7 +6,7 @@ use assay_contracts::export::{ExportFilters, ExportKind};
 use assay_contracts::ids::{EventId, ExportId, OrganizationId, TicketId};
 use assay_contracts::internal::OrganizationRetention;
 use assay_contracts::retention::RetentionPeriod;
-use assay_contracts::time::Timestamp;
+use assay_contracts::time::{DAY_MILLIS, Timestamp};
 use assay_export::domain::evaluation_row::EvaluationRow;
 use assay_export::domain::removal::DeletedRow;
 use assay_export::store::Selection;
@@ -19,8 +19,6 @@ use uuid::Uuid;
 use crate::samples::{STARTED, evaluated, evaluated_again};
 use crate::test_app::TestApp;
 use crate::test_database::{Stores, create_job, read_lines};
-
-const DAY: i64 = 24 * 60 * 60 * 1_000;
 
 impl Stores {
     async fn record_event(&self, event_id: EventId, event: &ConversationEvaluated) -> Result<()> {
@@ -151,7 +149,7 @@ async fn deletion_event_removes_the_row_permanently(app: TestApp) -> Result<()> 
 async fn event_older_than_tombstone_retention_is_refused(app: TestApp) -> Result<()> {
     let event = evaluated(new_id(), STARTED);
     publish(&app, evaluation_event(&event)?).await?;
-    let days_ago_91 = u64::try_from(now().plus_millis(-91 * DAY).as_millis())?;
+    let days_ago_91 = u64::try_from(now().plus_millis(-91 * DAY_MILLIS).as_millis())?;
     let old = uuid::Builder::from_unix_timestamp_millis(days_ago_91, &[7; 10]).into_uuid();
     let outgoing = OutgoingEvent::new(old.into(), event.evaluated_at, &event)?;
     let refused = app.bus.publish(&[outgoing]).await.remove(0);
@@ -166,7 +164,7 @@ async fn event_older_than_tombstone_retention_is_refused(app: TestApp) -> Result
 fn imported_days_ago(organization_id: OrganizationId, days: i64) -> ConversationEvaluated {
     let mut event = evaluated(organization_id, STARTED);
     // The time is in the first 48 bits of the id; the other 80 are random.
-    let first = TicketId::min_at(now().plus_millis(-days * DAY)).as_uuid().as_u128();
+    let first = TicketId::min_at(now().plus_millis(-days * DAY_MILLIS)).as_uuid().as_u128();
     event.ticket.id = Uuid::from_u128(first | (Uuid::new_v4().as_u128() >> 48)).into();
     event
 }
@@ -200,7 +198,7 @@ async fn only_rows_beyond_their_retention_period_are_removed(app: TestApp) -> Re
 
 async fn tombstones_are_pruned_after_their_retention(app: TestApp) -> Result<()> {
     for days in [91, 89] {
-        let deleted_at: Timestamp = now().plus_millis(-days * DAY);
+        let deleted_at: Timestamp = now().plus_millis(-days * DAY_MILLIS);
         let deleted = EvaluationDeleted { organization_id: new_id(), ticket_id: new_id(), deleted_at };
         publish(&app, OutgoingEvent::new(new_id(), now(), &deleted)?).await?;
     }

@@ -33,7 +33,7 @@ fn start_download(app: &TestApp, address: &str) -> Result<TcpStream> {
 async fn simultaneous_downloads_of_a_file_are_bounded(prepared: PreparedDatabase) -> Result<()> {
     let app = prepared.start_with(|config| config.max_downloads_per_export = 2)?;
     let organization = new_id();
-    let address = app.downloadable(organization, &vec![b'x'; LARGE]).await?;
+    let address = app.create_download(organization, &vec![b'x'; LARGE]).await?;
     let first = get(&app, &address).await?;
     let part = app.http.get(&address).header("range", "bytes=1-").send().await?;
     ensure!((first.status().as_u16(), part.status().as_u16()) == (200, 206));
@@ -43,7 +43,7 @@ async fn simultaneous_downloads_of_a_file_are_bounded(prepared: PreparedDatabase
     problem(refused, 429, "too-many-downloads").await?;
     // Other files are served, and a response without a body needs no permit.
     ensure!(app.http.head(&address).send().await?.status() == 200);
-    let other = app.downloadable(organization, b"small").await?;
+    let other = app.create_download(organization, b"small").await?;
     ensure!(get(&app, &other).await?.bytes().await? == b"small".as_slice());
     // The end of the body frees a permit, and so does the end of the connection.
     ensure!(first.bytes().await?.len() == LARGE);
@@ -59,13 +59,13 @@ async fn simultaneous_downloads_of_a_file_are_bounded(prepared: PreparedDatabase
 async fn organization_takes_half_of_all_downloads(prepared: PreparedDatabase) -> Result<()> {
     let app = prepared.start_with(|config| config.max_downloads = 2)?;
     let (greedy, other) = (new_id(), new_id());
-    let large = app.downloadable(greedy, &vec![b'x'; LARGE]).await?;
+    let large = app.create_download(greedy, &vec![b'x'; LARGE]).await?;
     let _held = get(&app, &large).await?;
-    let second = app.downloadable(greedy, b"small").await?;
+    let second = app.create_download(greedy, b"small").await?;
     problem(get(&app, &second).await?, 429, "too-many-downloads").await?;
-    let of_other = app.downloadable(other, &vec![b'x'; LARGE]).await?;
+    let of_other = app.create_download(other, &vec![b'x'; LARGE]).await?;
     let _held_by_other = get(&app, &of_other).await?;
-    let third = app.downloadable(new_id(), b"small").await?;
+    let third = app.create_download(new_id(), b"small").await?;
     let refused = get(&app, &third).await?;
     ensure!(header(&refused, "retry-after").is_some());
     problem(refused, 503, "unavailable").await?;
@@ -78,7 +78,7 @@ async fn download_without_progress_ends_and_frees_its_permit(prepared: PreparedD
         config.max_downloads_per_export = 1;
         config.response_stall_seconds = 1;
     })?;
-    let address = app.downloadable(new_id(), &vec![b'x'; LARGE]).await?;
+    let address = app.create_download(new_id(), &vec![b'x'; LARGE]).await?;
     let mut stalled = start_download(&app, &address)?;
     // On a slow machine the first may end before another is refused: then the other takes its permit and keeps it.
     let mut unread = Vec::new();

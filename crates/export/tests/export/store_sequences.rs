@@ -20,8 +20,8 @@ impl Stores {
         Ok(self.exports.record_rows(sequences.iter().map(row).collect::<Vec<_>>().into(), now()).await?)
     }
 
-    async fn number(&self, expression: &str) -> Result<i64> {
-        number_on(&self.test_database.database, expression).await
+    async fn number(&self, query: &str) -> Result<i64> {
+        number_on(&self.test_database.database, query).await
     }
 
     /// Asserts that exactly these ranges, both ends included, are stored beyond the watermark.

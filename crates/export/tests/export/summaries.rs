@@ -6,26 +6,22 @@ use assay_contracts::evaluations::{
 };
 use assay_contracts::event::ConversationEvaluated;
 use assay_contracts::ids::OrganizationId;
-use assay_contracts::tenant::Scope;
 use assay_contracts::time::{DAY_MILLIS, Timestamp};
 use assay_export::domain::evaluation_facts::EvaluationFacts;
-use assay_platform::auth::Audience;
-use assay_platform::runtime::{new_id, now};
+use assay_platform::runtime::new_id;
 use assay_testkit::on_both_databases;
 
+use crate::evaluation_lists::{UNKNOWN_ETAG, get};
 use crate::random_evaluations::{Random, satisfies};
-use crate::test_app::{TestApp, claims};
+use crate::test_app::TestApp;
 use crate::test_database::record;
 
 /// From the days of the samples, in November 2026, to the same dates of the year before: without 29 February.
 const YEAR_MILLIS: i64 = 365 * DAY_MILLIS;
 
 async fn summary(app: &TestApp, organization: OrganizationId, query: &SummaryQuery) -> Result<Summary> {
-    let claims = claims(organization, Scope::EvaluationsRead);
-    let token = app.tokens.issue(Audience::Export, &claims, now())?;
-    let query = encode_query(query.to_pairs());
-    let address = format!("{}/internal/v1/evaluations/summary?{query}", app.address);
-    Ok(app.http.get(address).bearer_auth(token).send().await?.error_for_status()?.json().await?)
+    let path = format!("/summary?{}", encode_query(query.to_pairs()));
+    Ok(get(app, organization, &path, UNKNOWN_ETAG).await?.error_for_status()?.json().await?)
 }
 
 /// The period that is compared with the one from `from` to `to`.

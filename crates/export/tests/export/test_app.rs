@@ -192,7 +192,7 @@ impl TestApp {
     }
 
     /// Creates a complete export; returns its signed URL on this server.
-    pub async fn downloadable(&self, organization_id: OrganizationId, content: &[u8]) -> Result<String> {
+    pub async fn create_download(&self, organization_id: OrganizationId, content: &[u8]) -> Result<String> {
         let export = self.create(organization_id).await?;
         self.complete(content, Timestamp::MAX).await?;
         let export = self.read(organization_id, export.id).await?;

@@ -18,6 +18,10 @@ use super::{Connection, lock_until_commit};
 use crate::domain::job::Job;
 use crate::store::{Created, Creation, ExpiredFile, FileUse, JobWithoutTarget, NotCreated};
 
+/// The conditions of partial indexes. They are literals, because a bound value would not match the index.
+const IS_OPEN: &str = "status IN ('pending', 'running')";
+const HAS_FILE: &str = "status = 'complete' AND file_removed_at IS NULL";
+
 pub(in crate::store) fn create(
     connection: &mut Connection,
     creation: &Creation,
@@ -33,8 +37,7 @@ pub(in crate::store) fn create(
     lock_until_commit(connection, &format!("assay exports of {}", organization.0))?;
     let open: i64 = exports::table
         .filter(exports::organization_id.eq(organization))
-        // A literal, to match the partial index.
-        .filter(sql::<Bool>("status IN ('pending', 'running')"))
+        .filter(sql::<Bool>(IS_OPEN))
         .count()
         .get_result(connection)?;
     if open >= i64::from(creation.max_open) {
@@ -79,8 +82,7 @@ pub fn without_target(
 ) -> Result<Vec<JobWithoutTarget>, DatabaseError> {
     let found: Vec<(StoredId, StoredId)> = exports::table
         .select((exports::id, exports::organization_id))
-        // A literal, to match the partial index.
-        .filter(sql::<Bool>("status IN ('pending', 'running')"))
+        .filter(sql::<Bool>(IS_OPEN))
         .filter(exports::target_sequence.is_null())
         .order((exports::created_at, exports::id))
         .limit(i64::from(limit))
@@ -126,8 +128,7 @@ pub fn expired_files(
             exports::object_key.assume_not_null(),
             exports::file_expires_at.assume_not_null(),
         ))
-        // A literal, to match the partial index: a bound value would not.
-        .filter(sql::<Bool>("status = 'complete' AND file_removed_at IS NULL"))
+        .filter(sql::<Bool>(HAS_FILE))
         .filter(exports::file_expires_at.le(now.as_millis()))
         .order((exports::file_expires_at, exports::id))
         .limit(i64::from(limit))

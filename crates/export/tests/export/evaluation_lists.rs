@@ -12,6 +12,7 @@ use assay_contracts::event::ConversationEvaluated;
 use assay_contracts::ids::{AgentId, OrganizationId, TicketId};
 use assay_contracts::tenant::Scope;
 use assay_contracts::ticket::MAX_SUBJECT_CHARS;
+use assay_contracts::time::DAY_MILLIS;
 use assay_contracts::validation::shortened;
 use assay_export::domain::evaluation_facts::EvaluationFacts;
 use assay_platform::auth::Audience;
@@ -27,9 +28,9 @@ use crate::test_app::{TestApp, claims, header, problem};
 use crate::test_database::record;
 
 /// An `ETag` that no response has.
-const UNKNOWN_ETAG: &str = "\"-\"";
+pub const UNKNOWN_ETAG: &str = "\"-\"";
 
-async fn get(app: &TestApp, organization: OrganizationId, path: &str, etag: &str) -> Result<Response> {
+pub async fn get(app: &TestApp, organization: OrganizationId, path: &str, etag: &str) -> Result<Response> {
     let claims = claims(organization, Scope::EvaluationsRead);
     let token = app.tokens.issue(Audience::Export, &claims, now())?;
     let request = app.http.get(format!("{}/internal/v1/evaluations{path}", app.address)).bearer_auth(token);
@@ -285,7 +286,7 @@ async fn total_is_a_bound_while_many_rows_change(app: TestApp) -> Result<()> {
     let stale_days = "SELECT count(*) FROM stale_days";
     app.test_database.number_becomes("the columns of both days", stale_days, 0).await?;
     copy_facts(database, changing.ticket.id, 12_000).await?;
-    let day = STARTED.as_millis() / 86_400_000;
+    let day = STARTED.as_millis() / DAY_MILLIS;
     // Stale columns that are not refreshed for an hour, with more rows than a list reads of stale days: 20,000.
     let refreshed_at = now().plus_millis(3_600_000).as_millis();
     let is_day = format!("organization_id = '{organization}' AND day = {day}");
@@ -304,7 +305,7 @@ async fn total_is_a_bound_while_many_rows_change(app: TestApp) -> Result<()> {
         assert_eq!((first.total.count, first.total.exact, first.data.len()), (2_000, false, 20), "{sort}");
     }
     // Few rows are counted exactly.
-    let period = format!("from={}", (day + 1) * 86_400_000);
+    let period = format!("from={}", (day + 1) * DAY_MILLIS);
     let total = page(&app, organization, &period).await?.total;
     assert_eq!((total.count, total.exact), (0, true));
     let rare = page(&app, organization, "external_id=nothing").await?.total;
