@@ -107,27 +107,23 @@ fn spawn_maintenance(
     objects: Objects,
     registry: RegistryClient,
 ) -> Result<(), InvalidRetentionPeriod> {
-    const MAINTENANCE: &str = "export-worker maintenance";
-    const SWEEP: &str = "export-worker sweep";
     let (retention, grace_millis) = (config.file_retention()?, config.sweep_grace_millis());
     let interval = Duration::from_secs(config.maintenance_interval_seconds.max(1));
-    let maintained = (store.clone(), clock.clone(), registry);
     tasks.spawn_periodic(
         Phase::Background,
-        MAINTENANCE,
+        "export-worker maintenance",
         interval,
-        maintained,
+        (store.clone(), clock.clone(), registry),
         move |(store, clock, registry)| async move {
             clock.verify().await?;
             run_maintenance(&store, &registry, retention).await
         },
     );
-    let swept = (store, clock, objects);
     tasks.spawn_periodic(
         Phase::Background,
-        SWEEP,
+        "export-worker sweep",
         interval,
-        swept,
+        (store, clock, objects),
         move |(store, clock, objects)| async move {
             clock.verify().await?;
             sweep(&store, &objects, grace_millis).await;

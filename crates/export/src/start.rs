@@ -92,19 +92,7 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     let age_limit = config.outbox_age_limit();
     assay_messaging::register_producer_readiness(tasks.readiness(), SCHEMA, &bus, &outbox, age_limit);
 
-    let handler = Arc::new(ConversationEvaluatedHandler { store: store.clone() });
-    let subscription = subscription(config.batch_size, config.max_in_flight);
-    assay_messaging::register_handling_readiness(tasks.readiness(), SCHEMA, &bus, subscription.queue);
-    let consumer_bus = bus.clone();
-    tasks.spawn(Phase::Consume, "export consumer", move |stop| async move {
-        consumer_bus.consume(subscription, handler, stop).await
-    });
-    let handler = Arc::new(EvaluationDeletedHandler { store: store.clone() });
-    let deletions = deletions_subscription(config.batch_size, config.max_in_flight);
-    let consumer_bus = bus.clone();
-    tasks.spawn(Phase::Consume, "export consumer of deletions", move |stop| async move {
-        consumer_bus.consume(deletions, handler, stop).await
-    });
+    spawn_consumers(tasks, config, &store, &bus);
     let relay_outbox = outbox.clone();
     tasks.spawn(Phase::Background, "export outbox", move |stop| outbox::relay(relay_outbox, bus, stop));
 
@@ -154,26 +142,38 @@ pub fn start(config: &Config, dependencies: Dependencies, tasks: &mut Tasks) -> 
     Ok(())
 }
 
+fn spawn_consumers(tasks: &mut Tasks, config: &Config, store: &ExportStore, bus: &Bus) {
+    let handler = Arc::new(ConversationEvaluatedHandler { store: store.clone() });
+    let subscription = subscription(config.batch_size, config.max_in_flight);
+    assay_messaging::register_handling_readiness(tasks.readiness(), SCHEMA, bus, subscription.queue);
+    let consumer_bus = bus.clone();
+    tasks.spawn(Phase::Consume, "export consumer", move |stop| async move {
+        consumer_bus.consume(subscription, handler, stop).await
+    });
+    let handler = Arc::new(EvaluationDeletedHandler { store: store.clone() });
+    let deletions = deletions_subscription(config.batch_size, config.max_in_flight);
+    let consumer_bus = bus.clone();
+    tasks.spawn(Phase::Consume, "export consumer of deletions", move |stop| async move {
+        consumer_bus.consume(deletions, handler, stop).await
+    });
+}
+
 fn spawn_target_updates(tasks: &mut Tasks, store: ExportStore, scoring: ScoringClient) {
-    const NAME: &str = "export target sequences";
-    let state = (store, scoring);
     tasks.spawn_periodic(
         Phase::Background,
-        NAME,
+        "export target sequences",
         TARGET_UPDATE_INTERVAL,
-        state,
+        (store, scoring),
         |(store, scoring)| async move { set_target_sequences(&store, &scoring).await },
     );
 }
 
 fn spawn_day_refresh(tasks: &mut Tasks, store: EvaluationStore) {
-    const NAME: &str = "export days";
-    let state = (store, Arc::new(Mutex::new(FailedDays::default())));
     tasks.spawn_periodic(
         Phase::Background,
-        NAME,
+        "export days",
         DAY_REFRESH_INTERVAL,
-        state,
+        (store, Arc::new(Mutex::new(FailedDays::default()))),
         |(store, failed)| async move { refresh_days(&store, &mut *failed.lock().await, now()).await },
     );
 }
@@ -185,13 +185,11 @@ fn spawn_maintenance(
     objects: Objects,
     registry: RegistryClient,
 ) {
-    const NAME: &str = "export maintenance";
-    let state = (store, clock, objects, registry);
     tasks.spawn_periodic(
         Phase::Background,
-        NAME,
+        "export maintenance",
         interval,
-        state,
+        (store, clock, objects, registry),
         |(store, clock, objects, registry)| async move {
             clock.verify().await?;
             run_maintenance(&store, &objects, &registry, now()).await

@@ -57,7 +57,8 @@ pub(crate) async fn run_slot(
 }
 
 impl Worker {
-    /// A job, and the slot that its organization occupies; never `None`, because an organization at its limit is not claimed for.
+    /// A job, and the slot that its organization occupies; the share is never `None`, because the claim leaves
+    /// out an organization at its limit.
     async fn claim(
         &self,
         grace: Duration,

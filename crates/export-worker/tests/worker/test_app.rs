@@ -9,7 +9,6 @@ use assay_contracts::export::{ExportFilters, ExportFormat, ExportKind, ExportSta
 use assay_contracts::ids::{ExportId, OrganizationId};
 use assay_contracts::time::Timestamp;
 use assay_export::domain::csv::{header, render};
-use assay_export::domain::evaluation_row::EvaluationRow;
 use assay_export::domain::job::{Job, JobState, StoredFile};
 use assay_export::domain::lease::{Claim, ClaimTerms};
 use assay_export::store::{Creation, ExportStore, Notifications, WorkStore, export_store, work_store};
@@ -24,7 +23,7 @@ use tempfile::TempDir;
 use url::Url;
 
 use crate::registry::Registry;
-use crate::test_database::TestDatabase;
+use crate::test_database::{TestDatabase, record};
 
 pub struct TestApp {
     pub test_database: TestDatabase,
@@ -104,8 +103,7 @@ impl TestApp {
     }
 
     pub async fn record(&self, events: &[ConversationEvaluated]) -> Result<()> {
-        let rows = events.iter().map(|event| EvaluationRow::of(new_id(), event));
-        Ok(self.exports.record_rows(rows.collect::<Vec<_>>().into(), now()).await?)
+        record(&self.exports, events).await
     }
 
     pub async fn create(&self, kind: ExportKind, filters: ExportFilters) -> Result<ExportId> {

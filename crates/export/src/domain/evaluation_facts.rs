@@ -5,7 +5,7 @@ use assay_contracts::evaluations::{
     EvaluationItem, ItemEvaluation, ItemScores, ItemTicket, ResultStatus, words_of,
 };
 use assay_contracts::event::ConversationEvaluated;
-use assay_contracts::ids::{AgentId, EvaluationId, OrganizationId};
+use assay_contracts::ids::{EvaluationId, OrganizationId};
 use assay_contracts::ticket::MAX_SUBJECT_CHARS;
 use assay_contracts::time::Timestamp;
 use assay_contracts::validation::shortened;
@@ -72,14 +72,6 @@ impl EvaluationFacts {
                 language: fields.evaluation.map(|evaluation| evaluation.language.clone()),
             },
         }
-    }
-
-    /// The ids of the agents, sorted.
-    pub fn agent_ids(&self) -> Vec<AgentId> {
-        let mut ids: Vec<AgentId> = self.ticket.agents.iter().map(|agent| agent.id).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        ids
     }
 
     /// The words of the subject, each between spaces: the text contains ` word ` exactly if the subject has the word.

@@ -43,15 +43,11 @@ impl Tally {
         }
     }
 
-    pub fn count(&self) -> u64 {
-        self.statuses.iter().sum()
-    }
-
     pub fn measures(&self) -> Measures {
         let status = |status: ResultStatus| self.statuses[code_of(status) as usize];
         let scored = status(ResultStatus::Scored);
         Measures {
-            count: self.count(),
+            count: self.statuses.iter().sum(),
             scored,
             not_applicable: status(ResultStatus::NotApplicable),
             failed: status(ResultStatus::Failed),
@@ -66,7 +62,7 @@ impl Tally {
         }
     }
 
-    pub fn charges(&self) -> ChargeCounts {
+    fn charges(&self) -> ChargeCounts {
         let charge = |assessment: ChargeAssessment| self.charges[code_of(assessment) as usize];
         ChargeCounts {
             supported: charge(ChargeAssessment::Supported),

@@ -72,21 +72,16 @@ pub struct LineSink {
     rows: u64,
     /// Column version of the last line.
     columns_version: i16,
-    /// What completes a line of that version.
-    padding_and_line_end: String,
+    /// What ends a line of that version: empty cells and the terminator.
+    line_end: String,
 }
 
 /// A channel for the lines of one file. The receiver gets chunks of complete, terminated lines.
 pub fn line_channel() -> (LineSink, Receiver<Bytes>) {
     let (sender, receiver) = channel(CHUNKS);
-    let sink = LineSink {
-        sender,
-        chunk: Vec::with_capacity(CHUNK_BYTES),
-        rows: 0,
-        columns_version: csv::COLUMNS_VERSION,
-        padding_and_line_end: csv::LINE_END.to_owned(),
-    };
-    (sink, receiver)
+    let (columns_version, line_end) = (csv::COLUMNS_VERSION, csv::LINE_END.to_owned());
+    let chunk = Vec::with_capacity(CHUNK_BYTES);
+    (LineSink { sender, chunk, rows: 0, columns_version, line_end }, receiver)
 }
 
 impl LineSink {
@@ -96,16 +91,16 @@ impl LineSink {
     /// When the version is newer than this release, or the receiver was dropped.
     pub fn push(&mut self, kind: ExportKind, version: i16, line: &str) -> Result<(), SnapshotError> {
         if self.columns_version != version {
-            self.padding_and_line_end = csv::padding_and_line_end(kind, version)?;
+            self.line_end = csv::padding_and_line_end(kind, version)?;
             self.columns_version = version;
         }
-        let bytes = line.len() + self.padding_and_line_end.len();
+        let bytes = line.len() + self.line_end.len();
         // Growing a chunk would copy it and double its memory.
         if !self.chunk.is_empty() && self.chunk.len() + bytes > CHUNK_BYTES {
             self.send()?;
         }
         self.chunk.extend_from_slice(line.as_bytes());
-        self.chunk.extend_from_slice(self.padding_and_line_end.as_bytes());
+        self.chunk.extend_from_slice(self.line_end.as_bytes());
         self.rows += 1;
         Ok(())
     }

@@ -13,7 +13,7 @@ use crate::test_app::TestApp;
 
 const COUNT: &str = "SELECT count(*) FROM evaluation_rows";
 
-fn outgoing(event: &ConversationEvaluated) -> Result<OutgoingEvent> {
+pub fn outgoing(event: &ConversationEvaluated) -> Result<OutgoingEvent> {
     Ok(OutgoingEvent::new(new_id(), event.evaluated_at, event)?)
 }
 

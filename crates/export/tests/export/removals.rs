@@ -16,6 +16,7 @@ use assay_testkit::{eventually, number_on, on_both_databases};
 use futures_util::future::try_join;
 use uuid::Uuid;
 
+use crate::consumer::outgoing;
 use crate::samples::{STARTED, evaluated, evaluated_again};
 use crate::test_app::TestApp;
 use crate::test_database::{Stores, create_job, read_lines};
@@ -125,10 +126,6 @@ async fn publish(app: &TestApp, event: OutgoingEvent) -> Result<()> {
     .await
 }
 
-fn evaluation_event(event: &ConversationEvaluated) -> Result<OutgoingEvent> {
-    Ok(OutgoingEvent::new(new_id(), event.evaluated_at, event)?)
-}
-
 async fn row_count(app: &TestApp, organization: OrganizationId) -> Result<i64> {
     let own = format!("SELECT count(*) FROM evaluation_rows WHERE organization_id = '{organization}'");
     number_on(&app.test_database.database, &own).await
@@ -137,22 +134,22 @@ async fn row_count(app: &TestApp, organization: OrganizationId) -> Result<i64> {
 async fn deletion_event_removes_the_row_permanently(app: TestApp) -> Result<()> {
     let organization_id = new_id();
     let event = evaluated(organization_id, STARTED);
-    publish(&app, evaluation_event(&event)?).await?;
+    publish(&app, outgoing(&event)?).await?;
     assert_eq!(row_count(&app, organization_id).await?, 1);
     let deleted = EvaluationDeleted { organization_id, ticket_id: event.ticket.id, deleted_at: now() };
     publish(&app, OutgoingEvent::new(new_id(), now(), &deleted)?).await?;
-    publish(&app, evaluation_event(&evaluated_again(&event, "late", 5))?).await?;
+    publish(&app, outgoing(&evaluated_again(&event, "late", 5))?).await?;
     assert_eq!(row_count(&app, organization_id).await?, 0);
     Ok(())
 }
 
 async fn event_older_than_tombstone_retention_is_refused(app: TestApp) -> Result<()> {
     let event = evaluated(new_id(), STARTED);
-    publish(&app, evaluation_event(&event)?).await?;
+    publish(&app, outgoing(&event)?).await?;
     let days_ago_91 = u64::try_from(now().plus_millis(-91 * DAY_MILLIS).as_millis())?;
     let old = uuid::Builder::from_unix_timestamp_millis(days_ago_91, &[7; 10]).into_uuid();
-    let outgoing = OutgoingEvent::new(old.into(), event.evaluated_at, &event)?;
-    let refused = app.bus.publish(&[outgoing]).await.remove(0);
+    let old_event = OutgoingEvent::new(old.into(), event.evaluated_at, &event)?;
+    let refused = app.bus.publish(&[old_event]).await.remove(0);
     assert!(
         matches!(&refused, Err(PublishError::Rejected { reason }) if reason.contains("may have been deleted")),
         "{refused:?}"
@@ -178,7 +175,7 @@ async fn only_rows_beyond_their_retention_period_are_removed(app: TestApp) -> Re
         files: None,
     };
     for days in [29, 31, 400] {
-        publish(&app, evaluation_event(&imported_days_ago(organization_id, days))?).await?;
+        publish(&app, outgoing(&imported_days_ago(organization_id, days))?).await?;
     }
     let nothing_to_remove = [
         None,

@@ -224,9 +224,8 @@ pub async fn complete(
     let mut writer = objects.create(&claim.object_key()).await?;
     writer.write(content.to_vec().into()).await?;
     let written = writer.finish().await?;
-    let object_key = claim.object_key();
     let file = FinishedFile {
-        object_key,
+        object_key: claim.object_key(),
         bytes: written.bytes,
         rows: 1,
         sha256: written.sha256,

@@ -128,13 +128,9 @@ impl ReadModel {
         match self.random.below(8) {
             0 if self.rows.len() > 20 => self.delete_some().await,
             1 if self.rows.len() > 60 => self.expire_some().await,
-            2 | 3 => self.refresh_some(3).await,
+            2 | 3 => refresh(&self.evaluations, 3).await,
             _ => self.record(9).await,
         }
-    }
-
-    pub async fn refresh_some(&self, days: u32) -> Result<()> {
-        refresh(&self.evaluations, days).await
     }
 
     pub async fn summary(&self, query: SummaryQuery) -> Result<Summary> {
