@@ -3,7 +3,7 @@
 
 use assay_export::domain::csv;
 use assay_export::domain::lease::Claim;
-use assay_export::store::{Selection, SnapshotError, line_channel};
+use assay_export::store::{FileSelection, SnapshotError, line_channel};
 use assay_platform::objects::{ObjectError, ObjectWriter, WrittenObject};
 use bytes::Bytes;
 use tokio::sync::mpsc::Receiver;
@@ -110,7 +110,7 @@ impl Worker {
     }
 
     async fn copy(&self, claim: &Claim, writer: &mut ObjectWriter) -> Result<u64, WriteFileError> {
-        let selection = Selection {
+        let selection = FileSelection {
             organization_id: claim.organization_id,
             kind: claim.kind,
             filters: claim.filters.clone(),

@@ -48,7 +48,7 @@ struct InternedTexts {
     of_day: Vec<u64>,
 }
 
-/// Counts by [`GroupKey`].
+/// Counts of rows by their key.
 #[derive(Debug)]
 pub struct Groups {
     dimensions: Vec<(Dimension, RowField, InternedTexts)>,

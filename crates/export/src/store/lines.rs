@@ -7,7 +7,7 @@ use bytes::Bytes;
 use diesel::sql_types::{SmallInt, Text};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-use super::Selection;
+use super::FileSelection;
 use super::conditions::{Conditions, Dialect, LINES};
 use crate::domain::csv::{self, UnknownColumns};
 
@@ -37,7 +37,7 @@ impl From<diesel::result::Error> for SnapshotError {
 
 /// The statement for the lines of a selection in the order of a file, with the texts of its placeholders. It does not read facts when
 /// a period is the only filter.
-pub(super) fn select_lines(selection: &Selection, dialect: Dialect) -> (String, Vec<String>) {
+pub(super) fn select_lines(selection: &FileSelection, dialect: Dialect) -> (String, Vec<String>) {
     let line = match selection.kind {
         ExportKind::Axis => "axis_line",
         ExportKind::ResolutionAudit => "audit_line",

@@ -105,7 +105,7 @@ pub struct SkippedSequences {
 
 /// Whose rows a file has, and which of their two lines.
 #[derive(Debug, Clone)]
-pub struct Selection {
+pub struct FileSelection {
     pub organization_id: OrganizationId,
     pub kind: ExportKind,
     /// The same filters as for lists.

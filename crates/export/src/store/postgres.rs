@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use super::conditions::Dialect;
 use super::lines::{SelectedLine, select_lines};
-use super::{LineSink, Selection, SnapshotError};
+use super::{FileSelection, LineSink, SnapshotError};
 use crate::domain::evaluation_row::EvaluationRow;
 
 type Connection = diesel::pg::PgConnection;
@@ -166,7 +166,7 @@ pub(super) async fn ensure_partitions(database: &Postgres, now: Timestamp) -> Re
 /// Fetches the rows in batches and reads them one by one, so that memory is bounded by one line (ADR 16).
 pub(super) fn copy_lines(
     connection: &mut Connection,
-    selection: &Selection,
+    selection: &FileSelection,
     mut sink: LineSink,
 ) -> Result<u64, SnapshotError> {
     connection.build_transaction().repeatable_read().read_only().run(|connection| {

@@ -11,7 +11,7 @@ use diesel::sql_types::{BigInt, Integer, Nullable, SmallInt, Text};
 
 use super::conditions::Dialect;
 use super::lines::{SelectedLine, select_lines};
-use super::{LineSink, Selection, SnapshotError};
+use super::{FileSelection, LineSink, SnapshotError};
 use crate::domain::evaluation_row::EvaluationRow;
 
 type Connection = diesel::sqlite::SqliteConnection;
@@ -128,7 +128,7 @@ fn read_snapshot<T>(
 /// In WAL mode a statement reads a consistent snapshot.
 pub(super) fn copy_lines(
     connection: &mut Connection,
-    selection: &Selection,
+    selection: &FileSelection,
     mut sink: LineSink,
 ) -> Result<u64, SnapshotError> {
     let (statement, bindings) = select_lines(selection, DIALECT);

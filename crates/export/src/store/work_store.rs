@@ -9,7 +9,7 @@ use assay_platform::db::{Database, DatabaseError, on_database};
 
 #[cfg(feature = "distributed")]
 use super::postgres;
-use super::{FileUse, LineSink, Notifications, Selection, SnapshotError, sqlite};
+use super::{FileSelection, FileUse, LineSink, Notifications, SnapshotError, sqlite};
 use crate::domain::lease::{Claim, ClaimTerms, FinishedFile};
 
 /// Cheap to clone; clones share the connections.
@@ -129,7 +129,7 @@ impl WorkStore {
 
     /// Sends the selected lines to `sink`, ordered by conversation date and ticket id, as one consistent snapshot; returns
     /// their number. Ends early when the receiver is dropped.
-    pub async fn copy_lines(&self, selection: Selection, sink: LineSink) -> Result<u64, SnapshotError> {
+    pub async fn copy_lines(&self, selection: FileSelection, sink: LineSink) -> Result<u64, SnapshotError> {
         on_database!(self, run_long / read, copy_lines(&selection, sink))
     }
 }

@@ -55,6 +55,12 @@ fn query(filters: &EvaluationFilters, sort: Sort, more: &[(&'static str, &str)])
     encode_query(filters.to_pairs().into_iter().chain([("sort", sort.to_string())]).chain(more))
 }
 
+/// The parameters of a page; `cursor` is that of the page before it.
+fn page_query(filters: &EvaluationFilters, sort: Sort, limit: &str, cursor: Option<&str>) -> String {
+    let parameters = [("limit", limit)].into_iter().chain(cursor.map(|cursor| ("cursor", cursor)));
+    query(filters, sort, &parameters.collect::<Vec<_>>())
+}
+
 async fn pages_of_any_order_hold_every_row_once(app: TestApp) -> Result<()> {
     let (organization, mut random) = (new_id(), Random::new(3));
     let events: Vec<_> = (0..60).map(|_| random.event(organization)).collect();
@@ -69,9 +75,8 @@ async fn pages_of_any_order_hold_every_row_once(app: TestApp) -> Result<()> {
         expected.sort_by(|one, other| compare(one, other, sort));
         let (mut found, mut cursor): (Vec<EvaluationItem>, _) = (Vec::new(), None::<String>);
         loop {
-            let more: Vec<_> =
-                [("limit", "7")].into_iter().chain(cursor.iter().map(|it| ("cursor", it.as_str()))).collect();
-            let page = page(&app, organization, &query(filters, sort, &more)).await?;
+            let query = page_query(filters, sort, "7", cursor.as_deref());
+            let page = page(&app, organization, &query).await?;
             assert_eq!((page.total.count, page.total.exact), (expected.len() as u64, true), "{sort}");
             assert_eq!(page.page_info.has_next_page, page.page_info.next_cursor.is_some());
             found.extend(page.data);
@@ -143,9 +148,8 @@ async fn pages_of_a_search_with_many_hits_keep_their_order(app: TestApp) -> Resu
         let (mut found, mut cursor) = (Vec::new(), None::<String>);
         for _ in 0..6 {
             let limit = if found.is_empty() { "3" } else { "90" };
-            let after = cursor.iter().map(|it| ("cursor", it.as_str()));
-            let more: Vec<_> = [("limit", limit)].into_iter().chain(after).collect();
-            let page = page(&app, organization, &query(&filters, sort, &more)).await?;
+            let query = page_query(&filters, sort, limit, cursor.as_deref());
+            let page = page(&app, organization, &query).await?;
             assert_eq!((page.total.count, page.total.exact), (expected.len() as u64, true));
             found.extend(ids(&page.data));
             cursor = page.page_info.next_cursor;
@@ -166,9 +170,8 @@ async fn pages_neither_skip_nor_repeat_while_rows_change(app: TestApp) -> Result
             items(&events).into_iter().map(|row| (row.ticket.id, row)).collect();
         let (mut seen, mut cursor) = (Vec::new(), None::<String>);
         loop {
-            let more: Vec<_> =
-                [("limit", "6")].into_iter().chain(cursor.iter().map(|it| ("cursor", it.as_str()))).collect();
-            let page = page(&app, organization, &query(&EvaluationFilters::default(), sort, &more)).await?;
+            let query = page_query(&EvaluationFilters::default(), sort, "6", cursor.as_deref());
+            let page = page(&app, organization, &query).await?;
             assert_eq!(page.total.count, 40, "as counted for the first page");
             seen.extend(ids(&page.data));
             cursor = page.page_info.next_cursor;

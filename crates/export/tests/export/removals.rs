@@ -9,7 +9,7 @@ use assay_contracts::retention::RetentionPeriod;
 use assay_contracts::time::{DAY_MILLIS, Timestamp};
 use assay_export::domain::evaluation_row::EvaluationRow;
 use assay_export::domain::removal::DeletedRow;
-use assay_export::store::Selection;
+use assay_export::store::FileSelection;
 use assay_messaging::{OutgoingEvent, PublishError};
 use assay_platform::runtime::{new_id, now};
 use assay_testkit::{eventually, number_on, on_both_databases};
@@ -35,7 +35,7 @@ impl Stores {
     /// Number of lines of a file of this kind.
     async fn lines(&self, kind: ExportKind) -> Result<u64> {
         let (organization_id, filters) = (self.organization_id, ExportFilters::default());
-        Ok(read_lines(&self.work, Selection { organization_id, kind, filters }).await?.0)
+        Ok(read_lines(&self.work, FileSelection { organization_id, kind, filters }).await?.0)
     }
 
     /// Creates an export with this target sequence.

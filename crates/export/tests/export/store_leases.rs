@@ -16,8 +16,8 @@ use crate::test_database::{Stores, create_job};
 
 const NOW: Timestamp = Timestamp::saturating_from_millis(1_795_158_000_000);
 const LEASE: i64 = 60_000;
-/// A lease that ends later was set by a wrong clock.
-const LONGEST: i64 = 5 * LEASE;
+/// A lease that ends later than this from now was set by a wrong clock.
+const LONGEST_LEASE: i64 = 5 * LEASE;
 const MAX_ATTEMPTS: u32 = 3;
 
 impl Stores {
@@ -39,6 +39,11 @@ impl Stores {
         self.claim_at(NOW).await?.context("no job waits")
     }
 
+    async fn fail_exhausted(&self, now: Timestamp) -> Result<usize> {
+        let latest_lease_end = now.plus_millis(LONGEST_LEASE);
+        Ok(self.work.fail_exhausted(MAX_ATTEMPTS, latest_lease_end, "no use", now).await?)
+    }
+
     async fn job(&self, id: ExportId) -> Result<Job> {
         self.exports.find(self.organization_id, id).await?.context("no such job")
     }
@@ -49,7 +54,7 @@ fn terms(now: Timestamp, pending_before: Timestamp) -> ClaimTerms {
         owner: new_id(),
         now,
         lease_millis: LEASE,
-        latest_lease_end: now.plus_millis(LONGEST),
+        latest_lease_end: now.plus_millis(LONGEST_LEASE),
         pending_before,
         max_attempts: MAX_ATTEMPTS,
         except: None,
@@ -238,8 +243,8 @@ async fn finished_job_is_announced_once_in_its_transaction(jobs: Stores) -> Resu
         jobs.claim_at(now).await?.context("not claimed")?;
         now = now.plus_millis(LEASE);
     }
-    assert_eq!(jobs.work.fail_exhausted(MAX_ATTEMPTS, now.plus_millis(LONGEST), "no use", now).await?, 1);
-    assert_eq!(jobs.work.fail_exhausted(MAX_ATTEMPTS, now.plus_millis(LONGEST), "no use", now).await?, 0);
+    assert_eq!(jobs.fail_exhausted(now).await?, 1);
+    assert_eq!(jobs.fail_exhausted(now).await?, 0);
     assert_eq!(number_on(database, finished).await?, 3);
     let without_notifications = work_store(database, Notifications::Off);
     jobs.create(NOW).await?;
@@ -263,8 +268,7 @@ async fn job_leased_by_a_wrong_clock_is_due(jobs: Stores) -> Result<()> {
     assert_eq!(jobs.claim_at(NOW).await?, None);
     let last = jobs.claim_at(ahead.plus_millis(2 * LEASE)).await?.context("not claimed")?;
     assert_eq!(last.counted_attempt, MAX_ATTEMPTS);
-    let latest = NOW.plus_millis(LONGEST);
-    assert_eq!(jobs.work.fail_exhausted(MAX_ATTEMPTS, latest, "no use", NOW).await?, 1);
+    assert_eq!(jobs.fail_exhausted(NOW).await?, 1);
     Ok(())
 }
 
@@ -288,13 +292,13 @@ async fn job_whose_workers_crashed_in_every_attempt_fails(jobs: Stores) -> Resul
     let id = jobs.create(NOW).await?;
     let mut now = NOW;
     for counted_attempt in 1..=MAX_ATTEMPTS {
-        assert_eq!(jobs.work.fail_exhausted(MAX_ATTEMPTS, now.plus_millis(LONGEST), "no use", now).await?, 0);
+        assert_eq!(jobs.fail_exhausted(now).await?, 0);
         let claim = jobs.claim_at(now).await?.context("not claimed")?;
         assert_eq!(claim.counted_attempt, counted_attempt);
         now = now.plus_millis(LEASE);
     }
     assert_eq!(jobs.claim_at(now).await?, None);
-    assert_eq!(jobs.work.fail_exhausted(MAX_ATTEMPTS, now.plus_millis(LONGEST), "no use", now).await?, 1);
+    assert_eq!(jobs.fail_exhausted(now).await?, 1);
     let job = jobs.job(id).await?;
     assert_eq!((job.state, job.updated_at), (JobState::Failed { message: "no use".to_owned() }, now));
     Ok(())

@@ -6,7 +6,7 @@ use assay_contracts::export::{ExportFilters, ExportKind};
 use assay_contracts::ids::EventId;
 use assay_export::domain::csv::render;
 use assay_export::domain::evaluation_row::EvaluationRow;
-use assay_export::store::{Selection, SnapshotError, line_channel};
+use assay_export::store::{FileSelection, SnapshotError, line_channel};
 use assay_platform::runtime::{new_id, now};
 use assay_testkit::{execute_on, number_on, on_both_databases};
 
@@ -23,12 +23,12 @@ impl Stores {
         Ok(self.exports.record_rows(rows.into(), now()).await?)
     }
 
-    fn selection(&self) -> Selection {
+    fn selection(&self) -> FileSelection {
         let (kind, filters) = (ExportKind::Axis, ExportFilters::default());
-        Selection { organization_id: self.organization_id, kind, filters }
+        FileSelection { organization_id: self.organization_id, kind, filters }
     }
 
-    async fn snapshot(&self, selection: Selection) -> Result<String> {
+    async fn snapshot(&self, selection: FileSelection) -> Result<String> {
         let (count, content) = read_lines(&self.work, selection).await?;
         let content = String::from_utf8(content)?;
         assert_eq!(count, content.matches(",scored,").count() as u64);
@@ -79,7 +79,7 @@ async fn each_kind_of_file_has_its_own_lines(rows: Stores) -> Result<()> {
     let event = rows.evaluated_at_second(0);
     rows.record(&[&event]).await?;
     let kind = ExportKind::ResolutionAudit;
-    let selection = Selection { kind, ..rows.selection() };
+    let selection = FileSelection { kind, ..rows.selection() };
     assert_eq!(rows.snapshot(selection).await?, render(kind, &event) + "\r\n");
     Ok(())
 }

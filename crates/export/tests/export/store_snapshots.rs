@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use assay_contracts::export::{ExportFilters, ExportKind};
 use assay_contracts::ids::OrganizationId;
-use assay_export::store::{Notifications, Selection, SnapshotError, WorkStore, line_channel, work_store};
+use assay_export::store::{FileSelection, Notifications, SnapshotError, WorkStore, line_channel, work_store};
 use assay_platform::runtime::new_id;
 use assay_testkit::{eventually, execute_on, number_on};
 
@@ -16,7 +16,7 @@ const LINE_BYTES: usize = 200_000;
 struct Snapshots {
     test_database: TestDatabase,
     work: WorkStore,
-    selection: Selection,
+    selection: FileSelection,
 }
 
 impl Snapshots {
@@ -30,7 +30,7 @@ impl Snapshots {
         execute_on(&test_database.database, insert).await?;
         let (kind, filters) = (ExportKind::Axis, ExportFilters::default());
         let work = work_store(&test_database.database, Notifications::Off);
-        Ok(Self { test_database, work, selection: Selection { organization_id, kind, filters } })
+        Ok(Self { test_database, work, selection: FileSelection { organization_id, kind, filters } })
     }
 
     /// Reads all of it.

@@ -10,7 +10,7 @@ use assay_contracts::time::Timestamp;
 use assay_export::domain::evaluation_row::EvaluationRow;
 use assay_export::domain::job::Job;
 use assay_export::store::{
-    Creation, ExportStore, Notifications, Selection, WorkStore, export_store, line_channel, work_store,
+    Creation, ExportStore, FileSelection, Notifications, WorkStore, export_store, line_channel, work_store,
 };
 use assay_export::{MIGRATIONS, SCHEMA};
 use assay_messaging::OutgoingEvent;
@@ -96,7 +96,7 @@ pub async fn create_job(
 }
 
 /// The number of lines of a file, and its content without the header.
-pub async fn read_lines(work: &WorkStore, selection: Selection) -> Result<(u64, Vec<u8>)> {
+pub async fn read_lines(work: &WorkStore, selection: FileSelection) -> Result<(u64, Vec<u8>)> {
     let (sink, mut lines) = line_channel();
     let receiving = async {
         let mut content = Vec::new();

@@ -15,8 +15,8 @@ use assay_export::domain::matcher::needs_rows;
 use assay_export::domain::ranking::{ReadDirection, rank};
 use assay_export::domain::summary::{lack_texts, summarize};
 use assay_export::store::{
-    DayCache, EvaluationStore, ExportStore, ListPosition, ListSelection, Notifications, RankBound, Selection,
-    WorkStore, evaluation_store, export_store, work_store,
+    DayCache, EvaluationStore, ExportStore, FileSelection, ListPosition, ListSelection, Notifications,
+    RankBound, WorkStore, evaluation_store, export_store, work_store,
 };
 use assay_platform::runtime::{new_id, now};
 
@@ -186,7 +186,7 @@ impl ReadModel {
     /// The ticket ids of a file, in order.
     pub async fn file(&self, filters: &EvaluationFilters) -> Result<Vec<String>> {
         let (organization_id, filters) = (self.organization_id, filters.clone());
-        let selection = Selection { organization_id, kind: ExportKind::Axis, filters };
+        let selection = FileSelection { organization_id, kind: ExportKind::Axis, filters };
         let (count, bytes) = read_lines(&self.work, selection).await?;
         let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(&bytes[..]);
         let ids: Vec<String> =
