@@ -155,8 +155,8 @@ pub struct DeadLetterSelection {
 #[derive(Args)]
 pub struct DeadLetterLocation {
     /// Only dead letters of this queue, or of this service's outbox [default: all queues; on the local bus all outboxes].
-    #[arg(long, value_name = "NAME")]
-    pub queue: Option<String>,
+    #[arg(long = "queue", value_name = "NAME")]
+    pub queue_or_service: Option<String>,
     #[command(flatten)]
     pub services: ServicesLocation,
 }

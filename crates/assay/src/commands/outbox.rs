@@ -6,13 +6,13 @@ use anyhow::{Result, bail};
 use assay_platform::runtime::now;
 
 use crate::cli::OutboxCommand;
-use crate::installation::{open_outbox, outbox_databases, settings_of};
+use crate::installation::{load_settings, open_outbox, outbox_databases};
 use crate::settings::Settings;
 use crate::terminal::{age, one_line};
 
 pub async fn run(command: OutboxCommand) -> Result<()> {
     match command {
-        OutboxCommand::Status { location } => status(&settings_of(&location)?).await,
+        OutboxCommand::Status { location } => status(&load_settings(&location)?).await,
     }
 }
 

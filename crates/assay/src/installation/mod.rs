@@ -13,13 +13,13 @@ use crate::settings::Settings;
 static OUTBOX_TABLES: &[Migrations] = &[assay_messaging::MIGRATIONS];
 
 pub struct ServiceOutbox {
-    /// The schema of the service.
+    /// Named by its schema.
     pub service: &'static str,
     pub outbox: Outbox,
 }
 
 /// The settings; with the bus and the databases of a standalone when its folder is given.
-pub fn settings_of(location: &ServicesLocation) -> Result<Settings> {
+pub fn load_settings(location: &ServicesLocation) -> Result<Settings> {
     let mut settings = Settings::load()?;
     if let Some(folder) = &location.data_dir {
         DataFolder::open_without_lock(folder)?.configure_databases(&mut settings);

@@ -10,7 +10,7 @@ use assay_testkit::eventually;
 use lapin::options::BasicPublishOptions;
 use lapin::{BasicProperties, Connection, ConnectionProperties};
 
-use crate::events::{ACCEPTED, Consumer, Recorder, accepted, command, rejection, text};
+use crate::events::{Consumer, Recorder, SUBSCRIPTION, accepted_event, command, rejection, text};
 
 /// A message that is no event. Lists must never show its content.
 pub const FOREIGN_MESSAGE: &str = r#"{"words":"of a customer"}"#;
@@ -25,17 +25,17 @@ pub struct Broker {
 impl Broker {
     /// Two dead letters: a rejected event and a foreign message.
     pub async fn with_dead_letters() -> Result<Self> {
-        let event = accepted(new_id())?;
+        let event = accepted_event(new_id())?;
         let url = assay_testkit::services::rabbit()?;
         let namespace = assay_testkit::random_name("operator")?;
         let bus = Bus::open(&BusSettings { namespace: namespace.clone(), ..BusSettings::new(url) })?;
         let broker = Self { bus, namespace, event_id: event.id().to_string() };
-        let consumer = Consumer::start(&broker.bus, Arc::new(Recorder::answering(rejection())));
+        let consumer = Consumer::start(&broker.bus, Arc::new(Recorder::returning(rejection())));
         let event = std::slice::from_ref(&event);
         eventually("a queue", || async { Ok(broker.bus.publish(event).await == [Ok(())]) }).await?;
         let connection = Connection::connect(url, ConnectionProperties::default()).await?;
         let channel = connection.create_channel().await?;
-        let queue = format!("{}.{}", broker.namespace, ACCEPTED.queue);
+        let queue = format!("{}.{}", broker.namespace, SUBSCRIPTION.queue);
         let (options, properties) = (BasicPublishOptions::default(), BasicProperties::default());
         channel
             .basic_publish("".into(), queue.into(), options, FOREIGN_MESSAGE.as_bytes(), properties)

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-pub const ACCEPTED: Subscription = Subscription {
+pub const SUBSCRIPTION: Subscription = Subscription {
     queue: assay_scoring_worker::QUEUE,
     topics: &[ConversationAccepted::TOPIC],
     max_batch: 1,
@@ -31,7 +31,7 @@ impl Consumer {
         let (bus, stop) = (bus.clone(), CancellationToken::new());
         let mut task = JoinSet::new();
         let stopped = stop.clone();
-        task.spawn(async move { bus.consume(ACCEPTED, handler, stopped).await });
+        task.spawn(async move { bus.consume(SUBSCRIPTION, handler, stopped).await });
         Self { stop, task }
     }
 
@@ -41,7 +41,7 @@ impl Consumer {
     }
 }
 
-pub fn accepted(organization_id: OrganizationId) -> Result<OutgoingEvent> {
+pub fn accepted_event(organization_id: OrganizationId) -> Result<OutgoingEvent> {
     let event = ConversationAccepted { organization_id, ticket_id: new_id(), accepted_at: now() };
     Ok(OutgoingEvent::new(new_id(), now(), &event)?)
 }
@@ -56,13 +56,13 @@ pub fn text(bytes: &[u8]) -> String {
 
 /// Records deliveries and returns the same outcome for each.
 pub struct Recorder {
-    answer: Outcome,
+    outcome: Outcome,
     ids: Mutex<Vec<String>>,
 }
 
 impl Recorder {
-    pub fn answering(answer: Outcome) -> Self {
-        Self { answer, ids: Mutex::default() }
+    pub fn returning(outcome: Outcome) -> Self {
+        Self { outcome, ids: Mutex::default() }
     }
 
     pub fn ids(&self) -> Vec<String> {
@@ -74,7 +74,7 @@ impl Recorder {
 impl Handler for Recorder {
     async fn handle(&self, deliveries: &[Delivery]) -> Vec<Outcome> {
         self.ids.lock().unwrap().extend(deliveries.iter().map(|delivery| delivery.id.to_string()));
-        vec![self.answer.clone(); deliveries.len()]
+        vec![self.outcome.clone(); deliveries.len()]
     }
 }
 

@@ -13,7 +13,7 @@ use assay_messaging::Outcome;
 use assay_testkit::eventually;
 
 use broker::{Broker, FOREIGN_MESSAGE};
-use events::{ACCEPTED, Consumer, Recorder, text};
+use events::{Consumer, Recorder, SUBSCRIPTION, text};
 use standalone::Standalone;
 
 #[tokio::test]
@@ -47,16 +47,16 @@ async fn rabbitmq_dead_letters_are_dropped_and_retried() -> Result<()> {
     assert!(dropped.status.success(), "{dropped:?}");
     assert!(broker.list().contains("scoring-worker.conversation-accepted: 1 dead letter\n"));
 
-    let retried = broker.assay(&["dead-letter", "retry", "--all", "--queue", ACCEPTED.queue]);
+    let retried = broker.assay(&["dead-letter", "retry", "--all", "--queue", SUBSCRIPTION.queue]);
     assert!(retried.status.success(), "{retried:?}");
     assert!(broker.list().contains("scoring-worker.conversation-accepted: 0 dead letters\n"));
-    let handler = Arc::new(Recorder::answering(Outcome::Done));
+    let handler = Arc::new(Recorder::returning(Outcome::Done));
     let _consumer = Consumer::start(&broker.bus, handler.clone());
     eventually("the second delivery", || async { Ok(handler.ids() == [broker.event_id.as_str()]) }).await
 }
 
 #[tokio::test]
-async fn unknown_dead_letter_id_is_an_error_without_effect() -> Result<()> {
+async fn unknown_or_missing_name_is_an_error_without_effect() -> Result<()> {
     let broker = Broker::with_dead_letters().await?;
     for action in ["show", "retry", "drop"] {
         let output = broker.assay(&["dead-letter", action, "mistyped"]);
@@ -102,6 +102,7 @@ async fn outbox_status_counts_pending_and_dead_events() -> Result<()> {
     let rows: Vec<Vec<&str>> = status.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(rows[0], ["SERVICE", "PENDING", "OLDEST", "DEAD", "LAST", "ERROR"]);
     assert_eq!(rows[1], ["registry", "0", "-", "0", "-"]);
+    // The age is two words, such as `0 s`.
     assert_eq!((rows[2][0], rows[2][1], rows[2][3], rows[2][4]), ("ingest", "1", "s", "1"), "{status}");
     assert_eq!((rows[3][0], rows[4][0]), ("scoring", "export"));
     Ok(())

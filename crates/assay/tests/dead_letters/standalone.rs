@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::events::{Consumer, Recorder, accepted, command, rejection, text};
+use crate::events::{Consumer, Recorder, accepted_event, command, rejection, text};
 
 /// The data folder of a standalone whose consumer rejected events of ingest.
 pub struct Standalone {
@@ -27,6 +27,7 @@ pub struct Standalone {
 impl Standalone {
     pub async fn with_dead_events(count: usize) -> Result<Self> {
         let folder = tempfile::tempdir()?;
+        // The commands refuse a folder without this file.
         File::create(folder.path().join("lock"))?;
         for (schema, migrations) in [
             (assay_agent_registry::SCHEMA, assay_agent_registry::MIGRATIONS),
@@ -38,14 +39,14 @@ impl Standalone {
         let database = migrated(folder.path(), assay_ingest::SCHEMA, assay_ingest::MIGRATIONS).await?;
         let organization_id = new_id();
         let events: Vec<OutgoingEvent> =
-            (0..count).map(|_| accepted(organization_id)).collect::<Result<_>>()?;
+            (0..count).map(|_| accepted_event(organization_id)).collect::<Result<_>>()?;
         let ids = events.iter().map(|event| event.id().to_string()).collect();
         let Database::Sqlite(sqlite) = &database else { panic!("this is SQLite") };
         sqlite.write(move |connection| connection.enqueue_events(&events, FastPathClaim::NONE)).await?;
 
         let bus = Bus::open(&BusSettings::new("local:"))?;
         let outbox = Outbox::new(database);
-        let _consumer = Consumer::start(&bus, Arc::new(Recorder::answering(rejection())));
+        let _consumer = Consumer::start(&bus, Arc::new(Recorder::returning(rejection())));
         let mut tasks = JoinSet::new();
         tasks.spawn(relay(outbox.clone(), bus, CancellationToken::new()));
         let all_are_dead = || async { Ok(outbox.status().await?.dead == count as u64) };

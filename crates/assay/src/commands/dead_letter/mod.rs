@@ -9,7 +9,7 @@ use std::io::{Write, stderr, stdout};
 use anyhow::{Result, bail};
 use assay_platform::runtime::now;
 
-use self::source::{DeadLetterAction, DeadLetterSource, Selection, Summary};
+use self::source::{DeadLetterAction, DeadLetterSource, DeadLetterSummary, Selection};
 use crate::cli::{DeadLetterCommand, DeadLetterLocation, DeadLetterSelection};
 use crate::terminal::{age, one_line};
 
@@ -88,7 +88,7 @@ async fn apply(
     Ok(())
 }
 
-fn describe(summary: &Summary) -> String {
+fn describe(summary: &DeadLetterSummary) -> String {
     let topic = summary.topic.as_deref().unwrap_or("unknown topic");
     let since = summary.given_up_at.map_or_else(
         || "given up at an unknown time".to_owned(),

@@ -14,6 +14,7 @@ use crate::cli::DeadLetterLocation;
 use crate::installation::{self, ServiceOutbox};
 use crate::roles;
 
+/// Every queue of the services.
 const QUEUES: [&str; 7] = [
     assay_scoring_worker::QUEUE,
     assay_scoring_worker::DELETED_QUEUE,
@@ -35,15 +36,15 @@ pub enum DeadLetterSource {
     Queue {
         bus: Bus,
         queue: String,
-        /// Whether the operator named the queue; a named queue must exist.
-        is_named: bool,
+        /// Whether it is an error that the queue was never consumed: the operator named it.
+        must_exist: bool,
     },
     /// The dead events of a service.
     Outbox(ServiceOutbox),
 }
 
 /// Metadata of a dead letter; never its content.
-pub struct Summary {
+pub struct DeadLetterSummary {
     pub id: String,
     pub topic: Option<String>,
     pub reason: String,
@@ -64,22 +65,21 @@ pub enum DeadLetterAction {
 }
 
 impl DeadLetterSource {
-    /// All sources, or the named one.
+    /// The queue or the outbox that the operator named; else all queues, or all outboxes on the local bus, which has no queues.
     pub async fn open_selected(location: &DeadLetterLocation) -> Result<Vec<Self>> {
-        let settings = installation::settings_of(&location.services)?;
-        if settings.bus.url.expose_secret() == "local:" {
+        let settings = installation::load_settings(&location.services)?;
+        let queue_or_service = location.queue_or_service.as_deref();
+        let is_local_bus = settings.bus.url.expose_secret() == "local:";
+        // Names of queues have a dot, names of services none. With a broker, an outbox has the events that the broker itself refused.
+        let is_service = queue_or_service.is_some_and(|name| !name.contains('.'));
+        if is_local_bus || is_service {
             let outboxes = installation::open_outboxes(&settings).await?;
-            return outbox_sources(outboxes, location.queue.as_deref());
-        }
-        // A name without a dot is that of a service: its outbox has the events that the broker refused because of the event itself.
-        if let Some(service) = location.queue.as_deref().filter(|queue| !queue.contains('.')) {
-            let outboxes = installation::open_outboxes(&settings).await?;
-            return outbox_sources(outboxes, Some(service));
+            return outbox_sources(outboxes, queue_or_service);
         }
         let bus = roles::open_bus(&settings)?;
         let source =
-            |queue: &str, is_named| Self::Queue { bus: bus.clone(), queue: queue.to_owned(), is_named };
-        Ok(match &location.queue {
+            |queue: &str, must_exist| Self::Queue { bus: bus.clone(), queue: queue.to_owned(), must_exist };
+        Ok(match queue_or_service {
             Some(queue) => vec![source(queue, true)],
             None => QUEUES.iter().map(|queue| source(queue, false)).collect(),
         })
@@ -93,7 +93,7 @@ impl DeadLetterSource {
     }
 
     /// Total number, and the oldest `limit` of them.
-    pub async fn list(&self, limit: u32) -> Result<(u64, Vec<Summary>)> {
+    pub async fn list(&self, limit: u32) -> Result<(u64, Vec<DeadLetterSummary>)> {
         match self {
             Self::Queue { .. } => {
                 let mut summaries = Vec::new();
@@ -111,7 +111,7 @@ impl DeadLetterSource {
     }
 
     /// The oldest dead letter with this id and its content.
-    pub async fn find(&self, id: &str) -> Result<Option<(Summary, Vec<u8>)>> {
+    pub async fn find(&self, id: &str) -> Result<Option<(DeadLetterSummary, Vec<u8>)>> {
         match self {
             Self::Queue { .. } => {
                 let mut found = None;
@@ -168,22 +168,23 @@ impl DeadLetterSource {
         limit: u64,
         decide: impl FnMut(&DeadLetter) -> DeadLetterDecision + Send,
     ) -> Result<DeadLetterReview> {
-        let Self::Queue { bus, queue, is_named } = self else { bail!("an outbox has no queue to review") };
+        let Self::Queue { bus, queue, must_exist } = self else { bail!("an outbox has no queue to review") };
         match bus.review_dead_letters(queue, limit, decide).await {
-            Err(DeadLetterError::UnknownQueue(_)) if !is_named => Ok(DeadLetterReview::default()),
+            Err(DeadLetterError::UnknownQueue(_)) if !must_exist => Ok(DeadLetterReview::default()),
             review => review.with_context(|| format!("queue {queue}")),
         }
     }
 }
 
-fn outbox_sources(outboxes: Vec<ServiceOutbox>, named: Option<&str>) -> Result<Vec<DeadLetterSource>> {
+/// The outboxes of all services, or of the named one.
+fn outbox_sources(outboxes: Vec<ServiceOutbox>, service: Option<&str>) -> Result<Vec<DeadLetterSource>> {
     let names: Vec<&str> = outboxes.iter().map(|outbox| outbox.service).collect();
-    if let Some(name) = named
-        && !names.contains(&name)
+    if let Some(service) = service
+        && !names.contains(&service)
     {
-        bail!("--queue: there is no service `{name}`; the services are {}", names.join(", "));
+        bail!("--queue: there is no service `{service}`; the services are {}", names.join(", "));
     }
-    let is_selected = |outbox: &ServiceOutbox| named.is_none_or(|name| name == outbox.service);
+    let is_selected = |outbox: &ServiceOutbox| service.is_none_or(|service| service == outbox.service);
     Ok(outboxes.into_iter().filter(is_selected).map(DeadLetterSource::Outbox).collect())
 }
 
@@ -219,8 +220,8 @@ async fn apply_to_events(
     Ok(affected)
 }
 
-fn summary_of_letter(letter: &DeadLetter) -> Summary {
-    Summary {
+fn summary_of_letter(letter: &DeadLetter) -> DeadLetterSummary {
+    DeadLetterSummary {
         id: id_of(letter),
         topic: letter.topic.clone(),
         reason: letter.reason.clone(),
@@ -229,8 +230,8 @@ fn summary_of_letter(letter: &DeadLetter) -> Summary {
     }
 }
 
-fn summary_of_event(event: &DeadEvent) -> Summary {
-    Summary {
+fn summary_of_event(event: &DeadEvent) -> DeadLetterSummary {
+    DeadLetterSummary {
         id: event.id.to_string(),
         topic: Some(event.topic.clone()),
         reason: event.last_error.clone(),
