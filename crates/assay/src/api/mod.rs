@@ -28,7 +28,7 @@ const USER_AGENT: &str = concat!("assay-cli/", env!("CARGO_PKG_VERSION"));
 
 /// Maximum attempts of a request that a person waits for. The pauses take some seconds in total, unless the service asks
 /// for longer ones.
-pub const ATTEMPTS: u16 = 6;
+pub const INTERACTIVE_ATTEMPTS: u16 = 6;
 
 /// A client of one gateway, with one API key.
 pub struct Api {
@@ -63,7 +63,7 @@ impl Api {
                 .with_context(|| format!("ASSAY_URL is `{url}`: give an address like {DEFAULT_URL}"))?,
             (None, None) => Url::parse(DEFAULT_URL)?,
         };
-        // `localhost:8080` is an address of the scheme `localhost`.
+        // `localhost:8080` is parsed as a URL with the scheme `localhost`.
         if !matches!(url.scheme(), "http" | "https") {
             bail!(
                 "`{url}` is no address of a gateway: it begins with http:// or https://, as in {DEFAULT_URL}"
@@ -90,7 +90,7 @@ impl Api {
         Ok(Self { http, url: url.as_str().trim_end_matches('/').to_owned(), key, attempts })
     }
 
-    /// SHA-256 of the address and the key, lower-case hexadecimal.
+    /// Identifies the gateway and the key: their SHA-256, in lower-case hexadecimal.
     pub fn destination_hash(&self) -> String {
         hex::encode(Sha256::digest(format!("{}\n{}", self.url, self.key).as_bytes()))
     }
@@ -101,7 +101,7 @@ impl Api {
     pub async fn send(&self, call: &Call<'_>) -> Result<Response> {
         let mut delays = backoff(self.attempts);
         loop {
-            let (problem, requested_delay) = match self.request(call).send().await {
+            let (failure, requested_delay) = match self.request(call).send().await {
                 Ok(response) if is_temporary(response.status()) => {
                     (format!("the service answered {}", response.status()), retry_after(&response))
                 }
@@ -109,14 +109,14 @@ impl Api {
                 Err(error) => (self.unreachable(error), None),
             };
             let Some(delay) = delays.next() else {
-                bail!("{problem} (attempts: {})", self.attempts);
+                bail!("{failure} (attempts: {})", self.attempts);
             };
             tokio::time::sleep(requested_delay.unwrap_or(delay)).await;
         }
     }
 
     /// Sends a request and parses the body of a successful response; any other status is an error.
-    pub async fn json<T: DeserializeOwned>(&self, call: &Call<'_>) -> Result<T> {
+    pub async fn send_for_json<T: DeserializeOwned>(&self, call: &Call<'_>) -> Result<T> {
         let response = self.send(call).await?;
         if !response.status().is_success() {
             return Err(Problem::read(response).await.into_error());

@@ -26,15 +26,14 @@ impl Problem {
         Self { status, ..serde_json::from_slice(&body).unwrap_or_default() }
     }
 
-    /// Whether the problem has this code.
-    pub fn is(&self, code: &str) -> bool {
+    pub fn has_code(&self, code: &str) -> bool {
         self.code.as_deref() == Some(code)
     }
 
-    /// Whether every request with this key would fail.
+    /// Whether every request with this API key would fail. `invalid-signature` refuses a download address, not a key.
     pub fn is_key_rejected(&self) -> bool {
         matches!(self.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
-            && !self.is("invalid-signature")
+            && !self.has_code("invalid-signature")
     }
 
     pub fn into_error(self) -> anyhow::Error {
@@ -65,11 +64,11 @@ impl Problem {
                 "the API key was refused; `assay keys create --organization NAME` makes one (of a standalone: with \
                  --data-dir FOLDER), ASSAY_API_KEY or --key names it",
             ),
-            StatusCode::FORBIDDEN if self.is("missing-scope") => {
+            StatusCode::FORBIDDEN if self.has_code("missing-scope") => {
                 Some("`assay keys create --organization NAME --scopes …` makes a key that may")
             }
-            // A ticket read without a valid key gets the same answer (specification, "GET /v1/tickets/{id}").
-            StatusCode::NOT_FOUND if self.is("ticket-not-found") => {
+            // Also the answer without a valid key and for a ticket of another organization, which must not be revealed.
+            StatusCode::NOT_FOUND if self.has_code("ticket-not-found") => {
                 Some("is it the id of the receipt, and does the API key belong to the ticket's organization?")
             }
             StatusCode::NOT_FOUND if self.code.is_none() => {

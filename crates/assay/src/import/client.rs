@@ -45,7 +45,7 @@ async fn read_answer(response: Response) -> Result<Answer> {
     if problem.is_key_rejected() {
         return Err(problem.into_error());
     }
-    if problem.is("duplicate-import") || problem.is("duplicate-agent") {
+    if problem.has_code("duplicate-import") || problem.has_code("duplicate-agent") {
         return Ok(Answer::Duplicate);
     }
     Ok(Answer::Refused(problem.into()))

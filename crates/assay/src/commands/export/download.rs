@@ -133,7 +133,7 @@ async fn check(response: Response) -> Result<Response, FetchError> {
         return Ok(response);
     }
     let problem = Problem::read(response).await;
-    if problem.is("invalid-signature") {
+    if problem.has_code("invalid-signature") {
         return Err(FetchError::ExpiredUrl);
     }
     let error = anyhow!("the file cannot be fetched: {}", problem.describe());

@@ -21,7 +21,7 @@ use serde_json::json;
 use self::download::{Verification, download};
 use self::sink::Sink;
 use self::wait::wait;
-use crate::api::{ATTEMPTS, Api, Call};
+use crate::api::{Api, Call, INTERACTIVE_ATTEMPTS};
 use crate::cli::ExportArguments;
 use crate::exit::{INTERRUPTED, TIMED_OUT, WrongUsage};
 use crate::signals::StopSignals;
@@ -34,7 +34,7 @@ pub async fn run(arguments: ExportArguments) -> Result<ExitCode> {
     {
         return Err(WrongUsage::new(format!("--from {from} lies behind --to {to}: exchange them")).into());
     }
-    let api = Api::new(&arguments.service, ATTEMPTS)?;
+    let api = Api::new(&arguments.service, INTERACTIVE_ATTEMPTS)?;
     // Before the export is created, so that a mistake such as an existing file has no effect.
     let out = arguments.out.clone().unwrap_or_else(|| default_name(&arguments));
     sink::ensure_writable(&out, arguments.force)?;
@@ -107,7 +107,7 @@ async fn create(api: &Api, kind: ExportKind, filters: ExportFilters) -> Result<E
         body: Some(body.to_string().into_bytes()),
         idempotency_key: Some(&format!("assay-export-{key}")),
     };
-    api.json(&call).await
+    api.send_for_json(&call).await
 }
 
 /// A warning when rows may be missing. `None` for a complete file, or when an older service does not tell.

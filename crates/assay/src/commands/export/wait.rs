@@ -43,7 +43,7 @@ pub async fn wait(api: &Api, id: &str, limit: Duration) -> Result<Option<Export>
 pub async fn read(api: &Api, id: &str) -> Result<Export> {
     // The id is user input: it must not change the path.
     let id: String = url::form_urlencoded::byte_serialize(id.as_bytes()).collect();
-    api.json(&Call::get(&format!("{EXPORTS}/{id}"))).await
+    api.send_for_json(&Call::get(&format!("{EXPORTS}/{id}"))).await
 }
 
 /// Shown at a terminal only.

@@ -8,21 +8,21 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use self::describe::{evaluation_text, ticket_text};
-use crate::api::{ATTEMPTS, Api, Call};
+use crate::api::{Api, Call, INTERACTIVE_ATTEMPTS};
 use crate::cli::TicketsCommand;
 
 pub async fn run(command: TicketsCommand) -> Result<()> {
     match command {
         TicketsCommand::Show { id, evaluation: only_evaluation, json, service } => {
-            let api = Api::new(&service, ATTEMPTS)?;
-            // The id is user input.
+            let api = Api::new(&service, INTERACTIVE_ATTEMPTS)?;
+            // The id is user input: it must not change the path.
             let id: String = url::form_urlencoded::byte_serialize(id.as_bytes()).collect();
             let path = format!("/v1/tickets/{id}");
             let ticket = match only_evaluation {
                 true => None,
-                false => Some(api.json::<Value>(&Call::get(&path)).await?),
+                false => Some(api.send_for_json::<Value>(&Call::get(&path)).await?),
             };
-            let evaluation: Value = api.json(&Call::get(&format!("{path}/evaluation"))).await?;
+            let evaluation: Value = api.send_for_json(&Call::get(&format!("{path}/evaluation"))).await?;
             let text = if json { as_json(ticket, evaluation)? } else { as_text(ticket, evaluation)? };
             stdout().write_all(text.as_bytes())?;
             Ok(())
