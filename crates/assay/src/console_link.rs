@@ -13,20 +13,20 @@ pub fn gateway_address(settings: &Settings, listen: SocketAddr) -> String {
     if !settings.gateway.public_url.is_empty() {
         return settings.gateway.public_url.trim_end_matches('/').to_owned();
     }
-    let is_any = listen.ip().is_unspecified();
-    let address = if is_any { SocketAddr::from((Ipv4Addr::LOCALHOST, listen.port())) } else { listen };
+    let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, listen.port()));
+    let address = if listen.ip().is_unspecified() { loopback } else { listen };
     format!("http://{address}")
 }
 
-/// Creates a link for one sign-in to the console of the organization, within the hour. `gateway` has no trailing slash.
+/// Creates a link for one sign-in to the console of the organization, within the hour. `gateway_url` has no trailing slash.
 ///
 /// # Errors
 /// [`CreateSignInLinkError`].
 pub async fn create_console_link(
     database: &Database,
     organization: OrganizationName,
-    gateway: &str,
+    gateway_url: &str,
 ) -> Result<String, CreateSignInLinkError> {
     let token = create_sign_in_link(database, organization).await?;
-    Ok(format!("{gateway}/console/sign-in?token={}", token.reveal()))
+    Ok(format!("{gateway_url}/console/sign-in?token={}", token.reveal()))
 }

@@ -10,7 +10,7 @@ const INTERVAL: Duration = Duration::from_secs(5);
 const BLOCK_BYTES: usize = 4 * 1024 * 1024;
 
 /// Allocates and frees a block from time to time, because mimalloc returns memory that is free for a second only when some
-/// thread frees pages. After hostile bodies an idle gateway would keep those of threads that have ended.
+/// thread frees pages. An idle gateway would keep the pages of ended threads, for example after hostile bodies.
 pub fn spawn_task(tasks: &mut Tasks) {
     tasks.spawn_periodic(Phase::Background, "freed memory", INTERVAL, (), |()| async {
         drop(black_box(Vec::<u8>::with_capacity(BLOCK_BYTES)));

@@ -9,19 +9,21 @@ use flate2::bufread::MultiGzDecoder;
 
 pub struct Input {
     pub reader: Box<dyn BufRead + Send>,
-    /// Size in bytes, when it is known.
-    pub total: Option<u64>,
+    /// `None` for standard input, pipes and compressed files.
+    pub total_bytes: Option<u64>,
 }
 
 pub fn open(file: &Path) -> Result<Input> {
     if file == Path::new("-") {
-        return Ok(Input { reader: Box::new(BufReader::new(stdin())), total: None });
+        return Ok(Input { reader: Box::new(BufReader::new(stdin())), total_bytes: None });
     }
     let opened = File::open(file).with_context(|| format!("cannot open {}", file.display()))?;
-    let total = opened.metadata().ok().filter(std::fs::Metadata::is_file).map(|metadata| metadata.len());
+    let total_bytes =
+        opened.metadata().ok().filter(std::fs::Metadata::is_file).map(|metadata| metadata.len());
     let reader = BufReader::new(opened);
     if file.extension().is_some_and(|extension| extension == "gz") {
-        return Ok(Input { reader: Box::new(BufReader::new(MultiGzDecoder::new(reader))), total: None });
+        let decompressed = BufReader::new(MultiGzDecoder::new(reader));
+        return Ok(Input { reader: Box::new(decompressed), total_bytes: None });
     }
-    Ok(Input { reader: Box::new(reader), total })
+    Ok(Input { reader: Box::new(reader), total_bytes })
 }

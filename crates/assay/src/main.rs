@@ -26,8 +26,8 @@ use clap::FromArgMatches;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Grace period for blocking work at exit.
-const BLOCKING_DEADLINE: Duration = Duration::from_secs(3);
+/// How long the exit waits for blocking work.
+const BLOCKING_WORK_DEADLINE: Duration = Duration::from_secs(3);
 
 fn main() -> ExitCode {
     let matches = cli::command().get_matches();
@@ -44,18 +44,18 @@ fn main() -> ExitCode {
         Err(error) => report(&error),
     };
     // Abandoned blocking work (a read from a pipe, a long query) must not delay the exit.
-    runtime.shutdown_timeout(BLOCKING_DEADLINE);
+    runtime.shutdown_timeout(BLOCKING_WORK_DEADLINE);
     code
 }
 
 /// Whether the reader of our output closed the pipe, as `head` does. A broken network connection does not count.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    let is_output = |cause: &(dyn std::error::Error + 'static)| {
+    let is_broken_pipe = |cause: &(dyn std::error::Error + 'static)| {
         let direct = cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
         let in_json = cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);
         direct.or(in_json) == Some(std::io::ErrorKind::BrokenPipe)
     };
-    error.chain().any(is_output) && !error.chain().any(|cause| cause.is::<reqwest::Error>())
+    error.chain().any(is_broken_pipe) && !error.chain().any(|cause| cause.is::<reqwest::Error>())
 }
 
 #[allow(clippy::print_stderr, reason = "a command line tool reports its failure there")]

@@ -28,8 +28,8 @@ pub enum Role {
 }
 
 impl Role {
-    /// The service name in traces.
-    const fn name(self) -> &'static str {
+    /// In traces.
+    const fn service_name(self) -> &'static str {
         match self {
             Self::Gateway => "assay-gateway",
             Self::Ingest => "assay-ingest",
@@ -59,7 +59,7 @@ impl Role {
 /// Runs a role until a stop signal.
 pub async fn run(role: Role) -> Result<()> {
     let settings = Settings::load()?;
-    let mut telemetry = telemetry::start(&settings.telemetry, role.name())?;
+    let mut telemetry = telemetry::start(&settings.telemetry, role.service_name())?;
     open_files::raise_fd_limit();
     let mut tasks = Tasks::new(Readiness::default());
     bind(role.listen_address(&settings))
@@ -76,22 +76,22 @@ pub async fn run(role: Role) -> Result<()> {
 pub async fn run_until_stopped(mut tasks: Tasks, settings: &Settings) -> Result<()> {
     freed_memory::spawn_task(&mut tasks);
     // Every listener receives every signal.
-    let mut first = StopSignals::listen()?;
-    let mut second = StopSignals::listen()?;
+    let mut first_signal = StopSignals::listen()?;
+    let mut signals = StopSignals::listen()?;
     let stop = async move {
-        first.next().await;
+        first_signal.next().await;
         tracing::info!("stopping; a second signal ends the process at once");
     };
     tokio::select! {
-        result = tasks.run(stop, settings.budgets()) => Ok(result?),
-        () = async { second.next().await; second.next().await } => {
+        result = tasks.run(stop, settings.shutdown_budgets()) => Ok(result?),
+        () = async { signals.next().await; signals.next().await } => {
             tracing::warn!("ended at once by a second signal");
             std::process::exit(exit::INTERRUPTED.into());
         }
     }
 }
 
-/// Starts the tasks of a role, which calls `bus` if it uses the bus.
+/// Starts the tasks of a role. Calls `bus` only for a role that uses the bus.
 pub fn start(
     role: Role,
     settings: &Settings,

@@ -74,7 +74,7 @@ pub struct ObjectsSettings {
 }
 
 impl Settings {
-    /// Merges the defaults, the file of `ASSAY_CONFIG` and the environment.
+    /// Merges the defaults, the file of `ASSAY_CONFIG` and the environment. Two settings default to that of another role.
     pub fn load() -> Result<Self> {
         let file = source::configuration_file();
         let mut settings: Self =
@@ -124,7 +124,7 @@ impl Settings {
         Ok(Some((key, self.bootstrap_organization.clone())))
     }
 
-    pub fn budgets(&self) -> ShutdownBudgets {
+    pub fn shutdown_budgets(&self) -> ShutdownBudgets {
         ShutdownBudgets {
             per_phase: Duration::from_secs(self.shutdown.phase_seconds),
             drain: Duration::from_millis(self.shutdown.drain_milliseconds),

@@ -19,8 +19,8 @@ pub fn one_line(text: &str) -> String {
     text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
 }
 
-/// The style with this template of `indicatif`.
-pub fn style(template: &str) -> ProgressStyle {
+/// A progress bar with this template of `indicatif`.
+pub fn progress_style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 

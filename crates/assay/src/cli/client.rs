@@ -117,10 +117,10 @@ pub enum ImportFormat {
 
 /// Without any of these arguments, `assay export` runs the role of that name.
 #[derive(Args)]
-#[command(group = clap::ArgGroup::new("what").args(["kind", "id"]))]
+#[command(group = clap::ArgGroup::new("export").args(["kind", "id"]))]
 pub struct ExportArguments {
     /// What is exported: AXIS scores, or the audit of resolutions. Without it, and without --id, the role `export` is run.
-    #[arg(long, value_parser = kinds(), conflicts_with = "id")]
+    #[arg(long, value_parser = kind_parser(), conflicts_with = "id")]
     pub kind: Option<ExportKind>,
     /// Conversations that began at this time or later: a day in UTC, or a time like 2026-01-31T09:30:00+01:00.
     #[arg(long, value_name = "TIME", value_parser = Timestamp::parse, requires = "kind")]
@@ -132,13 +132,13 @@ pub struct ExportArguments {
     #[arg(long, value_name = "EXPORT")]
     pub id: Option<String>,
     /// Where the file is written; `-` for standard output [default: assay-KIND[-FROM][-TO].csv].
-    #[arg(long, value_name = "FILE", requires = "what")]
+    #[arg(long, value_name = "FILE", requires = "export")]
     pub out: Option<PathBuf>,
     /// Replace the file when it exists.
-    #[arg(long, requires = "what")]
+    #[arg(long, requires = "export")]
     pub force: bool,
     /// How long to wait until the export is complete.
-    #[arg(long, value_name = "SECONDS", default_value_t = 3_600, requires = "what")]
+    #[arg(long, value_name = "SECONDS", default_value_t = 3_600, requires = "export")]
     pub timeout: u64,
     #[command(flatten)]
     pub service: ServiceArguments,
@@ -151,7 +151,7 @@ impl ExportArguments {
     }
 }
 
-fn kinds() -> impl TypedValueParser<Value = ExportKind> {
+fn kind_parser() -> impl TypedValueParser<Value = ExportKind> {
     let names = [
         PossibleValue::new(ExportKind::Axis.as_str()),
         PossibleValue::new(ExportKind::ResolutionAudit.as_str()).alias("resolution-audit"),

@@ -29,7 +29,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Shells and documents", &["completions", "reference", "openapi", "help"]),
 ];
 
-const EXPORT_ROLE: &str = "Without options, run export: the read model and the export jobs";
+const EXPORT_ROLE_ABOUT: &str = "Without options, run export: the read model and the export jobs";
 
 const EXAMPLES: [(&str, &str); 5] = [
     ("assay standalone", "everything in one process; prints a key"),
@@ -92,7 +92,7 @@ pub fn command() -> Command {
 
 fn about(command: &Command, group: &str, name: &str) -> String {
     if (group, name) == ("Run it", "export") {
-        return EXPORT_ROLE.to_owned();
+        return EXPORT_ROLE_ABOUT.to_owned();
     }
     let about = command.find_subcommand(name).and_then(Command::get_about);
     about.map(ToString::to_string).unwrap_or_default()

@@ -21,9 +21,9 @@ pub struct Line {
 /// Iterator over the lines that are not empty.
 pub struct Lines {
     input: Box<dyn BufRead + Send>,
-    total: Option<u64>,
-    number: u64,
-    end: u64,
+    total_bytes: Option<u64>,
+    lines_read: u64,
+    bytes_read: u64,
     /// Whether values may span lines.
     is_multiline: bool,
 }
@@ -31,8 +31,8 @@ pub struct Lines {
 impl Lines {
     /// Opens a file (`-`: standard input) with one value per line.
     pub fn open(file: &Path) -> Result<Self> {
-        let input::Input { reader, total } = input::open(file)?;
-        Ok(Self { input: reader, total, number: 0, end: 0, is_multiline: false })
+        let input::Input { reader, total_bytes } = input::open(file)?;
+        Ok(Self { input: reader, total_bytes, lines_read: 0, bytes_read: 0, is_multiline: false })
     }
 
     /// Opens a JSON file: one value per line or, when the first line is an incomplete value, values that span lines.
@@ -51,25 +51,25 @@ impl Lines {
 
     /// Size of the input in bytes, when it is known.
     pub fn total_bytes(&self) -> Option<u64> {
-        self.total
+        self.total_bytes
     }
 
     /// The next line or, in multi-line input, the next value (at the end of the input even an incomplete one).
     fn read(&mut self) -> Result<Option<Line>> {
         let mut body = Vec::new();
         let mut brackets = Brackets::default();
-        let first = self.number + 1;
+        let first_line = self.lines_read + 1;
         loop {
             let begin = body.len();
             let bytes = self
                 .input
                 .read_until(b'\n', &mut body)
-                .with_context(|| format!("cannot read line {}", self.number + 1))?;
+                .with_context(|| format!("cannot read line {}", self.lines_read + 1))?;
             if bytes == 0 && body.is_empty() {
                 return Ok(None);
             }
-            self.number += u64::from(bytes > 0);
-            self.end += bytes as u64;
+            self.lines_read += u64::from(bytes > 0);
+            self.bytes_read += bytes as u64;
             brackets.read(&body[begin..]);
             if bytes == 0 || !self.is_multiline || !brackets.are_open() {
                 break;
@@ -78,7 +78,7 @@ impl Lines {
         while matches!(body.last(), Some(b'\n' | b'\r')) {
             body.pop();
         }
-        Ok(Some(Line { number: first, end: self.end, body }))
+        Ok(Some(Line { number: first_line, end: self.bytes_read, body }))
     }
 }
 

@@ -35,7 +35,7 @@ use crate::api::Api;
 use crate::cli::ImportArguments;
 use crate::exit::{INTERRUPTED, PARTIAL};
 use crate::signals::StopSignals;
-use crate::terminal::{one_line, style};
+use crate::terminal::{one_line, progress_style};
 
 /// Upper limit of conversations read ahead.
 const READ_AHEAD: usize = 64;
@@ -241,9 +241,9 @@ impl Bar {
     fn new(items: &Items, position: u64, began: Instant) -> Self {
         let bar = match items.total_bytes() {
             Some(total) => {
-                ProgressBar::new(total).with_style(style("{bar:30} {percent:>3}% ETA {eta} {msg}"))
+                ProgressBar::new(total).with_style(progress_style("{bar:30} {percent:>3}% ETA {eta} {msg}"))
             }
-            None => ProgressBar::no_length().with_style(style("{spinner} {binary_bytes} {msg}")),
+            None => ProgressBar::no_length().with_style(progress_style("{spinner} {binary_bytes} {msg}")),
         };
         let bar = bar.with_position(position).with_finish(ProgressFinish::AndClear);
         bar.reset_eta();

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use tokio::time::sleep;
 
 use crate::api::{Api, Call, Problem};
-use crate::terminal::style;
+use crate::terminal::progress_style;
 
 /// Poll intervals: the first and the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -19,7 +19,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 pub async fn until_scored(api: &Api, tickets: &[String]) -> Result<()> {
     let bar = ProgressBar::new(tickets.len() as u64)
         .with_finish(ProgressFinish::AndClear)
-        .with_style(style("{bar:30} {pos} of {len} scored, ETA {eta}"));
+        .with_style(progress_style("{bar:30} {pos} of {len} scored, ETA {eta}"));
     for ticket in tickets {
         let mut pause = FIRST_PAUSE;
         while is_pending(api, ticket).await? {

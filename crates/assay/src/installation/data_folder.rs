@@ -13,7 +13,7 @@ use url::Url;
 
 use crate::settings::Settings;
 
-/// SQLite allows one writer at a time; the others are readers.
+/// Connections to each database. SQLite allows one writer at a time; the others are readers.
 const POOL_SIZE: u32 = 8;
 
 /// An open folder. Holds a lock against a second standalone while it lives.
@@ -105,7 +105,7 @@ impl DataFolder {
     /// Uses the folder's own secrets where the settings name none.
     pub fn configure_secrets(&self, settings: &mut Settings) -> Result<()> {
         use secrecy::ExposeSecret;
-        let secrets = self.secrets()?;
+        let secrets = self.load_or_create_secrets()?;
         if settings.security.service_token_secret.expose_secret().is_empty() {
             settings.security.service_token_secret = secrets.service_token_secret.into();
         }
@@ -115,7 +115,7 @@ impl DataFolder {
         Ok(())
     }
 
-    fn secrets(&self) -> Result<Secrets> {
+    fn load_or_create_secrets(&self) -> Result<Secrets> {
         let path = self.path.join("secrets.json");
         match fs::read(&path) {
             Ok(content) => {
@@ -164,8 +164,8 @@ mod tests {
     #[test]
     fn secrets_survive_a_restart_with_mode_0600() {
         let folder = tempfile::tempdir().unwrap();
-        let first = DataFolder::open(folder.path()).unwrap().secrets().unwrap();
-        let second = DataFolder::open(folder.path()).unwrap().secrets().unwrap();
+        let first = DataFolder::open(folder.path()).unwrap().load_or_create_secrets().unwrap();
+        let second = DataFolder::open(folder.path()).unwrap().load_or_create_secrets().unwrap();
         assert_eq!(first.signing_keys, second.signing_keys);
         let mode = fs::metadata(folder.path().join("secrets.json")).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);

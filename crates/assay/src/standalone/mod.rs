@@ -37,15 +37,15 @@ pub async fn run(arguments: StandaloneArguments) -> Result<()> {
     folder.configure_secrets(&mut settings)?;
     settings.bus.url = "local:".into();
     // Before anything is written, so that a port in use is noticed first.
-    let public = roles::bind(settings.gateway.listen)?;
-    let internal = bind_internal(&mut settings)?;
+    let gateway_listener = roles::bind(settings.gateway.listen)?;
+    let service_listeners = bind_services(&mut settings)?;
     migrate_all(&settings).await?;
     release_claims_of_killed_process(&settings).await?;
-    let address = public.local_addr()?;
+    let address = gateway_listener.local_addr()?;
     folder.record_address(address)?;
     let is_first_start = is_first_start(&settings).await?;
     let mut tasks = Tasks::new(Readiness::default());
-    start_all(&settings, public, internal, &mut tasks)?;
+    start_all(&settings, gateway_listener, service_listeners, &mut tasks)?;
     serve_metrics(&mut tasks, &mut telemetry)?;
     // Last: the key is shown only once, so a start that fails must not create it.
     let first_key = if is_first_start { create_first_key(&settings).await? } else { None };
@@ -69,7 +69,7 @@ async fn release_claims_of_killed_process(settings: &Settings) -> Result<()> {
 }
 
 /// Binds a loopback listener with an ephemeral port for each service, and sets the addresses of the services.
-fn bind_internal(settings: &mut Settings) -> Result<Vec<(Role, TcpListener)>> {
+fn bind_services(settings: &mut Settings) -> Result<Vec<(Role, TcpListener)>> {
     let mut listeners = Vec::new();
     let mut bind = |role: Role| -> Result<Url> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
@@ -94,16 +94,16 @@ fn bind_internal(settings: &mut Settings) -> Result<Vec<(Role, TcpListener)>> {
 
 fn start_all(
     settings: &Settings,
-    public: TcpListener,
-    internal: Vec<(Role, TcpListener)>,
+    gateway_listener: TcpListener,
+    service_listeners: Vec<(Role, TcpListener)>,
     tasks: &mut Tasks,
 ) -> Result<()> {
     let bus = roles::open_bus(settings)?;
-    for (role, listener) in internal {
+    for (role, listener) in service_listeners {
         roles::start(role, settings, listener, || Ok(bus.clone()), tasks)?;
         tasks.begin_role();
     }
-    roles::start(Role::Gateway, settings, public, || Ok(bus), tasks)
+    roles::start(Role::Gateway, settings, gateway_listener, || Ok(bus), tasks)
 }
 
 /// Whether no key exists yet, not even the bootstrap key.
@@ -118,14 +118,14 @@ async fn create_first_key(settings: &Settings) -> Result<Option<ApiKey>> {
         return Ok(None);
     }
     let database = Database::open(&settings.registry.database(), assay_agent_registry::SCHEMA)?;
-    let new = CreateKey {
+    let new_key = CreateKey {
         organization: OrganizationName::parse(&settings.bootstrap_organization)
             .context("bootstrap_organization")?,
         name: KeyName::parse("first start")?,
         scopes: Scopes::default_for_keys(),
         expires_at: None,
     };
-    Ok(Some(keys::create(&database, new).await?.key))
+    Ok(Some(keys::create(&database, new_key).await?.key))
 }
 
 /// Creates a sign-in link for the organization of the settings; `None` without the console or the organization.

@@ -12,7 +12,7 @@ use reqwest::{Client, Response, StatusCode};
 use super::sink::{Sink, WrittenFile};
 use super::wait::read;
 use crate::api::{Api, Problem, backoff, client_without_key, is_temporary};
-use crate::terminal::style;
+use crate::terminal::progress_style;
 
 /// Maximum number of consecutive attempts without progress.
 const ATTEMPTS: u16 = 8;
@@ -188,8 +188,8 @@ fn address_of(export: &Export) -> Result<String> {
 
 /// Shown at a terminal only.
 fn progress_bar() -> ProgressBar {
-    let style = style("{bar:30} {percent:>3}% of {binary_total_bytes}, {binary_bytes_per_sec} ETA {eta}");
-    ProgressBar::new(0).with_finish(ProgressFinish::AndClear).with_style(style)
+    let template = "{bar:30} {percent:>3}% of {binary_total_bytes}, {binary_bytes_per_sec} ETA {eta}";
+    ProgressBar::new(0).with_finish(ProgressFinish::AndClear).with_style(progress_style(template))
 }
 
 #[cfg(test)]

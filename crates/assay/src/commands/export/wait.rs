@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::EXPORTS;
 use crate::api::{Api, Call};
-use crate::terminal::style;
+use crate::terminal::progress_style;
 
 /// Poll intervals: the first and the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
@@ -50,7 +50,7 @@ pub async fn read(api: &Api, id: &str) -> Result<Export> {
 fn progress_line() -> ProgressBar {
     let line = ProgressBar::new_spinner()
         .with_finish(ProgressFinish::AndClear)
-        .with_style(style("{spinner} {msg}, {elapsed}"));
+        .with_style(progress_style("{spinner} {msg}, {elapsed}"));
     line.enable_steady_tick(Duration::from_millis(120));
     line
 }
