@@ -16,8 +16,9 @@ const SAVE_EVERY: u64 = 100;
 
 #[derive(Default, Serialize, Deserialize)]
 pub struct Checkpoint {
-    /// Id of this import, kept across interruptions. A later import of the same file gets a new one.
-    pub run: String,
+    /// Kept across interruptions. A later import of the same file gets a new one.
+    #[serde(rename = "run")]
+    pub import_id: String,
     /// SHA-256 of the gateway's address and the API key: progress in one organization does not count for another.
     #[serde(default)]
     pub destination: String,
@@ -28,12 +29,13 @@ pub struct Checkpoint {
     /// Length of the file of refused lines, in bytes.
     #[serde(default)]
     pub refused_bytes: u64,
-    /// Number of the last line with a conversation done; all lines before it are done.
-    pub lines: u64,
+    /// The last line with a conversation done, from 1; all lines before it are done. 0: nothing is done.
+    #[serde(rename = "lines")]
+    last_line: u64,
     /// Number of conversations done in that line, when it holds several.
-    #[serde(default)]
-    pub items: u64,
-    /// Bytes done.
+    #[serde(default, rename = "items")]
+    last_item: u64,
+    /// Bytes of the input done.
     pub bytes: u64,
     /// SHA-256 of the last conversation done, to detect a changed file.
     pub last_fingerprint: String,
@@ -41,14 +43,14 @@ pub struct Checkpoint {
     #[serde(skip)]
     path: Option<PathBuf>,
     #[serde(skip)]
-    unsaved: u64,
+    unsaved_items: u64,
 }
 
 impl Checkpoint {
     /// No progress, and not stored.
     pub fn empty() -> Result<Self> {
         let random: [u8; 8] = random_bytes()?;
-        Ok(Self { run: hex::encode(random), ..Self::default() })
+        Ok(Self { import_id: hex::encode(random), ..Self::default() })
     }
 
     /// Loads the progress of importing `file` to `destination` with these format options. Standard input and pipes cannot
@@ -73,7 +75,7 @@ impl Checkpoint {
             checkpoint.destination == destination && checkpoint.format_options == format_options;
         // No progress yet, for example because the key was refused. The same import keeps its id: after a crash before the
         // first write of progress its first conversations are sent again, and keep their idempotency keys.
-        if checkpoint.lines == 0 && !is_same_import {
+        if checkpoint.last_done().is_none() && !is_same_import {
             return Ok(Self { path: Some(path), ..empty()? });
         }
         ensure!(
@@ -95,7 +97,7 @@ impl Checkpoint {
 
     /// Position of the last conversation done.
     pub fn last_done(&self) -> Option<Position> {
-        (self.lines > 0).then_some(Position { line: self.lines, item: self.items })
+        (self.last_line > 0).then_some(Position { line: self.last_line, item: self.last_item })
     }
 
     /// Path of the checkpoint, for messages.
@@ -105,11 +107,11 @@ impl Checkpoint {
 
     /// Records that everything up to this conversation is done.
     pub fn advance(&mut self, item: &Item) -> Result<()> {
-        (self.lines, self.items) = (item.position.line, item.position.item);
+        (self.last_line, self.last_item) = (item.position.line, item.position.item);
         self.bytes = item.end;
         self.last_fingerprint = item.fingerprint();
-        self.unsaved += 1;
-        if self.unsaved >= SAVE_EVERY { self.save() } else { Ok(()) }
+        self.unsaved_items += 1;
+        if self.unsaved_items >= SAVE_EVERY { self.save() } else { Ok(()) }
     }
 
     /// Atomically writes the checkpoint.
@@ -119,7 +121,7 @@ impl Checkpoint {
         fs::write(&temporary, serde_json::to_vec(self)?)
             .and_then(|()| fs::rename(&temporary, path))
             .with_context(|| format!("cannot write {}", path.display()))?;
-        self.unsaved = 0;
+        self.unsaved_items = 0;
         Ok(())
     }
 
@@ -145,8 +147,9 @@ mod tests {
         fs::write(&file, "").unwrap();
         let mut begun = Checkpoint::load(&file, "destination", "").unwrap();
         begun.save().unwrap();
-        assert_eq!(Checkpoint::load(&file, "destination", "").unwrap().run, begun.run);
-        assert_ne!(Checkpoint::load(&file, "another", "").unwrap().run, begun.run);
-        assert_ne!(Checkpoint::load(&file, "destination", "--format zendesk").unwrap().run, begun.run);
+        let id = |destination, options| Checkpoint::load(&file, destination, options).unwrap().import_id;
+        assert_eq!(id("destination", ""), begun.import_id);
+        assert_ne!(id("another", ""), begun.import_id);
+        assert_ne!(id("destination", "--format zendesk"), begun.import_id);
     }
 }

@@ -18,14 +18,14 @@ pub enum Answer {
     Refused(Refusal),
 }
 
-/// Sends an item. A refused API key is an error that ends the import. `run` is part of the idempotency key: a retry
-/// within one import gets the first answer, a later import does not.
-pub async fn send(api: &Api, path: &str, run: &str, item: &Item) -> Result<Answer> {
+/// Sends an item. A refused API key is an error that ends the import. `import_id` is part of the idempotency key:
+/// a retry within one import gets the first answer, a later import does not.
+pub async fn send(api: &Api, path: &str, import_id: &str, item: &Item) -> Result<Answer> {
     let request = match &item.request {
         Ok(request) => request,
         Err(reason) => return Ok(Answer::Refused(Refusal::unmappable(reason.clone()))),
     };
-    let key = format!("assay-import-{run}-{}-{}", item.position, item.fingerprint());
+    let key = format!("assay-import-{import_id}-{}-{}", item.position, item.fingerprint());
     let call =
         Call { method: Method::POST, path, body: Some(request.body.clone()), idempotency_key: Some(&key) };
     read_answer(api.send(&call).await?).await

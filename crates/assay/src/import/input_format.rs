@@ -10,7 +10,7 @@ use super::formats::{AiAuthors, Format, Mapping};
 use crate::cli::{ImportArguments, ImportFormat};
 use crate::exit::WrongUsage;
 
-/// Parses the format options.
+/// Parses the options; refuses those that do not belong to the format.
 pub fn from_arguments(arguments: &ImportArguments) -> Result<Format, WrongUsage> {
     let mapping = || -> Result<Mapping, WrongUsage> {
         Ok(Mapping { account: arguments.account.clone(), ai: ai_authors(arguments)? })
@@ -32,7 +32,7 @@ pub fn from_arguments(arguments: &ImportArguments) -> Result<Format, WrongUsage>
 }
 
 /// The options in canonical form, empty for request bodies. An import can be resumed with the same options only.
-pub fn describe(arguments: &ImportArguments) -> String {
+pub fn canonical_options(arguments: &ImportArguments) -> String {
     if arguments.format == ImportFormat::Assay {
         return String::new();
     }

@@ -14,14 +14,15 @@ use super::lines::Lines;
 pub struct Items {
     lines: Lines,
     format: Format,
-    ready: VecDeque<Item>,
+    /// Of the last line, not yet returned.
+    waiting: VecDeque<Item>,
 }
 
 impl Items {
     /// Opens a file (`-`: standard input) and skips what is done already.
     pub fn open(file: &Path, format: Format, checkpoint: &Checkpoint) -> Result<Self> {
         let lines = if format.is_request_per_line() { Lines::open(file)? } else { Lines::open_json(file)? };
-        let mut items = Self { lines, format, ready: VecDeque::new() };
+        let mut items = Self { lines, format, waiting: VecDeque::new() };
         let Some(last_done) = checkpoint.last_done() else { return Ok(items) };
         let mut unchanged = false;
         while let Some(item) = items.next().transpose()? {
@@ -50,7 +51,7 @@ impl Iterator for Items {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(item) = self.ready.pop_front() {
+            if let Some(item) = self.waiting.pop_front() {
                 return Some(Ok(item));
             }
             let line = match self.lines.next()? {
@@ -62,7 +63,7 @@ impl Iterator for Items {
             for (index, Converted { original, request }) in converted.into_iter().enumerate() {
                 let item = if is_single { 0 } else { index as u64 + 1 };
                 let position = Position { line: line.number, item };
-                self.ready.push_back(Item { position, end: line.end, original, request });
+                self.waiting.push_back(Item { position, end: line.end, original, request });
             }
         }
     }

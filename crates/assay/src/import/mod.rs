@@ -51,23 +51,23 @@ pub async fn run(arguments: ImportArguments) -> Result<ExitCode> {
     let refused_path =
         arguments.refused.clone().unwrap_or_else(|| sibling_path(&arguments.file, "refused.jsonl"));
     report::ensure_replaceable(&refused_path, &arguments.file)?;
-    let format_options = input_format::describe(&arguments);
+    let format_options = input_format::canonical_options(&arguments);
     let mut progress =
         Progress::resume(&arguments.file, &api.destination_hash(), &format_options, &refused_path)?;
     let items = Items::open(&arguments.file, format, &progress.checkpoint)?;
     // Before the first request: its idempotency key contains the id of this import.
     progress.checkpoint.save()?;
-    let run = progress.checkpoint.run.clone();
+    let import_id = progress.checkpoint.import_id.clone();
     let began = Instant::now();
     let bar = Bar::new(&items, progress.checkpoint.bytes, began);
-    let mut stop = StopSignals::listen()?;
+    let mut stop_signals = StopSignals::listen()?;
 
     let mut answers = read_ahead(items)
         .map(|item| {
-            let (api, run) = (&api, &run);
+            let (api, import_id) = (&api, &import_id);
             async move {
                 let item = item?;
-                let answer = client::send(api, "/v1/assess", run, &item).await;
+                let answer = client::send(api, "/v1/assess", import_id, &item).await;
                 Ok::<_, anyhow::Error>((item, answer))
             }
         })
@@ -77,7 +77,7 @@ pub async fn run(arguments: ImportArguments) -> Result<ExitCode> {
     loop {
         let sent = tokio::select! {
             sent = answers.next() => sent,
-            () = stop.next() => {
+            () = stop_signals.next() => {
                 drop(bar);
                 progress.checkpoint.save()?;
                 writeln!(stderr(), "interrupted: start the same command again to go on")?;
@@ -94,14 +94,14 @@ pub async fn run(arguments: ImportArguments) -> Result<ExitCode> {
     summary.print(began.elapsed(), (summary.refused > 0).then_some(refused_path.as_path()))?;
     if arguments.wait {
         tokio::select! {
-            scored = wait::until_scored(&api, &progress.accepted) => scored?,
-            () = stop.next() => {
+            scored = wait::until_scored(&api, &progress.accepted_tickets) => scored?,
+            () = stop_signals.next() => {
                 writeln!(stderr(), "interrupted: everything is sent, and is scored without waiting, too")?;
                 return Ok(ExitCode::from(INTERRUPTED));
             }
         }
         writeln!(stdout(), "scored after {:.1} s", began.elapsed().as_secs_f64())?;
-        let earlier = summary.accepted.saturating_sub(progress.accepted.len() as u64);
+        let earlier = summary.accepted.saturating_sub(progress.accepted_tickets.len() as u64);
         if earlier > 0 {
             writeln!(stderr(), "accepted before the interruption, not waited for: {earlier}")?;
         }
@@ -150,15 +150,15 @@ fn read_ahead(items: Items) -> impl Stream<Item = Result<Item>> {
 struct Progress {
     checkpoint: Checkpoint,
     refusals: Refusals,
-    /// Ids of tickets accepted in this run.
-    accepted: Vec<String>,
+    /// Ids of the tickets that were accepted since this command started.
+    accepted_tickets: Vec<String>,
 }
 
 impl Progress {
     fn resume(file: &Path, destination: &str, format_options: &str, refused: &Path) -> Result<Self> {
         let checkpoint = Checkpoint::load(file, destination, format_options)?;
-        let refusals = Refusals::open(refused, checkpoint.refused_bytes);
-        Ok(Self { checkpoint, refusals, accepted: Vec::new() })
+        let refusals = Refusals::resume(refused, checkpoint.refused_bytes);
+        Ok(Self { checkpoint, refusals, accepted_tickets: Vec::new() })
     }
 
     /// Records the answer and advances the checkpoint. Returns notices for the user.
@@ -178,7 +178,7 @@ impl Progress {
         match answer {
             Answer::Accepted { id } => {
                 summary.accepted += 1;
-                self.accepted.push(id);
+                self.accepted_tickets.push(id);
                 notices = item
                     .request
                     .as_ref()
@@ -206,7 +206,7 @@ async fn register_agents(api: &Api, file: &Path) -> Result<()> {
     let checkpoint = Checkpoint::empty()?;
     for item in Items::open(file, Format::Assay, &checkpoint)? {
         let item = item?;
-        match client::send(api, "/v1/agents", &checkpoint.run, &item).await? {
+        match client::send(api, "/v1/agents", &checkpoint.import_id, &item).await? {
             Answer::Accepted { .. } | Answer::Duplicate => {}
             Answer::Refused(refusal) => {
                 bail!(
@@ -221,6 +221,7 @@ async fn register_agents(api: &Api, file: &Path) -> Result<()> {
     Ok(())
 }
 
+/// `FILE.ENDING`, next to the file.
 fn sibling_path(file: &Path, ending: &str) -> PathBuf {
     if file == Path::new("-") {
         return PathBuf::from(format!("stdin.{ending}"));

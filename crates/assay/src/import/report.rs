@@ -105,8 +105,8 @@ struct RefusedLine<'a> {
 }
 
 impl Refusals {
-    /// Appends after the first `bytes` bytes of `path`, which this import has written.
-    pub fn open(path: &Path, bytes: u64) -> Self {
+    /// The file is opened at the first refusal, and written after its first `bytes` bytes, which this import has written before.
+    pub fn resume(path: &Path, bytes: u64) -> Self {
         Self { path: path.to_owned(), bytes, file: None }
     }
 
@@ -200,7 +200,7 @@ mod tests {
         ] {
             assert_eq!(ensure_replaceable(&refused, &input).is_ok(), is_replaceable, "{}", refused.display());
         }
-        Refusals::open(Path::new("/dev/null"), 0).finish().unwrap();
+        Refusals::resume(Path::new("/dev/null"), 0).finish().unwrap();
         assert!(Path::new("/dev/null").exists());
     }
 
@@ -208,7 +208,7 @@ mod tests {
     fn moved_file_of_an_interrupted_import_leaves_no_hole() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("refused.jsonl");
-        let mut refusals = Refusals::open(&path, 500);
+        let mut refusals = Refusals::resume(&path, 500);
         refusals.file().unwrap().write_all(b"{}\n").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"{}\n");
     }

@@ -74,7 +74,7 @@ pub fn text_of(html: &str) -> String {
     let mut quotes_close = true;
     let mut rest = html;
     // A `<` after the last `>` begins no tag: without this check every one of them would be searched to the end of the text.
-    let last_end = html.rfind('>');
+    let last_closing_bracket = html.rfind('>');
     while let Some(at) = rest.find('<') {
         text.add(&rest[..at]);
         rest = &rest[at..];
@@ -83,7 +83,7 @@ pub fn text_of(html: &str) -> String {
             continue;
         }
         let position = html.len() - rest.len();
-        let may_be_tag = last_end.is_some_and(|last_end| last_end > position);
+        let may_be_tag = last_closing_bracket.is_some_and(|last| last > position);
         let Some(tag) = may_be_tag.then(|| Tag::parse(rest, &mut quotes_close)).flatten() else {
             // A lone bracket, as in "a < b".
             text.add("<");
@@ -91,14 +91,14 @@ pub fn text_of(html: &str) -> String {
             continue;
         };
         rest = &rest[tag.length..];
-        match (tag.name.as_str(), tag.is_end) {
+        match (tag.name.as_str(), tag.is_end_tag) {
             (name, false) if HIDDEN.contains(&name) => rest = skip_past_end_tag(rest, name),
             ("br", _) => text.break_line(),
-            ("a", is_end) => {
+            ("a", is_end_tag) => {
                 if let Some((address, begin)) = link.take() {
                     text.add_link_target(&address, begin);
                 }
-                link = (!is_end).then(|| (tag.attribute("href").unwrap_or_default(), text.written.len()));
+                link = (!is_end_tag).then(|| (tag.attribute("href").unwrap_or_default(), text.written.len()));
             }
             ("img", _) => text.add(
                 &tag.attribute("alt")
@@ -128,7 +128,7 @@ struct Text {
 
 impl Text {
     fn add(&mut self, raw: &str) {
-        for character in decoded(raw).chars() {
+        for character in decode_references(raw).chars() {
             if character.is_whitespace() {
                 self.pending_space = true;
                 continue;
@@ -161,6 +161,7 @@ impl Text {
         self.pending_space = false;
     }
 
+    /// Does nothing at the beginning of a line.
     fn begin_line(&mut self) {
         if !self.written.is_empty() && !self.written.ends_with('\n') {
             self.break_line();
@@ -189,7 +190,7 @@ impl Text {
 
 struct Tag<'a> {
     name: String,
-    is_end: bool,
+    is_end_tag: bool,
     attributes: &'a str,
     /// In bytes, including both brackets.
     length: usize,
@@ -199,18 +200,18 @@ impl<'a> Tag<'a> {
     /// `quotes_close` becomes false at a tag whose quotes do not close; brackets in quotes end tags from there on.
     fn parse(html: &'a str, quotes_close: &mut bool) -> Option<Self> {
         let inside = html.strip_prefix('<')?;
-        let is_end = inside.starts_with('/');
-        let named = if is_end { &inside[1..] } else { inside };
+        let is_end_tag = inside.starts_with('/');
+        let named = if is_end_tag { &inside[1..] } else { inside };
         if !named.starts_with(|first: char| first.is_ascii_alphabetic() || first == '!' || first == '?') {
             return None;
         }
-        let length_by_quotes = quotes_close.then(|| end_of_tag(html)).flatten();
+        let length_by_quotes = quotes_close.then(|| tag_length(html)).flatten();
         *quotes_close &= length_by_quotes.is_some();
         let length = length_by_quotes.or_else(|| html.find('>').map(|at| at + 1))?;
-        let content = &html[..length - 1][1 + usize::from(is_end)..];
+        let content = &html[..length - 1][1 + usize::from(is_end_tag)..];
         let name_length = content.find(|c: char| c.is_whitespace() || c == '/').unwrap_or(content.len());
         let (name, attributes) = content.split_at(name_length);
-        Some(Self { name: name.to_ascii_lowercase(), is_end, attributes, length })
+        Some(Self { name: name.to_ascii_lowercase(), is_end_tag, attributes, length })
     }
 
     fn attribute(&self, wanted: &str) -> Option<String> {
@@ -223,7 +224,7 @@ impl<'a> Tag<'a> {
                 _ => after.split_once(char::is_whitespace).unwrap_or((after, "")),
             };
             if name.eq_ignore_ascii_case(wanted) {
-                return Some(decoded(value).trim().to_owned());
+                return Some(decode_references(value).trim().to_owned());
             }
             rest = next;
         }
@@ -231,8 +232,8 @@ impl<'a> Tag<'a> {
     }
 }
 
-/// Length of the tag. Brackets in quoted attributes do not end it; none if a quote does not close.
-fn end_of_tag(html: &str) -> Option<usize> {
+/// In bytes. Brackets in quoted attributes do not end the tag; `None` if a quote does not close.
+fn tag_length(html: &str) -> Option<usize> {
     let mut quote = None;
     for (at, byte) in html.bytes().enumerate() {
         match (quote, byte) {
@@ -253,8 +254,8 @@ fn skip_past_end_tag<'a>(html: &'a str, name: &str) -> &'a str {
     at.and_then(|at| html[at..].split_once('>')).map_or("", |(_, after)| after)
 }
 
-/// Resolves character references; unknown ones are kept.
-fn decoded(text: &str) -> Cow<'_, str> {
+/// Unknown character references are kept.
+fn decode_references(text: &str) -> Cow<'_, str> {
     if !text.contains('&') {
         return Cow::Borrowed(text);
     }
@@ -266,7 +267,7 @@ fn decoded(text: &str) -> Cow<'_, str> {
         // Bounded search: a text may hold many `&` and no `;`.
         let end = rest.bytes().take(MAX_REFERENCE_LENGTH).position(|byte| byte == b';');
         let reference = end.map(|end| &rest[1..end]);
-        match reference.and_then(|name| Some((character(name)?, name.len() + 2))) {
+        match reference.and_then(|name| Some((referenced_character(name)?, name.len() + "&;".len()))) {
             Some((character, length)) => {
                 decoded.push(character);
                 rest = &rest[length..];
@@ -281,7 +282,7 @@ fn decoded(text: &str) -> Cow<'_, str> {
     Cow::Owned(decoded)
 }
 
-fn character(name: &str) -> Option<char> {
+fn referenced_character(name: &str) -> Option<char> {
     let Some(number) = name.strip_prefix('#') else {
         return ENTITIES.iter().find(|(known, _)| *known == name).map(|(_, character)| *character);
     };

@@ -128,7 +128,7 @@ impl Draft {
         };
         let (author, ai_tool) =
             author_of(&source.author, ai).map_err(|reason| format!("source: {reason}"))?;
-        let timestamp = moment(created_at).map_err(|reason| format!("created_at: {reason}"))?;
+        let timestamp = timestamp_of(created_at).map_err(|reason| format!("created_at: {reason}"))?;
         let kind = MessageKind::Message;
         self.messages.push(Message { author, content, external_id, timestamp, kind, ai_tool });
         Ok(())
@@ -137,7 +137,7 @@ impl Draft {
     fn add_part(&mut self, part: Part, ai: &AiAuthors) -> Result<(), String> {
         let external_id = part.id.text();
         let in_part = |reason: String| format!("part {external_id}: {reason}");
-        let timestamp = moment(part.created_at).map_err(in_part)?;
+        let timestamp = timestamp_of(part.created_at).map_err(in_part)?;
         let is_text_part =
             matches!(part.part_type.as_str(), "comment" | "note" | "note_and_reopen" | "quick_reply");
         let kind = match part.part_type.as_str() {
@@ -164,16 +164,10 @@ impl Draft {
 }
 
 fn content_of(body: Option<&str>, attachments: &[Attachment], redacted: bool) -> Option<String> {
-    let text = body.map(text_of).unwrap_or_default();
-    let text = match text.is_empty() {
-        true => attachments_text(attachments.iter().map(|file| file.name.as_deref().unwrap_or("file"))),
-        false => text,
-    };
-    match (text.is_empty(), redacted) {
-        (false, _) => Some(text),
-        (true, true) => Some("[redacted]".to_owned()),
-        (true, false) => None,
-    }
+    let text = body.map(text_of).filter(|text| !text.is_empty()).unwrap_or_else(|| {
+        attachments_text(attachments.iter().map(|file| file.name.as_deref().unwrap_or("file")))
+    });
+    if text.is_empty() { redacted.then(|| "[redacted]".to_owned()) } else { Some(text) }
 }
 
 /// Text of a system event, in phrases that the scorer recognises.
@@ -192,13 +186,10 @@ fn author_of(person: &Person, ai: &AiAuthors) -> Result<(Author, Option<AiTool>)
     let id = person.id.as_ref().map(Id::text).filter(|id| !id.is_empty());
     let name = person.name.clone().filter(|name| !name.trim().is_empty());
     let is_intercom_ai = person.from_ai_agent == Some(true) || person.is_ai_answer == Some(true);
-    let named = id.as_ref().and_then(|id| ai.agents.get(id));
-    let agent = match person.kind.as_str() {
-        _ if named.is_some() => named,
-        "bot" if person.from_ai_agent == Some(false) && !is_intercom_ai => None,
-        "bot" => Some(ai.default_agent.as_ref().ok_or_else(|| unmapped_bot(id.as_deref()))?),
-        _ if is_intercom_ai => Some(ai.default_agent.as_ref().ok_or_else(|| unmapped_bot(id.as_deref()))?),
-        _ => None,
+    let is_ai = is_intercom_ai || (person.kind == "bot" && person.from_ai_agent != Some(false));
+    let agent = match id.as_ref().and_then(|id| ai.agents.get(id)) {
+        None if is_ai => Some(ai.default_agent.as_ref().ok_or_else(|| unmapped_bot(id.as_deref()))?),
+        mapped_agent => mapped_agent,
     };
     if let Some(agent) = agent {
         let tool = ai.tool.or(is_intercom_ai.then_some(AiTool::Intercom));
@@ -221,7 +212,7 @@ fn unmapped_bot(id: Option<&str>) -> String {
     )
 }
 
-fn moment(seconds: i64) -> Result<Timestamp, String> {
+fn timestamp_of(seconds: i64) -> Result<Timestamp, String> {
     Timestamp::from_millis(seconds.saturating_mul(1000))
         .map_err(|_| format!("{seconds} is no time in Unix seconds"))
 }

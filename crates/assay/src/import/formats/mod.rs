@@ -102,6 +102,7 @@ impl Id {
     }
 }
 
+/// A request that is not yet sorted and shortened.
 struct Draft {
     ticket_id: String,
     subject: Option<String>,
@@ -147,10 +148,11 @@ fn drop_middle<T>(mut messages: Vec<T>) -> (Vec<T>, usize) {
     (messages, left_out)
 }
 
-/// Parses a line; an array or a page (an object with an array named `page`) holds several conversations.
+/// Parses a line; an array or a page (an object with an array of the name `list`) holds several conversations. `convert` gets
+/// each of them, and what else its page holds.
 fn parse(
     line: Vec<u8>,
-    page: &str,
+    list: &str,
     convert: impl Fn(Value, &Value) -> Result<Request, String>,
 ) -> Vec<Converted> {
     let mut document: Value = match serde_json::from_slice(&line) {
@@ -161,8 +163,8 @@ fn parse(
     };
     let items = match &mut document {
         Value::Array(items) => std::mem::take(items),
-        Value::Object(members) if members.get(page).is_some_and(Value::is_array) => {
-            match members.remove(page) {
+        Value::Object(members) if members.get(list).is_some_and(Value::is_array) => {
+            match members.remove(list) {
                 Some(Value::Array(items)) => items,
                 _ => Vec::new(),
             }

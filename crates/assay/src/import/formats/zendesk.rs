@@ -71,7 +71,7 @@ pub fn convert(line: Vec<u8>, mapping: &Mapping) -> Vec<Converted> {
     })
 }
 
-/// By their ids.
+/// Users by their ids.
 type Users = BTreeMap<String, User>;
 
 fn read_users(users: &Value) -> Result<Users, String> {

@@ -10,6 +10,7 @@ fn mapping() -> Mapping {
     Mapping { account: None, ai }
 }
 
+/// The request for one conversation, which the service accepts.
 fn converted(item: &Value, mapping: &Mapping) -> Result<Request, String> {
     let request = convert(item.to_string().into_bytes(), mapping).remove(0).request;
     if let Ok(request) = &request {
