@@ -51,9 +51,7 @@ pub async fn run(arguments: ImportArguments) -> Result<ExitCode> {
     let refused_path =
         arguments.refused.clone().unwrap_or_else(|| sibling_path(&arguments.file, "refused.jsonl"));
     report::ensure_replaceable(&refused_path, &arguments.file)?;
-    let format_options = input_format::canonical_options(&arguments);
-    let mut progress =
-        Progress::resume(&arguments.file, &api.destination_hash(), &format_options, &refused_path)?;
+    let mut progress = Progress::resume(&arguments, &api.destination_hash(), &refused_path)?;
     let items = Items::open(&arguments.file, format, &progress.checkpoint)?;
     // Before the first request: its idempotency key contains the id of this import.
     progress.checkpoint.save()?;
@@ -94,19 +92,24 @@ pub async fn run(arguments: ImportArguments) -> Result<ExitCode> {
     summary.print(began.elapsed(), (summary.refused > 0).then_some(refused_path.as_path()))?;
     if arguments.wait {
         tokio::select! {
-            scored = wait::until_scored(&api, &progress.accepted_tickets) => scored?,
+            scored = wait_until_scored(&api, &progress, began) => scored?,
             () = stop_signals.next() => {
                 writeln!(stderr(), "interrupted: everything is sent, and is scored without waiting, too")?;
                 return Ok(ExitCode::from(INTERRUPTED));
             }
         }
-        writeln!(stdout(), "scored after {:.1} s", began.elapsed().as_secs_f64())?;
-        let earlier = summary.accepted.saturating_sub(progress.accepted_tickets.len() as u64);
-        if earlier > 0 {
-            writeln!(stderr(), "accepted before the interruption, not waited for: {earlier}")?;
-        }
     }
     Ok(if summary.refused == 0 { ExitCode::SUCCESS } else { ExitCode::from(PARTIAL) })
+}
+
+async fn wait_until_scored(api: &Api, progress: &Progress, began: Instant) -> Result<()> {
+    wait::until_scored(api, &progress.accepted_tickets).await?;
+    writeln!(stdout(), "scored after {:.1} s", began.elapsed().as_secs_f64())?;
+    let earlier = progress.checkpoint.summary.accepted.saturating_sub(progress.accepted_tickets.len() as u64);
+    if earlier > 0 {
+        writeln!(stderr(), "accepted before the interruption, not waited for: {earlier}")?;
+    }
+    Ok(())
 }
 
 /// Prevents two imports of one file from overwriting each other's checkpoint. The lock ends with the process.
@@ -155,8 +158,9 @@ struct Progress {
 }
 
 impl Progress {
-    fn resume(file: &Path, destination: &str, format_options: &str, refused: &Path) -> Result<Self> {
-        let checkpoint = Checkpoint::load(file, destination, format_options)?;
+    fn resume(arguments: &ImportArguments, destination: &str, refused: &Path) -> Result<Self> {
+        let format_options = input_format::canonical_options(arguments);
+        let checkpoint = Checkpoint::load(&arguments.file, destination, &format_options)?;
         let refusals = Refusals::resume(refused, checkpoint.refused_bytes);
         Ok(Self { checkpoint, refusals, accepted_tickets: Vec::new() })
     }
