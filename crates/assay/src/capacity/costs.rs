@@ -1,20 +1,20 @@
 //! Cost of a conversation as measured by `make bench` on one machine. Other processors differ by a factor, which
 //! `make bench` shows.
 
-/// CPU time of one conversation by process, in microseconds, from its import to its row in the read model.
-pub const PROCESSOR_MICROS: [(Part, f64); 6] = [
-    (Part::Gateway, 70.0),
-    (Part::Ingest, 120.0),
-    (Part::ScoringWorker, 52_000.0),
-    (Part::Export, 40.0),
-    (Part::Postgres, 230.0),
-    (Part::RabbitMq, 60.0),
+/// CPU time of one conversation by component, in microseconds, from its import to its row in the read model.
+pub const CPU_MICROS: [(Component, f64); 6] = [
+    (Component::Gateway, 70.0),
+    (Component::Ingest, 120.0),
+    (Component::ScoringWorker, 52_000.0),
+    (Component::Export, 40.0),
+    (Component::Postgres, 230.0),
+    (Component::RabbitMq, 60.0),
 ];
 
-/// Body size these figures were measured with, in bytes. CPU time and storage grow with the body.
+/// Size of the bodies that were measured, in bytes. CPU time and storage grow with the body.
 pub const MEASURED_BODY_BYTES: f64 = 5_000.0;
 
-/// Disk bytes of one transcript of that size in PostgreSQL (ingest), indexes included.
+/// Disk bytes of one measured transcript in PostgreSQL (ingest), indexes included.
 pub const TRANSCRIPT_BYTES: f64 = 2_250.0;
 
 /// Disk bytes of its evaluation (scoring) and its row in the read model (export), indexes included.
@@ -23,17 +23,17 @@ pub const EVALUATION_BYTES: f64 = 4_400.0;
 /// Disk bytes of the hash that finds duplicates, with its index. It is never removed.
 pub const IDENTITY_BYTES: f64 = 290.0;
 
-/// Bytes of both events of a conversation in RabbitMQ's log until they are consumed.
+/// Bytes of `conversation.accepted` and `conversation.evaluated` in RabbitMQ's log until they are consumed.
 pub const EVENT_BYTES: f64 = 6_000.0;
 
 /// Bytes of write-ahead log for one conversation, for backups and replicas.
 pub const WRITE_AHEAD_BYTES: f64 = 19_400.0;
 
-/// Bytes of a row in an export file, both kinds together.
+/// Bytes of an evaluation's rows in export files: one of each kind.
 pub const EXPORT_ROW_BYTES: f64 = 1_200.0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum Component {
     Gateway,
     Ingest,
     ScoringWorker,
@@ -42,7 +42,7 @@ pub enum Part {
     RabbitMq,
 }
 
-impl Part {
+impl Component {
     pub fn name(self) -> &'static str {
         match self {
             Self::Gateway => "gateway",

@@ -7,8 +7,8 @@ use std::io::{Write, stdout};
 use anyhow::{Result, ensure};
 
 use self::costs::{
-    EVALUATION_BYTES, EVENT_BYTES, EXPORT_ROW_BYTES, IDENTITY_BYTES, MEASURED_BODY_BYTES, PROCESSOR_MICROS,
-    Part, TRANSCRIPT_BYTES, WRITE_AHEAD_BYTES,
+    CPU_MICROS, Component, EVALUATION_BYTES, EVENT_BYTES, EXPORT_ROW_BYTES, IDENTITY_BYTES,
+    MEASURED_BODY_BYTES, TRANSCRIPT_BYTES, WRITE_AHEAD_BYTES,
 };
 use crate::cli::CapacityArguments;
 
@@ -23,14 +23,14 @@ const MAX_SCORING_FACTOR: f64 = 137.0 / 52.0;
 /// Cores of one replica: more replicas are better than larger ones.
 const CORES_PER_REPLICA: f64 = 2.0;
 
-/// Peak conversations per second that one PostgreSQL is planned to write.
-const MAX_PER_SHARD: f64 = 3_000.0;
+/// Peak conversations per second that one PostgreSQL is planned to write. Above it, organizations are divided among several.
+const MAX_RATE_PER_SHARD: f64 = 3_000.0;
 
 #[derive(Debug, PartialEq)]
 struct Plan {
     average_per_second: f64,
     peak_per_second: f64,
-    parts: Vec<PartPlan>,
+    components: Vec<ComponentPlan>,
     transcripts_gb: f64,
     evaluations_gb: f64,
     identities_gb_a_year: f64,
@@ -41,8 +41,8 @@ struct Plan {
 }
 
 #[derive(Debug, PartialEq)]
-struct PartPlan {
-    part: Part,
+struct ComponentPlan {
+    component: Component,
     cores: f64,
     replicas: u32,
 }
@@ -64,22 +64,24 @@ fn plan(arguments: &CapacityArguments) -> Result<Plan> {
     let average_per_second = per_day / SECONDS_PER_DAY;
     let peak_per_second = average_per_second * arguments.peak_factor;
     let size_factor = arguments.body_bytes as f64 / MEASURED_BODY_BYTES;
-    let shards = (peak_per_second / MAX_PER_SHARD).ceil().max(1.0) as u32;
-    let parts = PROCESSOR_MICROS.iter().map(|(part, micros)| {
-        let max_factor = if *part == Part::ScoringWorker { MAX_SCORING_FACTOR } else { f64::INFINITY };
+    let shards = (peak_per_second / MAX_RATE_PER_SHARD).ceil().max(1.0) as u32;
+    let components = CPU_MICROS.iter().map(|(component, micros)| {
+        let max_factor =
+            if *component == Component::ScoringWorker { MAX_SCORING_FACTOR } else { f64::INFINITY };
         let cores = peak_per_second * micros * size_factor.min(max_factor) / 1e6 / UTILISATION;
-        let for_cores = ((cores / CORES_PER_REPLICA).ceil() as u32).max(part.min_replicas());
+        let replicas_for_cores = ((cores / CORES_PER_REPLICA).ceil() as u32).max(component.min_replicas());
         // More replicas of PostgreSQL do not write more: the load decides on the number of shards.
-        let replicas = if *part == Part::Postgres { part.min_replicas() * shards } else { for_cores };
-        PartPlan { part: *part, cores, replicas }
+        let is_sharded = *component == Component::Postgres;
+        let replicas = if is_sharded { component.min_replicas() * shards } else { replicas_for_cores };
+        ComponentPlan { component: *component, cores, replicas }
     });
-    let stored = |days: u32, bytes: f64| per_day * f64::from(days) * bytes * size_factor / 1e9;
+    let stored_gb = |days: u32, bytes: f64| per_day * f64::from(days) * bytes * size_factor / 1e9;
     Ok(Plan {
         average_per_second,
         peak_per_second,
-        parts: parts.collect(),
-        transcripts_gb: stored(arguments.transcript_days, TRANSCRIPT_BYTES),
-        evaluations_gb: stored(arguments.evaluation_days, EVALUATION_BYTES),
+        components: components.collect(),
+        transcripts_gb: stored_gb(arguments.transcript_days, TRANSCRIPT_BYTES),
+        evaluations_gb: stored_gb(arguments.evaluation_days, EVALUATION_BYTES),
         identities_gb_a_year: per_day * 365.0 * IDENTITY_BYTES / 1e9,
         // One day of events on each of three nodes: an outage of scoring may last that long before an alert is handled.
         broker_gb: per_day * EVENT_BYTES * size_factor / 1e9,
@@ -100,8 +102,8 @@ fn write_plan(out: &mut impl Write, arguments: &CapacityArguments, plan: &Plan) 
         arguments.peak_factor
     )?;
     writeln!(out, "{:<16} {:>8} {:>9}", "processors", "cores", "replicas")?;
-    for PartPlan { part, cores, replicas } in &plan.parts {
-        writeln!(out, "{:<16} {cores:>8.2} {replicas:>9}", part.name())?;
+    for ComponentPlan { component, cores, replicas } in &plan.components {
+        writeln!(out, "{:<16} {cores:>8.2} {replicas:>9}", component.name())?;
     }
     writeln!(
         out,
@@ -157,8 +159,8 @@ mod tests {
     #[test]
     fn small_installation_has_two_replicas_and_three_brokers() {
         let plan = plan(&arguments(10_000)).unwrap();
-        for PartPlan { part, replicas, .. } in plan.parts {
-            assert_eq!(replicas, if part == Part::RabbitMq { 3 } else { 2 }, "{part:?}");
+        for ComponentPlan { component, replicas, .. } in plan.components {
+            assert_eq!(replicas, if component == Component::RabbitMq { 3 } else { 2 }, "{component:?}");
         }
         assert_eq!(plan.shards, 1);
     }
@@ -168,10 +170,10 @@ mod tests {
         let one = plan(&arguments(1_000_000)).unwrap();
         let ten = plan(&arguments(10_000_000)).unwrap();
         let long = plan(&CapacityArguments { body_bytes: 50_000, ..arguments(1_000_000) }).unwrap();
-        for (index, part) in one.parts.iter().enumerate() {
-            assert!((ten.parts[index].cores / part.cores - 10.0).abs() < 1e-9);
-            let factor = if part.part == Part::ScoringWorker { MAX_SCORING_FACTOR } else { 10.0 };
-            assert!((long.parts[index].cores / part.cores - factor).abs() < 1e-9);
+        for (index, ComponentPlan { component, cores, .. }) in one.components.iter().enumerate() {
+            assert!((ten.components[index].cores / cores - 10.0).abs() < 1e-9);
+            let factor = if *component == Component::ScoringWorker { MAX_SCORING_FACTOR } else { 10.0 };
+            assert!((long.components[index].cores / cores - factor).abs() < 1e-9);
         }
         assert!((ten.transcripts_gb / one.transcripts_gb - 10.0).abs() < 1e-9);
         assert!((long.transcripts_gb / one.transcripts_gb - 10.0).abs() < 1e-9);
@@ -182,7 +184,7 @@ mod tests {
     fn peak_factor_affects_cores_and_shards_but_not_storage() {
         let calm = plan(&CapacityArguments { peak_factor: 1.0, ..arguments(100_000_000) }).unwrap();
         let busy = plan(&CapacityArguments { peak_factor: 8.0, ..arguments(100_000_000) }).unwrap();
-        assert!(busy.shards > calm.shards && busy.parts[0].cores > calm.parts[0].cores);
+        assert!(busy.shards > calm.shards && busy.components[0].cores > calm.components[0].cores);
         assert!((calm.transcripts_gb - busy.transcripts_gb).abs() < 1e-9);
         assert!(text(&CapacityArguments { peak_factor: 8.0, ..arguments(100_000_000) }).contains("shards"));
     }
