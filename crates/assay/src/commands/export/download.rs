@@ -1,6 +1,6 @@
 //! Downloads the file: resumes after a broken connection (RFC 9110, section 14), and verifies length and checksum.
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use assay_contracts::export::Export;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,12 +10,12 @@ use reqwest::header::{CONTENT_RANGE, ETAG, HeaderMap, HeaderValue, IF_RANGE, RAN
 use reqwest::{Client, Response, StatusCode};
 
 use super::sink::{Sink, WrittenFile};
-use super::wait::read;
+use super::wait::read_export;
 use crate::api::{Api, Problem, backoff, client_without_key, is_temporary};
 use crate::terminal::progress_style;
 
 /// Maximum number of consecutive attempts without progress.
-const ATTEMPTS: u16 = 8;
+const ATTEMPTS_WITHOUT_PROGRESS: u16 = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verification {
@@ -53,23 +53,23 @@ pub async fn download(api: &Api, export: &Export, mut sink: Sink) -> Result<(Wri
     let client = client_without_key()?;
     let bar = progress_bar();
     let mut etag = None;
-    let mut delays = backoff(ATTEMPTS);
+    let mut delays = backoff(ATTEMPTS_WITHOUT_PROGRESS);
     let headers = loop {
         let bytes_before = sink.bytes();
-        let problem = match fetch(&client, &address, &mut etag, &mut sink, &bar).await {
+        let failure = match fetch(&client, &address, &mut etag, &mut sink, &bar).await {
             Ok(headers) => break headers,
             Err(FetchError::Permanent(error)) => return Err(error),
             Err(FetchError::Retryable(error)) => error,
             Err(FetchError::ExpiredUrl) => {
-                address = address_of(&read(api, &id).await?)?;
+                address = address_of(&read_export(api, &id).await?)?;
                 anyhow!("the download address is refused, a fresh one, too: is the service's clock right?")
             }
         };
         if sink.bytes() > bytes_before {
             // Progress: the attempts start anew.
-            delays = backoff(ATTEMPTS);
+            delays = backoff(ATTEMPTS_WITHOUT_PROGRESS);
         }
-        let delay = delays.next().ok_or(problem).context("the file cannot be fetched: try again later")?;
+        let delay = delays.next().ok_or(failure).context("the file cannot be fetched: try again later")?;
         tokio::time::sleep(delay).await;
     };
     drop(bar);
@@ -109,7 +109,7 @@ async fn fetch(
     let broken = |error: reqwest::Error| {
         FetchError::Retryable(anyhow::Error::new(error.without_url()).context("the connection broke"))
     };
-    let response = check(request.send().await.map_err(broken)?).await?;
+    let response = ensure_file(request.send().await.map_err(broken)?).await?;
     let headers = read_headers(&response, sink)?;
     etag.clone_from(&headers.etag);
     bar.set_length(headers.length);
@@ -127,7 +127,7 @@ async fn fetch(
 }
 
 /// Passes on a response that holds the file or a part of it.
-async fn check(response: Response) -> Result<Response, FetchError> {
+async fn ensure_file(response: Response) -> Result<Response, FetchError> {
     let status = response.status();
     if matches!(status, StatusCode::OK | StatusCode::PARTIAL_CONTENT) {
         return Ok(response);
@@ -145,7 +145,12 @@ fn read_headers(response: &Response, sink: &mut Sink) -> Result<FileHeaders, Fet
     let headers = response.headers();
     let length = if response.status() == StatusCode::PARTIAL_CONTENT {
         let (first, length) = content_range(headers).context("the answer's Content-Range cannot be read")?;
-        ensure_begins_at(first, sink.bytes())?;
+        let expected = sink.bytes();
+        if first != expected {
+            return Err(FetchError::Permanent(anyhow!(
+                "asked for the file from byte {expected} on, it came from byte {first} on: fetch it again"
+            )));
+        }
         length
     } else {
         if sink.bytes() > 0 {
@@ -155,13 +160,6 @@ fn read_headers(response: &Response, sink: &mut Sink) -> Result<FileHeaders, Fet
     };
     let digest = headers.get("repr-digest").and_then(|value| sha256_in(value.to_str().ok()?));
     Ok(FileHeaders { length, etag: headers.get(ETAG).cloned(), digest })
-}
-
-fn ensure_begins_at(first: u64, expected: u64) -> Result<()> {
-    if first != expected {
-        bail!("asked for the file from byte {expected} on, it came from byte {first} on: fetch it again");
-    }
-    Ok(())
 }
 
 /// First byte and total length, from `bytes 5-9/10`.

@@ -20,13 +20,12 @@ use serde_json::json;
 
 use self::download::{Verification, download};
 use self::sink::Sink;
-use self::wait::wait;
 use crate::api::{Api, Call, INTERACTIVE_ATTEMPTS};
 use crate::cli::ExportArguments;
 use crate::exit::{INTERRUPTED, TIMED_OUT, WrongUsage};
 use crate::signals::StopSignals;
 
-const EXPORTS: &str = "/v1/evaluations/exports";
+const EXPORTS_PATH: &str = "/v1/evaluations/exports";
 
 pub async fn run(arguments: ExportArguments) -> Result<ExitCode> {
     if let (Some(from), Some(to)) = (arguments.from, arguments.to)
@@ -60,12 +59,9 @@ async fn fetch(
     let id = match (&arguments.id, arguments.kind) {
         (Some(known), _) => id.get_or_init(|| known.clone()),
         (None, Some(kind)) => {
-            let created = create(
-                api,
-                kind,
-                ExportFilters { from: arguments.from, to: arguments.to, ..ExportFilters::default() },
-            )
-            .await?;
+            let filters =
+                ExportFilters { from: arguments.from, to: arguments.to, ..ExportFilters::default() };
+            let created = create_export(api, kind, filters).await?;
             id.get_or_init(|| created.id.to_string())
         }
         (None, None) => {
@@ -74,7 +70,7 @@ async fn fetch(
             );
         }
     };
-    let Some(export) = wait(api, id, Duration::from_secs(arguments.timeout)).await? else {
+    let Some(export) = wait::until_complete(api, id, Duration::from_secs(arguments.timeout)).await? else {
         let seconds = arguments.timeout;
         writeln!(stderr(), "not complete after {seconds} s{}", resume_hint(Some(id), out))?;
         return Ok(ExitCode::from(TIMED_OUT));
@@ -92,18 +88,18 @@ async fn fetch(
     };
     let name = if out == Path::new("-") { "standard output".to_owned() } else { out.display().to_string() };
     writeln!(stderr(), "{rows}, {} bytes, {verification}: {name}", written.bytes)?;
-    if let Some(warning) = incompleteness(&export) {
+    if let Some(warning) = missing_rows_warning(&export) {
         writeln!(stderr(), "warning: {warning}")?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-async fn create(api: &Api, kind: ExportKind, filters: ExportFilters) -> Result<Export> {
+async fn create_export(api: &Api, kind: ExportKind, filters: ExportFilters) -> Result<Export> {
     let key = hex::encode(random_bytes::<16>()?);
     let body = json!({"kind": kind, "format": "csv", "filters": filters});
     let call = Call {
         method: Method::POST,
-        path: EXPORTS,
+        path: EXPORTS_PATH,
         body: Some(body.to_string().into_bytes()),
         idempotency_key: Some(&format!("assay-export-{key}")),
     };
@@ -111,11 +107,11 @@ async fn create(api: &Api, kind: ExportKind, filters: ExportFilters) -> Result<E
 }
 
 /// A warning when rows may be missing. `None` for a complete file, or when an older service does not tell.
-fn incompleteness(export: &Export) -> Option<String> {
+fn missing_rows_warning(export: &Export) -> Option<String> {
     if export.evaluations_complete != Some(false) {
         return None;
     }
-    let lacking = match export.missing_evaluations {
+    let cause = match export.missing_evaluations {
         Some(1) => {
             "1 evaluation had not arrived when the file was written, and its row may be missing".to_owned()
         }
@@ -126,7 +122,7 @@ fn incompleteness(export: &Export) -> Option<String> {
         }
         None => "the service could not tell whether all evaluations are in the file".to_owned(),
     };
-    Some(format!("{lacking}: export again later, and compare the numbers of rows"))
+    Some(format!("{cause}: export again later, and compare the numbers of rows"))
 }
 
 /// How to fetch an export that the service continues without this command.
@@ -142,11 +138,11 @@ fn default_name(arguments: &ExportArguments) -> PathBuf {
         (None, Some(kind)) => kind.as_str(),
         (None, None) => "export",
     };
-    let ends =
-        [arguments.from, arguments.to].into_iter().flatten().map(|end| format!("-{}", file_name_time(end)));
+    let period = [arguments.from, arguments.to].into_iter().flatten();
+    let period: String = period.map(|moment| format!("-{}", file_name_time(moment))).collect();
     // The id is user input: no part of it may act as a path.
     let what: String = what.chars().filter(|c| c.is_ascii_alphanumeric() || "-_".contains(*c)).collect();
-    PathBuf::from(format!("assay-{what}{}.csv", ends.collect::<String>()))
+    PathBuf::from(format!("assay-{what}{period}.csv"))
 }
 
 /// The day, with the time unless it is midnight; without colons, which some file systems refuse.
@@ -173,12 +169,12 @@ mod tests {
             });
             serde_json::from_value::<Export>(export).unwrap()
         };
-        assert_eq!(incompleteness(&export(Some(true), Some(0))), None);
-        assert_eq!(incompleteness(&export(None, None)), None);
+        assert_eq!(missing_rows_warning(&export(Some(true), Some(0))), None);
+        assert_eq!(missing_rows_warning(&export(None, None)), None);
         for (missing, text) in
             [(Some(1), "1 evaluation had"), (Some(7), "7 evaluations had"), (None, "could not tell whether")]
         {
-            let warning = incompleteness(&export(Some(false), missing)).unwrap();
+            let warning = missing_rows_warning(&export(Some(false), missing)).unwrap();
             assert!(warning.contains(text), "{warning}");
         }
     }

@@ -75,7 +75,7 @@ impl Sink {
                 )
             }
             Target::Output(_) => {}
-            Target::File(file) => file.empty()?,
+            Target::File(file) => file.truncate()?,
         }
         self.bytes = 0;
         self.hasher = Sha256::new();
@@ -101,39 +101,39 @@ impl Sink {
 struct PartialFile {
     file: File,
     path: PathBuf,
-    target: PathBuf,
+    final_path: PathBuf,
     force: bool,
 }
 
 impl PartialFile {
-    fn create(target: &Path, force: bool) -> Result<Self> {
+    fn create(final_path: &Path, force: bool) -> Result<Self> {
         let random = hex::encode(random_bytes::<4>()?);
-        let name = target.file_name().context("name a file to write to")?.to_string_lossy();
-        let path = folder_of(target).join(format!(".{name}.{random}.part"));
+        let name = final_path.file_name().context("name a file to write to")?.to_string_lossy();
+        let path = folder_of(final_path).join(format!(".{name}.{random}.part"));
         let file = OpenOptions::new()
             .create_new(true)
             .write(true)
             .open(&path)
-            .with_context(|| format!("cannot write in {}", folder_of(target).display()))?;
-        Ok(Self { file, path, target: target.to_owned(), force })
+            .with_context(|| format!("cannot write in {}", folder_of(final_path).display()))?;
+        Ok(Self { file, path, final_path: final_path.to_owned(), force })
     }
 
     fn write(&mut self, content: &[u8]) -> Result<()> {
         self.file.write_all(content).with_context(|| format!("cannot write {}", self.path.display()))
     }
 
-    fn empty(&mut self) -> Result<()> {
+    fn truncate(&mut self) -> Result<()> {
         self.file.set_len(0)?;
         self.file.seek(SeekFrom::Start(0))?;
         Ok(())
     }
 
     fn publish(self) -> Result<()> {
-        let context = || format!("cannot write {}", self.target.display());
+        let context = || format!("cannot write {}", self.final_path.display());
         self.file.sync_all().with_context(context)?;
         // Another process may have created the file meanwhile.
-        ensure_writable(&self.target, self.force)?;
-        std::fs::rename(&self.path, &self.target).with_context(context)
+        ensure_writable(&self.final_path, self.force)?;
+        std::fs::rename(&self.path, &self.final_path).with_context(context)
     }
 }
 

@@ -7,7 +7,7 @@ use assay_contracts::export::{Export, ExportStatus};
 use indicatif::{ProgressBar, ProgressFinish};
 use tokio::time::{Instant, sleep_until};
 
-use super::EXPORTS;
+use super::EXPORTS_PATH;
 use crate::api::{Api, Call};
 use crate::terminal::progress_style;
 
@@ -16,12 +16,12 @@ const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// Polls until the export is complete; `None` after `limit`.
-pub async fn wait(api: &Api, id: &str, limit: Duration) -> Result<Option<Export>> {
+pub async fn until_complete(api: &Api, id: &str, limit: Duration) -> Result<Option<Export>> {
     let end = Instant::now() + limit;
     let progress = progress_line();
     let mut pause = FIRST_PAUSE;
     loop {
-        let export = read(api, id).await?;
+        let export = read_export(api, id).await?;
         match export.status {
             ExportStatus::Complete => return Ok(Some(export)),
             ExportStatus::Failed => {
@@ -40,10 +40,10 @@ pub async fn wait(api: &Api, id: &str, limit: Duration) -> Result<Option<Export>
 }
 
 /// The current state of the export, with a fresh download URL.
-pub async fn read(api: &Api, id: &str) -> Result<Export> {
+pub async fn read_export(api: &Api, id: &str) -> Result<Export> {
     // The id is user input: it must not change the path.
     let id: String = url::form_urlencoded::byte_serialize(id.as_bytes()).collect();
-    api.send_for_json(&Call::get(&format!("{EXPORTS}/{id}"))).await
+    api.send_for_json(&Call::get(&format!("{EXPORTS_PATH}/{id}"))).await
 }
 
 /// Shown at a terminal only.
