@@ -16,9 +16,9 @@ use crate::settings::Settings;
 
 pub async fn run(arguments: BenchmarkArguments) -> Result<()> {
     let corpus = Corpus::read(&arguments.corpus, arguments.part)?;
-    let scorer = with_weights(scorer(arguments.model.as_deref())?, arguments.weights.as_deref())?;
+    let scorer = with_weights(load_scorer(arguments.model.as_deref())?, arguments.weights.as_deref())?;
     let evaluations = if arguments.judge {
-        judged(&corpus, &scorer).await?
+        evaluate_by_judge(&corpus, &scorer).await?
     } else {
         corpus.conversations().map(|conversation| scorer.evaluate(conversation)).collect()
     };
@@ -36,7 +36,7 @@ pub async fn run(arguments: BenchmarkArguments) -> Result<()> {
     Ok(())
 }
 
-fn scorer(model: Option<&Path>) -> Result<Scorer> {
+fn load_scorer(model: Option<&Path>) -> Result<Scorer> {
     let Some(path) = model else {
         return Ok(Scorer::builtin()?);
     };
@@ -45,7 +45,7 @@ fn scorer(model: Option<&Path>) -> Result<Scorer> {
 }
 
 /// Evaluations by the configured judge, up to its concurrency at a time.
-async fn judged(corpus: &Corpus, scorer: &Scorer) -> Result<Vec<Evaluation>> {
+async fn evaluate_by_judge(corpus: &Corpus, scorer: &Scorer) -> Result<Vec<Evaluation>> {
     let judge = Judge::open(&Settings::load()?.scoring.judge)?
         .context("the settings name no judge (scoring.judge)")?;
     let judge = &judge;

@@ -8,7 +8,6 @@ use assay_contracts::tenant::{Scope, Scopes};
 use assay_contracts::time::{DAY_MILLIS, Timestamp};
 use assay_platform::db::Database;
 use assay_platform::runtime::now;
-
 use serde_json::{Value, json};
 
 use super::registry_database;
@@ -18,13 +17,13 @@ use crate::terminal::one_line;
 pub async fn run(command: KeysCommand) -> Result<()> {
     match command {
         KeysCommand::Create { organization, name, scopes, expires_in_days, location } => {
-            let new = CreateKey {
+            let new_key = CreateKey {
                 organization: OrganizationName::parse(&organization).context("--organization")?,
                 name: KeyName::parse(&name).context("--name")?,
                 scopes: parse_scopes(&scopes)?,
                 expires_at: expires_in_days.map(|days| now().plus_millis(i64::from(days) * DAY_MILLIS)),
             };
-            create(registry_database::open(&location).await?.0, new).await
+            create(registry_database::open(&location).await?.0, new_key).await
         }
         KeysCommand::List { organization, json, location } => {
             let organization = organization
@@ -39,21 +38,21 @@ pub async fn run(command: KeysCommand) -> Result<()> {
     }
 }
 
-async fn create(database: Database, new: CreateKey) -> Result<()> {
-    let created = keys::create(&database, new).await?;
+async fn create(database: Database, new_key: CreateKey) -> Result<()> {
+    let created = keys::create(&database, new_key).await?;
     writeln!(stdout(), "{}", created.key.reveal())?;
     writeln!(stderr(), "created the key with the id {}; the key itself is not shown again", created.id)?;
     Ok(())
 }
 
 async fn list(database: Database, organization: Option<OrganizationName>, json: bool) -> Result<()> {
-    let is_of_one = organization.is_some();
+    let is_filtered = organization.is_some();
     let records = keys::list(&database, organization).await?;
     let now = now();
     let text = if json { as_json(&records, now)? } else { as_table(&records, now) };
     stdout().write_all(text.as_bytes())?;
     if records.len() as i64 >= keys::MAX_LISTED_KEYS {
-        let advice = if is_of_one { "" } else { ": give --organization" };
+        let advice = if is_filtered { "" } else { ": give --organization" };
         writeln!(stderr(), "at most the newest {} keys are listed{advice}", keys::MAX_LISTED_KEYS)?;
     }
     Ok(())

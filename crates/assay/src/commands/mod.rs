@@ -39,7 +39,7 @@ pub async fn run(command: Command) -> Result<ExitCode> {
         Command::FetchExportOrRunRole(arguments) if arguments.requests_file() => {
             return export::run(arguments).await;
         }
-        Command::FetchExportOrRunRole(_) => roles::run(Role::Export).await.map_err(export_role_failed)?,
+        Command::FetchExportOrRunRole(_) => roles::run(Role::Export).await.map_err(with_file_hint)?,
         Command::ExportWorker => roles::run(Role::ExportWorker).await?,
         Command::Webhooks => roles::run(Role::Webhooks).await?,
         Command::Console { command: None } => roles::run(Role::Console).await?,
@@ -67,6 +67,6 @@ pub async fn run(command: Command) -> Result<ExitCode> {
 }
 
 /// Adds a hint: the user may have wanted a file and forgotten the options.
-fn export_role_failed(error: Error) -> Error {
+fn with_file_hint(error: Error) -> Error {
     anyhow!("{error:#} (`assay export` runs the role; `assay export --kind axis` fetches a file)")
 }

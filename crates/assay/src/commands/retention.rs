@@ -4,9 +4,7 @@ use std::io::{Write, stderr, stdout};
 
 use anyhow::{Context, Result, bail};
 use assay_agent_registry::keys::OrganizationName;
-use assay_agent_registry::retention::{
-    self, DefaultRetention, OverrideChange, RetentionChange, RetentionRecord,
-};
+use assay_agent_registry::retention::{self, OverrideChange, RetentionChange, RetentionRecord};
 use assay_contracts::retention::RetentionPeriod;
 
 use super::registry_database;
@@ -20,14 +18,14 @@ pub async fn run(command: RetentionCommand) -> Result<()> {
     match command {
         RetentionCommand::Set { organization, transcripts_days, evaluations_days, files_days, location } => {
             let change = RetentionChange {
-                transcripts: parse(transcripts_days.as_deref()).context("--transcripts-days")?,
-                evaluations: parse(evaluations_days.as_deref()).context("--evaluations-days")?,
-                files: parse(files_days.as_deref()).context("--files-days")?,
+                transcripts: parse_change(transcripts_days.as_deref()).context("--transcripts-days")?,
+                evaluations: parse_change(evaluations_days.as_deref()).context("--evaluations-days")?,
+                files: parse_change(files_days.as_deref()).context("--files-days")?,
             };
             let name = OrganizationName::parse(&organization).context("--organization")?;
             let (database, settings) = registry_database::open(&location).await?;
             let Some(record) = retention::set(&database, name, change).await? else {
-                bail!(unknown(&organization));
+                bail!(unknown_organization(&organization));
             };
             show(&[record], &settings)?;
             writeln!(stderr(), "set; the services follow within the hour")?;
@@ -38,14 +36,14 @@ pub async fn run(command: RetentionCommand) -> Result<()> {
             let (database, settings) = registry_database::open(&location).await?;
             let records = retention::list(&database, name.context("--organization")?).await?;
             if let (Some(organization), []) = (organization, records.as_slice()) {
-                bail!(unknown(&organization));
+                bail!(unknown_organization(&organization));
             }
             show(&records, &settings)
         }
     }
 }
 
-fn parse(text: Option<&str>) -> Result<OverrideChange> {
+fn parse_change(text: Option<&str>) -> Result<OverrideChange> {
     Ok(match text {
         None => OverrideChange::Keep,
         Some(DEFAULT) => OverrideChange::Set(None),
@@ -58,20 +56,20 @@ fn parse(text: Option<&str>) -> Result<OverrideChange> {
 }
 
 fn show(records: &[RetentionRecord], settings: &Settings) -> Result<()> {
-    let DefaultRetention { transcripts, evaluations } =
-        settings.registry.default_retention().context("registry")?;
-    let files = settings.export_worker.file_retention().context("export_worker.file_retention_days")?;
+    let defaults = settings.registry.default_retention().context("registry")?;
+    let default_files =
+        settings.export_worker.file_retention().context("export_worker.file_retention_days")?;
     let mut output = stdout();
     writeln!(output, "{:11}  {:11}  {:11}  ORGANIZATION", "TRANSCRIPTS", "EVALUATIONS", "FILES")?;
     let mut with_short_evaluations = Vec::new();
     for RetentionRecord { organization, overrides, .. } in records {
-        let transcript_period = overrides.transcripts.unwrap_or(transcripts);
-        if overrides.evaluations.unwrap_or(evaluations).is_shorter_than(transcript_period) {
+        let transcript_period = overrides.transcripts.unwrap_or(defaults.transcripts);
+        if overrides.evaluations.unwrap_or(defaults.evaluations).is_shorter_than(transcript_period) {
             with_short_evaluations.push(organization);
         }
-        let transcripts = with_default(overrides.transcripts, transcripts);
-        let evaluations = with_default(overrides.evaluations, evaluations);
-        let files = with_default(overrides.files, files);
+        let transcripts = or_default(overrides.transcripts, defaults.transcripts);
+        let evaluations = or_default(overrides.evaluations, defaults.evaluations);
+        let files = or_default(overrides.files, default_files);
         writeln!(output, "{transcripts:11}  {evaluations:11}  {files:11}  {organization}")?;
     }
     for organization in with_short_evaluations {
@@ -84,10 +82,11 @@ fn show(records: &[RetentionRecord], settings: &Settings) -> Result<()> {
     Ok(())
 }
 
-fn with_default(override_period: Option<RetentionPeriod>, default: RetentionPeriod) -> String {
+/// A default period is in parentheses.
+fn or_default(override_period: Option<RetentionPeriod>, default: RetentionPeriod) -> String {
     override_period.map_or_else(|| format!("({default})"), |period| period.to_string())
 }
 
-fn unknown(organization: &str) -> String {
+fn unknown_organization(organization: &str) -> String {
     format!("there is no organization `{organization}`; `assay retention show` lists all of them")
 }

@@ -55,7 +55,7 @@ impl Page {
     }
 
     fn evaluation(&mut self, evaluation: &Evaluation) {
-        self.transcript(evaluation);
+        self.conversation(evaluation);
         self.text.push('\n');
         match &evaluation.axis {
             Some(axis) => self.axis(axis, &evaluation.evidence),
@@ -71,7 +71,7 @@ impl Page {
         self.field("Scorer", &format!("{} {}{model}", scorer.kind.as_str(), scorer.version));
     }
 
-    fn transcript(&mut self, evaluation: &Evaluation) {
+    fn conversation(&mut self, evaluation: &Evaluation) {
         let (timeline, counts) = (&evaluation.timeline, &evaluation.counts);
         self.field("Conversation", &format!("{} to {}", timeline.started_at, timeline.ended_at));
         if let Some(seconds) = timeline.first_response_seconds {
@@ -113,13 +113,13 @@ impl Page {
         let dimensions = &axis.dimensions;
         let accuracy = &dimensions.resolution_accuracy;
         self.dimension("Resolution accuracy", accuracy.score, accuracy.confidence, &accuracy.reason);
-        self.quotes(quoted(&accuracy.signals), evidence);
+        self.quotes(evidence_of(&accuracy.signals), evidence);
         let effort = &dimensions.interaction_effort;
         self.dimension("Interaction effort", effort.score, effort.confidence, &effort.reason);
-        self.quotes(quoted(&effort.signals), evidence);
+        self.quotes(evidence_of(&effort.signals), evidence);
         let handoff = &dimensions.handoff_smoothness;
         self.dimension("Handoff smoothness", handoff.score, handoff.confidence, &handoff.reason);
-        self.quotes(quoted(&handoff.signals), evidence);
+        self.quotes(evidence_of(&handoff.signals), evidence);
     }
 
     fn dimension(&mut self, name: &str, score: Score, confidence: Confidence, reason: &str) {
@@ -155,22 +155,22 @@ impl Page {
         );
     }
 
-    fn quotes(&mut self, wanted: Vec<usize>, evidence: &[Evidence]) {
-        for quote in wanted.iter().filter_map(|index| evidence.get(*index)).take(MAX_QUOTES) {
-            let who = match quote.author_type {
+    fn quotes(&mut self, indices: Vec<usize>, evidence: &[Evidence]) {
+        for quote in indices.iter().filter_map(|index| evidence.get(*index)).take(MAX_QUOTES) {
+            let author = match quote.author_type {
                 AuthorType::Contact => "customer",
                 AuthorType::Teammate => "human",
                 AuthorType::Ai => "AI",
                 AuthorType::System => "system",
                 AuthorType::Mixed => "mixed",
             };
-            self.line(4, &format!("> {} ({who}, {})", quote.quote, quote.message_external_id));
+            self.line(4, &format!("> {} ({author}, {})", quote.quote, quote.message_external_id));
         }
     }
 }
 
-/// Evidence indices of the signals, without duplicates, in order.
-fn quoted(signals: &[Signal]) -> Vec<usize> {
+/// Indices of the evidence for the signals, without duplicates, in order.
+fn evidence_of(signals: &[Signal]) -> Vec<usize> {
     let mut indices = Vec::new();
     for index in signals.iter().flat_map(|signal| &signal.evidence) {
         if !indices.contains(index) {
@@ -196,21 +196,16 @@ mod tests {
     use assay_contracts::time::Timestamp;
     use assay_platform::runtime::new_id;
     use assay_scoring::Scorer;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
-    fn scored(ai: bool) -> String {
-        let author = if ai {
-            json!({"type": "ai", "external_id": "bot"})
-        } else {
-            json!({"type": "teammate", "external_id": "bob"})
-        };
-        let message = |number: i64, author: &serde_json::Value, content: &str| json!({"external_id": format!("m-{number}"), "timestamp": number * 90_000, "author": author, "content": content});
+    fn text_with_answer_by(author: &Value) -> String {
+        let message = |number: i64, author: &Value, content: &str| json!({"external_id": format!("m-{number}"), "timestamp": number * 90_000, "author": author, "content": content});
         let ann = json!({"type": "contact", "external_id": "ann"});
         let body = json!({"ticket_id": "T-1", "messages": [
             message(0, &ann, "Can I still change my\u{1b}[2J delivery address?"),
-            message(1, &author, "Yes. I have changed it to 12 Mill Lane, as in your account."),
+            message(1, author, "Yes. I have changed it to 12 Mill Lane, as in your account."),
             message(2, &ann, "Perfect, that solved it, thank you!"),
         ]});
         let conversation = Conversation::parse(body.to_string().as_bytes()).unwrap();
@@ -221,7 +216,7 @@ mod tests {
 
     #[test]
     fn scores_are_shown_with_reasons_and_quotes() {
-        let text = scored(true);
+        let text = text_with_answer_by(&json!({"type": "ai", "external_id": "bot"}));
         for part in [
             "First answer after 1 min 30 s\n",
             "Messages     2 customer, 1 AI\n",
@@ -239,7 +234,7 @@ mod tests {
 
     #[test]
     fn conversation_without_ai_has_audit_but_no_axis() {
-        let text = scored(false);
+        let text = text_with_answer_by(&json!({"type": "teammate", "external_id": "bob"}));
         assert!(text.contains("AXIS         not applicable"), "{text}");
         assert!(text.contains("Charge       not_applicable"), "{text}");
     }
