@@ -28,6 +28,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use Body::{Request, Response};
 use public_api::PublicApi;
 
 const DOCUMENT: &str = include_str!("../../../proto-docs/openapi/internal.json");
@@ -36,18 +37,24 @@ fn document() -> Value {
     serde_json::from_str(DOCUMENT).unwrap()
 }
 
-/// Operation id, whether it is a request (else a response), schema and example of every JSON body.
-fn bodies(document: &Value) -> Vec<(String, bool, Value, Value)> {
+#[derive(Clone, Copy)]
+enum Body {
+    Request,
+    Response,
+}
+
+/// Operation id, kind, schema and example of every JSON body.
+fn bodies(document: &Value) -> Vec<(String, Body, Value, Value)> {
     let mut bodies = Vec::new();
     let items = document["paths"].as_object().unwrap().values();
     for operation in items.flat_map(|item| item.as_object().unwrap().values()) {
         let id = operation["operationId"].as_str().unwrap();
-        let responses = operation["responses"].as_object().unwrap().values().map(|body| (false, body));
-        for (is_request, body) in responses.chain([(true, &operation["requestBody"])]) {
+        let responses = operation["responses"].as_object().unwrap().values().map(|body| (Response, body));
+        for (kind, body) in responses.chain([(Request, &operation["requestBody"])]) {
             let content = &body["content"]["application/json"];
             if content.is_object() {
                 let example = content.get("example").unwrap_or_else(|| panic!("{id} has no example"));
-                bodies.push((id.to_owned(), is_request, content["schema"].clone(), example.clone()));
+                bodies.push((id.to_owned(), kind, content["schema"].clone(), example.clone()));
             }
         }
     }
@@ -75,56 +82,58 @@ fn internal_api_examples_match_their_schemas() {
 
 #[test]
 fn internal_api_examples_are_read_by_client_and_server() {
-    for (id, is_request, _, example) in bodies(&document()) {
-        let read = match (id.as_str(), is_request) {
-            ("resolveKey", true) => round_trips::<ResolveKey>(&example),
-            ("resolveKey", false) => round_trips::<ResolvedKey>(&example),
-            ("listKeys", false) => round_trips::<KeyList>(&example),
-            ("createKey", true) => round_trips::<NewKeyRequest>(&example),
-            ("createKey", false) => round_trips::<NewKey>(&example),
-            ("listSessions", false) => round_trips::<SessionList>(&example),
-            ("beginSession", true) => round_trips::<BeginSession>(&example),
-            ("beginSession", false) => round_trips::<SignInOutcome>(&example),
-            ("findSession", true) => round_trips::<FindSession>(&example),
-            ("findSession", false) => round_trips::<FoundSession>(&example),
-            ("listAgents", false) => round_trips::<AgentList>(&example),
-            ("findAgents", true) => round_trips::<FindAgents>(&example),
-            ("findAgents", false) => round_trips::<FoundAgents>(&example),
-            ("listRetention", false) => round_trips::<RetentionPage>(&example),
-            ("readTranscripts", true) => round_trips::<ReadTranscripts>(&example),
-            ("readTranscripts", false) => serde_json::from_value::<Transcripts>(example.clone()).is_ok(),
-            ("findDeletion", false) => round_trips::<Deletion>(&example),
-            ("reportRefusals", true) | ("listRefusals", false) => round_trips::<ImportRefusals>(&example),
-            ("readProgress", false) => round_trips::<Progress>(&example),
-            ("createAgent", true) => NewAgent::parse(example.to_string().as_bytes()).is_ok(),
-            ("createAgent", false) => round_trips::<Agent>(&example),
-            ("acceptConversation", true) => Conversation::parse(example.to_string().as_bytes()).is_ok(),
-            ("acceptConversation", false) => round_trips::<ImportReceipt>(&example),
-            ("readTicket", false) => round_trips::<Ticket>(&example),
+    for (id, kind, _, example) in bodies(&document()) {
+        let is_read = match (id.as_str(), kind) {
+            ("resolveKey", Request) => round_trips::<ResolveKey>(&example),
+            ("resolveKey", Response) => round_trips::<ResolvedKey>(&example),
+            ("listKeys", Response) => round_trips::<KeyList>(&example),
+            ("createKey", Request) => round_trips::<NewKeyRequest>(&example),
+            ("createKey", Response) => round_trips::<NewKey>(&example),
+            ("listSessions", Response) => round_trips::<SessionList>(&example),
+            ("beginSession", Request) => round_trips::<BeginSession>(&example),
+            ("beginSession", Response) => round_trips::<SignInOutcome>(&example),
+            ("findSession", Request) => round_trips::<FindSession>(&example),
+            ("findSession", Response) => round_trips::<FoundSession>(&example),
+            ("listAgents", Response) => round_trips::<AgentList>(&example),
+            ("findAgents", Request) => round_trips::<FindAgents>(&example),
+            ("findAgents", Response) => round_trips::<FoundAgents>(&example),
+            ("listRetention", Response) => round_trips::<RetentionPage>(&example),
+            ("readTranscripts", Request) => round_trips::<ReadTranscripts>(&example),
+            ("readTranscripts", Response) => serde_json::from_value::<Transcripts>(example.clone()).is_ok(),
+            ("findDeletion", Response) => round_trips::<Deletion>(&example),
+            ("reportRefusals", Request) | ("listRefusals", Response) => {
+                round_trips::<ImportRefusals>(&example)
+            }
+            ("readProgress", Response) => round_trips::<Progress>(&example),
+            ("createAgent", Request) => NewAgent::parse(example.to_string().as_bytes()).is_ok(),
+            ("createAgent", Response) => round_trips::<Agent>(&example),
+            ("acceptConversation", Request) => Conversation::parse(example.to_string().as_bytes()).is_ok(),
+            ("acceptConversation", Response) => round_trips::<ImportReceipt>(&example),
+            ("readTicket", Response) => round_trips::<Ticket>(&example),
             // `openapi.rs` compares it with the scorer.
-            ("readEvaluation", false) => example["status"] == "scored",
-            ("listExports", false) => round_trips::<Page<Export>>(&example),
-            ("createExport", true) => NewExport::parse(example.to_string().as_bytes()).is_ok(),
-            ("createExport" | "readExport", false) => round_trips::<Export>(&example),
-            ("downloadExport", false) => round_trips::<DownloadAddress>(&example),
-            ("countTickets" | "countEvaluations", false) => round_trips::<TicketCount>(&example),
-            ("readTranscript", false) => round_trips::<TicketTranscript>(&example),
-            ("listEvaluations", false) => round_trips::<EvaluationPage>(&example),
-            ("summarizeEvaluations", false) => round_trips::<Summary>(&example),
-            ("findNeighbours", false) => round_trips::<Neighbours>(&example),
-            ("listInterest", false) => round_trips::<SubscribersPage>(&example),
-            ("createWebhook", true) => NewWebhook::parse(example.to_string().as_bytes()).is_ok(),
-            ("createWebhook", false) => round_trips::<CreatedWebhook>(&example),
-            ("listWebhooks", false) => round_trips::<Page<Webhook>>(&example),
-            ("changeWebhook", true) => WebhookChange::parse(example.to_string().as_bytes()).is_ok(),
-            ("readWebhook" | "changeWebhook", false) => round_trips::<Webhook>(&example),
-            ("readWebhookSecret" | "rotateWebhookSecret", false) => round_trips::<WebhookSecret>(&example),
-            ("listWebhookDeliveries", false) => round_trips::<Page<WebhookDelivery>>(&example),
-            ("readWebhookDelivery", false) => round_trips::<WebhookDeliveryDetails>(&example),
-            ("testWebhook" | "replayWebhookDelivery", false) => round_trips::<WebhookDelivery>(&example),
+            ("readEvaluation", Response) => example["status"] == "scored",
+            ("listExports", Response) => round_trips::<Page<Export>>(&example),
+            ("createExport", Request) => NewExport::parse(example.to_string().as_bytes()).is_ok(),
+            ("createExport" | "readExport", Response) => round_trips::<Export>(&example),
+            ("downloadExport", Response) => round_trips::<DownloadAddress>(&example),
+            ("countTickets" | "countEvaluations", Response) => round_trips::<TicketCount>(&example),
+            ("readTranscript", Response) => round_trips::<TicketTranscript>(&example),
+            ("listEvaluations", Response) => round_trips::<EvaluationPage>(&example),
+            ("summarizeEvaluations", Response) => round_trips::<Summary>(&example),
+            ("findNeighbours", Response) => round_trips::<Neighbours>(&example),
+            ("listInterest", Response) => round_trips::<SubscribersPage>(&example),
+            ("createWebhook", Request) => NewWebhook::parse(example.to_string().as_bytes()).is_ok(),
+            ("createWebhook", Response) => round_trips::<CreatedWebhook>(&example),
+            ("listWebhooks", Response) => round_trips::<Page<Webhook>>(&example),
+            ("changeWebhook", Request) => WebhookChange::parse(example.to_string().as_bytes()).is_ok(),
+            ("readWebhook" | "changeWebhook", Response) => round_trips::<Webhook>(&example),
+            ("readWebhookSecret" | "rotateWebhookSecret", Response) => round_trips::<WebhookSecret>(&example),
+            ("listWebhookDeliveries", Response) => round_trips::<Page<WebhookDelivery>>(&example),
+            ("readWebhookDelivery", Response) => round_trips::<WebhookDeliveryDetails>(&example),
+            ("testWebhook" | "replayWebhookDelivery", Response) => round_trips::<WebhookDelivery>(&example),
             (other, _) => panic!("{other}: add its types to this test"),
         };
-        assert!(read, "{id}: {example}");
+        assert!(is_read, "{id}: {example}");
     }
 }
 
