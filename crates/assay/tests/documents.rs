@@ -29,7 +29,7 @@ fn documents() -> Vec<(PathBuf, String)> {
 }
 
 /// Lines of code: fenced blocks and inline code.
-fn code(text: &str) -> Vec<String> {
+fn code_lines(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (number, part) in text.split("```").enumerate() {
         if number % 2 == 1 {
@@ -67,7 +67,7 @@ fn documented_commands_and_options_exist() {
     let mut helps: BTreeMap<Vec<String>, String> = BTreeMap::new();
     let mut commands = 0;
     for (path, text) in documents() {
-        for line in code(&text) {
+        for line in code_lines(&text) {
             for words in assay_commands(&line) {
                 let (help, options) = help_of(&words, &mut helps);
                 let help = help.unwrap_or_else(|| panic!("{}: no such command: {line}", path.display()));
@@ -94,34 +94,33 @@ fn assay_commands(line: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// The help of the subcommand at the beginning of `words`, and the options in `words`.
+/// The help of the command at the beginning of `words` (`None` if there is none), and the options in `words`.
 fn help_of(words: &[String], helps: &mut BTreeMap<Vec<String>, String>) -> (Option<String>, Vec<String>) {
     let mut command: Vec<String> = Vec::new();
     let mut help = cached_help(&command, helps);
     for word in words {
-        let names = word.split('|').next().unwrap_or_default();
-        let is_name = !names.is_empty()
-            && names.chars().all(|character| character.is_ascii_lowercase() || character == '-');
+        let name = word.split('|').next().unwrap_or_default();
         let is_listed = help.as_ref().is_some_and(|help| {
-            help.lines().any(|line| line.split_whitespace().next() == Some(names) && line.starts_with("  "))
+            help.lines().any(|line| line.split_whitespace().next() == Some(name) && line.starts_with("  "))
         });
-        if names.starts_with('-') || !is_name || is_placeholder(names) || !is_listed {
+        if !is_command_name(name) || !is_listed {
             break;
         }
-        command.push(names.to_owned());
+        command.push(name.to_owned());
         help = cached_help(&command, helps);
     }
     let options = words.iter().filter_map(|word| {
         let option = word.trim_matches(['[', ']', ',', '.', ')']).split(['=', '|']).next()?;
         (option.starts_with("--") && option.len() > 2).then(|| option.to_owned())
     });
-    // `words` begin with something that looks like a command and is none.
-    let first = words.first().map(String::as_str).unwrap_or_default();
-    let is_unknown_command = command.is_empty()
-        && !first.is_empty()
-        && first.chars().all(|character| character.is_ascii_lowercase() || character == '-')
-        && !first.starts_with('-');
+    let is_unknown_command = command.is_empty() && words.first().is_some_and(|first| is_command_name(first));
     (help.filter(|_| !is_unknown_command), options.collect())
+}
+
+/// Whether the word looks like a command, whether or not there is one of that name.
+fn is_command_name(word: &str) -> bool {
+    let is_lower_case = word.chars().all(|character| character.is_ascii_lowercase() || character == '-');
+    is_lower_case && !word.is_empty() && !word.starts_with('-')
 }
 
 fn cached_help(command: &[String], helps: &mut BTreeMap<Vec<String>, String>) -> Option<String> {
@@ -141,7 +140,7 @@ fn cached_help(command: &[String], helps: &mut BTreeMap<Vec<String>, String>) ->
 fn documented_make_targets_and_scripts_exist() {
     let makefile = read("Makefile");
     for (path, text) in documents() {
-        for line in code(&text) {
+        for line in code_lines(&text) {
             if let Some(arguments) = line.trim().strip_prefix("make ") {
                 let target = arguments.split_whitespace().find(|word| !word.contains('='));
                 let Some(target) = target.filter(|target| !is_placeholder(target)) else { continue };
