@@ -18,8 +18,7 @@ pub fn open(file: &Path) -> Result<Input> {
         return Ok(Input { reader: Box::new(BufReader::new(stdin())), total_bytes: None });
     }
     let opened = File::open(file).with_context(|| format!("cannot open {}", file.display()))?;
-    let total_bytes =
-        opened.metadata().ok().filter(std::fs::Metadata::is_file).map(|metadata| metadata.len());
+    let total_bytes = opened.metadata().ok().filter(|file| file.is_file()).map(|file| file.len());
     let reader = BufReader::new(opened);
     if file.extension().is_some_and(|extension| extension == "gz") {
         let decompressed = BufReader::new(MultiGzDecoder::new(reader));

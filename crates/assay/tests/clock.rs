@@ -46,7 +46,8 @@ async fn role_with_a_wrong_clock_ends_and_names_both_times() -> Result<()> {
         let errors = String::from_utf8_lossy(&ended.stderr).into_owned();
         assert_eq!(ended.status.code(), Some(1), "{errors}");
         let last = errors.lines().last().unwrap_or_default();
-        assert!(last.contains(difference) && last.matches("Z)").count() == 2, "{last}");
+        let times = last.matches("Z)").count();
+        assert!(last.contains(difference) && times == 2, "{last}");
     }
     Ok(())
 }

@@ -18,7 +18,7 @@ const OTHER_VARIABLES: [&str; 3] = ["ASSAY_IMAGE", "ASSAY_PUBLISH", "ASSAY_API_K
 
 /// All deployment files, by path from the root.
 fn deployment_files() -> BTreeMap<String, String> {
-    // `secrets` has those of this machine's containers.
+    // `secrets` has generated secrets of this machine's containers.
     let deployed = files_below("deploy", &["secrets"]).into_iter().filter(|name| !name.ends_with(".md"));
     let names = deployed.chain(["docker-compose.yml", ".env.example"].map(str::to_owned));
     let found: BTreeMap<_, _> = names.map(|name| (name.clone(), read(&name))).collect();
@@ -253,9 +253,8 @@ fn image_is_built_with_the_toolchain_of_the_workspace() {
     let dockerfile = read("deploy/docker/Dockerfile");
     assert!(dockerfile.contains(&format!("ENV RUSTUP_TOOLCHAIN={version}\n")));
     let stages = dockerfile.lines().filter_map(|line| line.strip_prefix("FROM "));
-    // Other stages of the file, and nothing.
-    let is_own = |base: &&str| matches!(*base, "scratch" | "chef" | "${ROOT}");
-    let bases: Vec<_> =
-        stages.filter_map(|stage| stage.split(' ').next()).filter(|base| !is_own(base)).collect();
-    assert_eq!(bases, [format!("rust:{version}-bookworm")]);
+    // Other bases are stages of this file, or empty (`scratch`).
+    let is_image = |base: &&str| !matches!(*base, "scratch" | "chef" | "${ROOT}");
+    let images: Vec<_> = stages.filter_map(|stage| stage.split(' ').next()).filter(is_image).collect();
+    assert_eq!(images, [format!("rust:{version}-bookworm")]);
 }

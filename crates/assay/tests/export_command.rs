@@ -95,6 +95,7 @@ fn assay(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
+/// The next step of a script, whose last step repeats.
 fn next<T: Clone>(script: &Mutex<Vec<T>>) -> T {
     let mut script = script.lock().unwrap();
     if script.len() > 1 { script.remove(0) } else { script[0].clone() }
@@ -141,12 +142,13 @@ fn send_file(connection: &mut TcpStream, answer: &Answer, request: &Request) -> 
     }
 }
 
+/// The headers promise the rest of the file; at most `max_bytes` of it are sent.
 fn send_range(
     connection: &mut TcpStream,
     request: &Request,
     file: &[u8],
     headers: &str,
-    cut: usize,
+    max_bytes: usize,
 ) -> Result<()> {
     let range = request.headers.get("range").map(|range| range.to_str().unwrap());
     let first = range.and_then(|range| range.strip_prefix("bytes=")?.strip_suffix('-'));
@@ -161,12 +163,12 @@ fn send_range(
     let head =
         format!("HTTP/1.1 {status}\r\n{headers}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
     connection.write_all(head.as_bytes())?;
-    connection.write_all(&rest[..length.min(cut)])?;
+    connection.write_all(&rest[..length.min(max_bytes)])?;
     Ok(())
 }
 
 #[track_caller]
-fn assert_ends(output: &Output, code: i32, messages: &[&str]) {
+fn assert_exit(output: &Output, code: i32, messages: &[&str]) {
     assert_eq!(output.status.code(), Some(code), "{output:?}");
     let text = String::from_utf8_lossy(&output.stderr);
     for part in messages {
@@ -184,7 +186,7 @@ fn assert_nothing_left(folder: &Path) {
 fn broken_download_is_resumed() {
     let stub = StubService::new(&[complete()], &[Answer::CutAfter(5), Answer::CutAfter(9), Answer::Whole]);
     let folder = tempfile::tempdir().unwrap();
-    assert_ends(&stub.export(folder.path(), &[]), 0, &["2 rows", "SHA-256 verified", "assay-axis.csv"]);
+    assert_exit(&stub.export(folder.path(), &[]), 0, &["2 rows", "SHA-256 verified", "assay-axis.csv"]);
     assert_eq!(std::fs::read(folder.path().join("assay-axis.csv")).unwrap(), FILE);
     let downloads = stub.downloads();
     assert_eq!(downloads.len(), 3, "{downloads:?}");
@@ -201,18 +203,18 @@ fn broken_download_is_resumed() {
 fn changed_file_is_downloaded_again() {
     let stub = StubService::new(&[complete()], &[Answer::CutAfter(30), Answer::Replaced]);
     let folder = tempfile::tempdir().unwrap();
-    assert_ends(&stub.export(folder.path(), &["--out", "x.csv"]), 0, &["1 row,"]);
+    assert_exit(&stub.export(folder.path(), &["--out", "x.csv"]), 0, &["1 row,"]);
     assert_eq!(std::fs::read(folder.path().join("x.csv")).unwrap(), b"ticket_id,subject\r\n3,other\r\n");
     // Standard output cannot be rewound.
     let stub = StubService::new(&[complete()], &[Answer::CutAfter(30), Answer::Replaced]);
-    assert_ends(&stub.export(folder.path(), &["--out", "-"]), 1, &["cannot be taken back"]);
+    assert_exit(&stub.export(folder.path(), &["--out", "-"]), 1, &["cannot be taken back"]);
 }
 
 #[test]
 fn damaged_file_is_not_published() {
     let stub = StubService::new(&[complete()], &[Answer::Damaged]);
     let folder = tempfile::tempdir().unwrap();
-    assert_ends(&stub.export(folder.path(), &[]), 1, &["damaged", "SHA-256"]);
+    assert_exit(&stub.export(folder.path(), &[]), 1, &["damaged", "SHA-256"]);
     assert_nothing_left(folder.path());
 }
 
@@ -221,7 +223,7 @@ fn file_without_checksum_is_reported_as_not_verified() {
     let stub = StubService::new(&[complete()], &[Answer::WithoutDigest]);
     let folder = tempfile::tempdir().unwrap();
     let output = stub.export(folder.path(), &["--out", "-"]);
-    assert_ends(&output, 0, &["not verified: no checksum", "standard output"]);
+    assert_exit(&output, 0, &["not verified: no checksum", "standard output"]);
     assert_eq!(output.stdout, FILE);
     assert_nothing_left(folder.path());
 }
@@ -230,7 +232,7 @@ fn file_without_checksum_is_reported_as_not_verified() {
 fn expired_download_url_is_refreshed() {
     let stub = StubService::new(&[complete()], &[Answer::Problem(403, "invalid-signature"), Answer::Whole]);
     let folder = tempfile::tempdir().unwrap();
-    assert_ends(&stub.export(folder.path(), &[]), 0, &["2 rows"]);
+    assert_exit(&stub.export(folder.path(), &[]), 0, &["2 rows"]);
 }
 
 #[test]
@@ -245,7 +247,7 @@ fn failed_download_reports_reason_and_leaves_no_file() {
     for (status, answer, messages) in cases {
         let stub = StubService::new(&[status], &[answer]);
         let folder = tempfile::tempdir().unwrap();
-        assert_ends(&stub.export(folder.path(), &[]), 1, &messages);
+        assert_exit(&stub.export(folder.path(), &[]), 1, &messages);
         assert_nothing_left(folder.path());
     }
 }
@@ -255,7 +257,7 @@ fn timed_out_export_can_be_fetched_later() {
     let stub = StubService::new(&[json!({"status": "running"})], &[Answer::Whole]);
     let folder = tempfile::tempdir().unwrap();
     let output = stub.export(folder.path(), &["--timeout", "1"]);
-    assert_ends(
+    assert_exit(
         &output,
         4,
         &["not complete after 1 s", &format!("assay export --id {ID} --out assay-axis.csv")],
@@ -263,7 +265,7 @@ fn timed_out_export_can_be_fetched_later() {
     let stub = StubService::new(&[complete()], &[Answer::Whole]);
     let arguments = ["export", "--id", ID, "--url", &stub.url, "--key", "some-key", "--out", "later.csv"];
     let output = assay(folder.path(), &arguments).output().unwrap();
-    assert_ends(&output, 0, &["2 rows", "later.csv"]);
+    assert_exit(&output, 0, &["2 rows", "later.csv"]);
 }
 
 #[test]
@@ -272,13 +274,13 @@ fn existing_file_is_kept_without_force() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("assay-axis.csv");
     std::fs::write(&path, "mine").unwrap();
-    assert_ends(&stub.export(folder.path(), &[]), 1, &["assay-axis.csv exists", "--force"]);
+    assert_exit(&stub.export(folder.path(), &[]), 1, &["assay-axis.csv exists", "--force"]);
     assert!(stub.requests.lock().unwrap().is_empty(), "an export was created for nothing");
     assert_eq!(std::fs::read(&path).unwrap(), b"mine");
-    assert_ends(&stub.export(folder.path(), &["--force"]), 0, &[]);
+    assert_exit(&stub.export(folder.path(), &["--force"]), 0, &[]);
     assert_eq!(std::fs::read(&path).unwrap(), FILE);
     let missing = stub.export(folder.path(), &["--out", "nowhere/x.csv"]);
-    assert_ends(&missing, 1, &["there is no folder nowhere"]);
+    assert_exit(&missing, 1, &["there is no folder nowhere"]);
 }
 
 #[test]
@@ -293,7 +295,7 @@ fn interrupted_command_says_how_to_resume_and_leaves_no_file() {
     .unwrap();
     kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).unwrap();
     let output = child.wait_with_output().unwrap();
-    assert_ends(&output, 130, &["interrupted: nothing was written", &format!("assay export --id {ID}")]);
+    assert_exit(&output, 130, &["interrupted: nothing was written", &format!("assay export --id {ID}")]);
     assert_nothing_left(folder.path());
 }
 
@@ -302,14 +304,14 @@ fn contradictory_arguments_are_refused() {
     let stub = StubService::new(&[complete()], &[Answer::Whole]);
     let folder = tempfile::tempdir().unwrap();
     let reversed = stub.export(folder.path(), &["--from", "2026-02-01", "--to", "2026-01-01"]);
-    assert_ends(&reversed, 2, &["--from 2026-02-01", "exchange"]);
-    assert_ends(&stub.export(folder.path(), &["--from", "yesterday"]), 2, &["--from", "2026-01-31"]);
-    assert_ends(&stub.export(folder.path(), &["--id", ID]), 2, &["--kind"]);
+    assert_exit(&reversed, 2, &["--from 2026-02-01", "exchange"]);
+    assert_exit(&stub.export(folder.path(), &["--from", "yesterday"]), 2, &["--from", "2026-01-31"]);
+    assert_exit(&stub.export(folder.path(), &["--id", ID]), 2, &["--kind"]);
     // Without --kind and --id the command would run the role.
     for option in [&["--timeout", "5"][..], &["--force"], &["--url", "http://127.0.0.1:9", "--key", "k"]] {
         let arguments = [&["export"][..], option].concat();
         let output = assay(folder.path(), &arguments).output().unwrap();
-        assert_ends(&output, 2, &["--kind"]);
+        assert_exit(&output, 2, &["--kind"]);
     }
     assert!(stub.requests.lock().unwrap().is_empty());
 }

@@ -7,6 +7,9 @@ use crate::sources;
 
 type ModulePath = Vec<String>;
 
+/// Longest chain of re-exports that is followed.
+const MAX_REEXPORTS: usize = 5;
+
 /// The paths in a file that start with `crate`, `self` or `super`.
 #[derive(Default)]
 struct Module {
@@ -33,9 +36,9 @@ impl Module {
                 continue;
             }
             let is_reexport = at > 1 && tokens[at - 1] == "use" && ["pub", ")"].contains(&tokens[at - 2]);
-            let mut leaves = Vec::new();
-            at = read_path(&tokens, at, &[], &mut leaves);
-            for (path, name) in leaves {
+            let mut imported = Vec::new();
+            at = read_path(&tokens, at, &[], &mut imported);
+            for (path, name) in imported {
                 if is_reexport {
                     module.reexports.insert(name, path.clone());
                 }
@@ -64,20 +67,20 @@ fn tokens(code: &str) -> Vec<&str> {
     tokens
 }
 
-/// Reads the path at `at`, also one with braces. Adds each imported path with its local name to `leaves`. Returns the index
+/// Reads the path at `at`, also one with braces. Adds each imported path with its local name to `imported`. Returns the index
 /// after the path.
 fn read_path(
     tokens: &[&str],
     mut at: usize,
     prefix: &[String],
-    leaves: &mut Vec<(ModulePath, String)>,
+    imported: &mut Vec<(ModulePath, String)>,
 ) -> usize {
     let token = |at: usize| tokens.get(at).copied().unwrap_or("");
     let mut path = prefix.to_vec();
     loop {
         if token(at) == "{" {
             while !["}", ""].contains(&token(at)) {
-                at = read_path(tokens, at + 1, &path, leaves);
+                at = read_path(tokens, at + 1, &path, imported);
             }
             return at + 1;
         }
@@ -95,16 +98,16 @@ fn read_path(
     }
     let is_renamed = token(at) == "as";
     let name = if is_renamed { token(at + 1) } else { path.last().map_or("", String::as_str) }.to_owned();
-    leaves.push((path, name));
+    imported.push((path, name));
     if is_renamed { at + 2 } else { at }
 }
 
-/// The module that defines the target of `path` in the module `from`. Follows up to `depth` re-exports.
+/// The module that defines the target of `path` in the module `from`. Follows up to `max_reexports` re-exports.
 fn resolve(
     modules: &BTreeMap<ModulePath, Module>,
     from: &ModulePath,
     path: &[String],
-    depth: usize,
+    max_reexports: usize,
 ) -> ModulePath {
     let mut found = from.clone();
     let mut rest = path;
@@ -125,7 +128,7 @@ fn resolve(
     }
     let reexport = rest.first().and_then(|name| modules.get(&found)?.reexports.get(name));
     match reexport {
-        Some(path) if depth > 0 => resolve(modules, &found, path, depth - 1),
+        Some(path) if max_reexports > 0 => resolve(modules, &found, path, max_reexports - 1),
         _ => found,
     }
 }
@@ -156,14 +159,16 @@ fn imports_in_cycles(modules: &BTreeMap<ModulePath, Module>) -> Vec<String> {
     let mut edges: Vec<(ModulePath, ModulePath, String)> = Vec::new();
     for (path, module) in modules {
         for import in &module.imports {
-            let target = resolve(modules, path, import, 5);
+            let target = resolve(modules, path, import, MAX_REEXPORTS);
             let shared = path.iter().zip(&target).take_while(|(left, right)| left == right).count();
-            if let (Some(_), Some(_)) = (path.get(shared), target.get(shared)) {
+            let is_same_or_nested = shared == path.len() || shared == target.len();
+            if !is_same_or_nested {
                 let (from, to) = (path[..=shared].to_vec(), target[..=shared].to_vec());
                 edges.push((from, to, format!("{} imports {}", module.file, import.join("::"))));
             }
         }
     }
+    // An import is in no cycle if nothing imports its source, or its target imports nothing.
     loop {
         let from: BTreeSet<ModulePath> = edges.iter().map(|(from, ..)| from.clone()).collect();
         let to: BTreeSet<ModulePath> = edges.iter().map(|(_, to, _)| to.clone()).collect();

@@ -72,12 +72,12 @@ fn problem(statement: &str) -> Option<String> {
         "the previous release may still use what is removed"
     } else if has("RENAME") {
         "the previous release knows the old name only"
-    } else if is_alteration && (changes_column(statement) && has("TYPE") || has("SET NOT NULL")) {
+    } else if is_alteration && ((changes_column(statement) && has("TYPE")) || has("SET NOT NULL")) {
         "the previous release reads and writes the column as it was"
     } else if is_alteration && has("ADD") && added_columns(statement).any(is_required) {
         "the previous release inserts rows without the column: give it a default, or let it be null"
     } else if is_alteration
-        && ["CHECK", "FOREIGN KEY", "REFERENCES"].map(has).contains(&true)
+        && ["CHECK", "FOREIGN KEY", "REFERENCES"].into_iter().any(has)
         && !has("NOT VALID")
     {
         "rows of the previous release may not pass: add it NOT VALID, and validate it one release later"

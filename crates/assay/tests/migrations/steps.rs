@@ -20,12 +20,12 @@ fn every_migration_is_reversible_on_sqlite() -> Result<()> {
 fn up_and_down(installation: &Installation) -> Result<()> {
     for service in services() {
         let mut schema = installation.schema(service)?;
-        walk(&mut schema).with_context(|| format!("schema {}", service.owner.schema))?;
+        apply_revert_and_reapply(&mut schema).with_context(|| format!("schema {}", service.owner.schema))?;
     }
     Ok(())
 }
 
-fn walk(schema: &mut SchemaSteps) -> Result<()> {
+fn apply_revert_and_reapply(schema: &mut SchemaSteps) -> Result<()> {
     let order = schema.pending()?;
     let levels = apply_all(schema)?;
     ensure!(levels.len() == order.len() + 1 && order.len() > 1, "{} levels of {order:?}", levels.len());
@@ -56,8 +56,8 @@ fn apply_all(schema: &mut SchemaSteps) -> Result<Vec<String>> {
 fn ensure_same(found: &str, expected: &str) -> Result<()> {
     let lines = |dump: &str| dump.lines().map(str::to_owned).collect::<BTreeSet<_>>();
     let (has, should_have) = (lines(found), lines(expected));
-    let more: Vec<_> = has.difference(&should_have).collect();
-    let less: Vec<_> = should_have.difference(&has).collect();
-    ensure!(found == expected, "another schema; it has {more:#?} and lacks {less:#?}");
+    let unexpected: Vec<_> = has.difference(&should_have).collect();
+    let missing: Vec<_> = should_have.difference(&has).collect();
+    ensure!(found == expected, "another schema; it has {unexpected:#?} and lacks {missing:#?}");
     Ok(())
 }

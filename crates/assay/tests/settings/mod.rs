@@ -26,6 +26,7 @@ pub fn variables(text: &str) -> BTreeSet<String> {
 pub fn is_setting(variable: &str, defaults: &Value) -> bool {
     let variable = variable.strip_suffix("_FILE").unwrap_or(variable);
     if let Some(option) = variable.strip_prefix(STORE_OPTIONS) {
+        // Opening a store connects to nothing, and refuses unknown options.
         let options = [
             ("aws_region", "x"),
             ("aws_access_key_id", "x"),
