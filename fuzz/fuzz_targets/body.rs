@@ -15,35 +15,35 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     match Conversation::parse(data) {
-        Ok(conversation) => checks::evaluate(&conversation),
-        Err(error) => has_errors(&error),
+        Ok(conversation) => checks::check_evaluation(&conversation),
+        Err(error) => check_refusal(&error),
     }
     match NewAgent::parse(data) {
         Ok(agent) => {
             let names = [agent.external_id, agent.name];
-            let short = |name: &String| (1..=MAX_NAME_CHARS).contains(&name.chars().count());
-            assert!(names.iter().all(short) && !names.concat().contains('\0'), "{names:?}");
+            let fits = |name: &String| (1..=MAX_NAME_CHARS).contains(&name.chars().count());
+            assert!(names.iter().all(fits) && !names.concat().contains('\0'), "{names:?}");
         }
-        Err(error) => has_errors(&error),
+        Err(error) => check_refusal(&error),
     }
     match NewWebhook::parse(data) {
         Ok(webhook) => assert!(!webhook.events.is_empty() && (1..=MAX_URL_BYTES).contains(&webhook.url.len())),
-        Err(error) => has_errors(&error),
+        Err(error) => check_refusal(&error),
     }
     if let Err(error) = WebhookChange::parse(data) {
-        has_errors(&error);
+        check_refusal(&error);
     }
     match NewExport::parse(data) {
         Ok(export) => {
             let (from, to) = (export.filters.from, export.filters.to);
             assert!(from.zip(to).is_none_or(|(from, to)| from <= to), "{from:?} to {to:?}");
         }
-        Err(error) => has_errors(&error),
+        Err(error) => check_refusal(&error),
     }
 });
 
-/// A refusal says why, and not endlessly.
-fn has_errors(error: &BodyError) {
+/// A refusal has a reason, and a bounded number of errors.
+fn check_refusal(error: &BodyError) {
     match error {
         BodyError::Malformed(reason) => assert!(!reason.is_empty()),
         BodyError::Invalid(errors) => {

@@ -1,6 +1,6 @@
 //! What holds for the evaluation of every conversation.
 //!
-//! The model that ships is slow: it scores about one in [`FULL_EVERY`] conversations, and a small model scores the others.
+//! The model that ships is slow: it scores about one in [`FULL_MODEL_EVERY`] conversations, and a small model scores the others.
 
 #[path = "small_model.rs"]
 mod small_model;
@@ -16,25 +16,25 @@ static FULL: LazyLock<Scorer> = LazyLock::new(|| Scorer::builtin().expect("the m
 static SMALL: LazyLock<Scorer> =
     LazyLock::new(|| Scorer::with_model(&small_model::small_model(MODEL)).expect("the small model is one"));
 
-const FULL_EVERY: usize = 16_384;
+const FULL_MODEL_EVERY: usize = 16_384;
 
 /// The scorer for a conversation: always the same one, so that findings can be repeated.
 fn scorer(conversation: &Conversation) -> &'static Scorer {
     let bytes = conversation.messages.iter().flat_map(|message| message.content.bytes());
-    let sum = bytes.fold(0_usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
-    if sum.is_multiple_of(FULL_EVERY) { &FULL } else { &SMALL }
+    let hash = bytes.fold(0_usize, |hash, byte| hash.wrapping_mul(31).wrapping_add(byte.into()));
+    if hash.is_multiple_of(FULL_MODEL_EVERY) { &FULL } else { &SMALL }
 }
 
-/// Evaluates a conversation twice and checks what came out.
-pub fn evaluate(conversation: &Conversation) {
+/// Quotes are exact, JSON holds the whole evaluation, and a second evaluation is the same.
+pub fn check_evaluation(conversation: &Conversation) {
     let scorer = scorer(conversation);
     let evaluation = scorer.evaluate(conversation);
     for evidence in &evaluation.evidence {
-        let quoted = conversation.messages.iter().any(|message| {
+        let is_exact_quote = conversation.messages.iter().any(|message| {
             message.external_id == evidence.message_external_id
                 && message.content.get(evidence.start..evidence.end) == Some(evidence.quote.as_str())
         });
-        assert!(quoted && !evidence.quote.is_empty(), "not quoted exactly: {evidence:?}");
+        assert!(is_exact_quote && !evidence.quote.is_empty(), "not quoted exactly: {evidence:?}");
     }
     let json = serde_json::to_string(&evaluation).expect("an evaluation is JSON");
     // Scores and confidences outside of their ranges are refused on the way back.

@@ -21,18 +21,18 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 const SEPARATOR: char = '\u{1E}';
-const STARTED: Timestamp = Timestamp::saturating_from_millis(1_795_158_000_000);
+const TIME: Timestamp = Timestamp::saturating_from_millis(1_795_158_000_000);
 
 /// What a spreadsheet takes for the beginning of a formula.
 const FORMULA_STARTS: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
 
 /// A record of one cell, after the one that is checked.
-const NEXT_LINE: &str = "next";
+const NEXT_RECORD: &str = "next";
 
 static AXIS_COLUMNS: LazyLock<Vec<String>> = LazyLock::new(|| columns(ExportKind::Axis));
 static AUDIT_COLUMNS: LazyLock<Vec<String>> = LazyLock::new(|| columns(ExportKind::ResolutionAudit));
 
-/// A real one; its texts are replaced.
+/// An evaluation by the scorer; its texts are replaced.
 static EVALUATION: LazyLock<Evaluation> = LazyLock::new(|| {
     let message = |number: i64, author: &Value, content: &str| {
         let (id, timestamp) = (format!("m-{number}"), number * 60_000);
@@ -67,9 +67,9 @@ fn event(mut next: impl FnMut() -> String) -> ConversationEvaluated {
         source: next(),
         source_account_id: Some(next()),
         subject: Some(next()),
-        started_at: STARTED,
-        ended_at: STARTED,
-        imported_at: STARTED,
+        started_at: TIME,
+        ended_at: TIME,
+        imported_at: TIME,
         agents: vec![AgentFacts { id: Uuid::from_u128(2).into(), external_id: next(), name: next() }],
     };
     let mut evaluation = EVALUATION.clone();
@@ -82,7 +82,7 @@ fn event(mut next: impl FnMut() -> String) -> ConversationEvaluated {
         organization_id: Uuid::from_u128(3).into(),
         ticket,
         evaluation_id: Uuid::from_u128(4).into(),
-        evaluated_at: STARTED,
+        evaluated_at: TIME,
         outcome: EvaluationOutcome::Evaluated { evaluation: Box::new(evaluation) },
         sequence: 1,
     }
@@ -92,34 +92,34 @@ fn check(event: &ConversationEvaluated) {
     for kind in [ExportKind::Axis, ExportKind::ResolutionAudit] {
         let line = render(kind, event);
         // A cell that is not closed would swallow the next line.
-        let rows = records(&format!("{line}\r\n{NEXT_LINE}\r\n"));
-        let [row, next] = rows.as_slice() else { panic!("{} records, not two: {line:?}", rows.len()) };
+        let records = read_records(&format!("{line}\r\n{NEXT_RECORD}\r\n"));
+        let [row, next] = records.as_slice() else { panic!("{} records, not two: {line:?}", records.len()) };
         let names = if kind == ExportKind::Axis { &*AXIS_COLUMNS } else { &*AUDIT_COLUMNS };
-        assert!(*next == [NEXT_LINE] && row.len() == names.len(), "{row:?} and {next:?} below {names:?}");
+        assert!(*next == [NEXT_RECORD] && row.len() == names.len(), "{row:?} and {next:?} below {names:?}");
         for cell in row {
             let is_formula = || cell.starts_with(FORMULA_STARTS) && !cell.parse().is_ok_and(f64::is_finite);
             assert!(!is_formula(), "a formula: {cell:?}");
         }
-        texts_are_kept(kind, event, |name| {
-            let place = names.iter().position(|known| known == name).expect("a column");
-            row.get(place).expect("a cell")
+        check_texts(kind, event, |name| {
+            let column = names.iter().position(|known| known == name).expect("a column");
+            row.get(column).expect("a cell")
         });
     }
 }
 
 fn columns(kind: ExportKind) -> Vec<String> {
-    records(&header(kind)).concat()
+    read_records(&header(kind)).concat()
 }
 
 /// The records of a CSV file. One reader for all inputs: building its tables takes longer than reading.
-fn records(file: &str) -> Vec<Vec<String>> {
+fn read_records(file: &str) -> Vec<Vec<String>> {
     thread_local! {
         static READER: RefCell<csv_core::Reader> = RefCell::new(csv_core::Reader::new());
     }
     READER.with_borrow_mut(|reader| {
         reader.reset();
         let (mut input, mut records) = (file.as_bytes(), Vec::new());
-        // A record is never longer than its text, nor has it more cells than bytes and one.
+        // A file has at least as many bytes as its cells have together, and as there are separators between them.
         let (mut text, mut ends) = (vec![0; input.len()], vec![0; input.len() + 1]);
         loop {
             let (result, read, written, cells) = reader.read_record(input, &mut text, &mut ends);
@@ -140,22 +140,22 @@ fn records(file: &str) -> Vec<Vec<String>> {
     })
 }
 
-fn texts_are_kept<'r>(kind: ExportKind, event: &ConversationEvaluated, cell: impl Fn(&str) -> &'r str) {
+fn check_texts<'r>(kind: ExportKind, event: &ConversationEvaluated, cell: impl Fn(&str) -> &'r str) {
     let ticket = &event.ticket;
-    reads_as(cell("external_ticket_id"), &ticket.external_id);
-    reads_as(cell("source"), &ticket.source);
-    reads_as(cell("source_account_id"), ticket.source_account_id.as_deref().unwrap_or_default());
-    reads_as(cell("subject"), ticket.subject.as_deref().unwrap_or_default());
+    check_cell(cell("external_ticket_id"), &ticket.external_id);
+    check_cell(cell("source"), &ticket.source);
+    check_cell(cell("source_account_id"), ticket.source_account_id.as_deref().unwrap_or_default());
+    check_cell(cell("subject"), ticket.subject.as_deref().unwrap_or_default());
     let agents: Vec<String> = serde_json::from_str(cell("agent_names")).expect("a list");
     assert_eq!(agents, [ticket.agents[0].name.clone()]);
     if let (EvaluationOutcome::Evaluated { evaluation }, ExportKind::ResolutionAudit) = (&event.outcome, kind) {
-        reads_as(cell("resolution_reason"), &evaluation.resolution.reason);
-        reads_as(cell("evidence_quote"), &evaluation.evidence[evaluation.resolution.evidence[0]].quote);
+        check_cell(cell("resolution_reason"), &evaluation.resolution.reason);
+        check_cell(cell("evidence_quote"), &evaluation.evidence[evaluation.resolution.evidence[0]].quote);
     }
 }
 
 /// The cell holds the text unchanged, or after a `'` when a spreadsheet would take it for a formula.
-fn reads_as(cell: &str, text: &str) {
+fn check_cell(cell: &str, text: &str) {
     let guard = if text.starts_with(FORMULA_STARTS) { "'" } else { "" };
     assert_eq!(cell, format!("{guard}{text}"));
 }

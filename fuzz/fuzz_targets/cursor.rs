@@ -20,22 +20,22 @@ static LIST: LazyLock<Cursors> = LazyLock::new(|| Cursors::new(&KEYS, "exports o
 
 fuzz_target!(|data: &[u8]| {
     if let Ok(text) = std::str::from_utf8(data) {
-        any_text(text);
+        check_text(text);
     }
-    if let Some((position, changes)) = a_position(data) {
-        a_cursor(position, changes);
+    if let Some((position, changes)) = read_position(data) {
+        check_position(position, changes);
     }
 });
 
-/// A text that is decoded is the same text that the service makes for its position: no position has a second cursor.
-fn any_text(text: &str) {
+/// A text that is decoded is the one that the service makes for its position: no position has a second cursor.
+fn check_text(text: &str) {
     if let Ok(position) = LIST.decode(text) {
         assert_eq!(LIST.encode(&position), text, "two texts for one position");
     }
 }
 
 /// Every position comes back, and no altered cursor does.
-fn a_cursor(position: Position, changes: &[u8]) {
+fn check_position(position: Position, changes: &[u8]) {
     let cursor = LIST.encode(&position);
     assert_eq!(LIST.decode(&cursor), Ok(position));
     assert!(Cursors::new(&KEYS, "exports of 8").decode(&cursor).is_err(), "another list's");
@@ -43,7 +43,8 @@ fn a_cursor(position: Position, changes: &[u8]) {
     assert!(altered == cursor || LIST.decode(&altered).is_err(), "{altered}");
 }
 
-fn a_position(data: &[u8]) -> Option<(Position, &[u8])> {
+/// A position, and the bytes after it.
+fn read_position(data: &[u8]) -> Option<(Position, &[u8])> {
     let (moment, rest) = data.split_first_chunk::<8>()?;
     let (id, changes) = rest.split_first_chunk::<16>()?;
     let created_at = Timestamp::from_millis(i64::from_be_bytes(*moment)).ok()?;

@@ -15,22 +15,22 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|data: &[u8]| {
     let Ok(delivery) = Delivery::parse(data, 1) else { return };
     let kinds = [
-        is_written_as_read::<ConversationAccepted>(&delivery),
-        is_written_as_read::<ConversationEvaluated>(&delivery),
-        is_written_as_read::<ConversationDeleted>(&delivery),
-        is_written_as_read::<ConversationsExpired>(&delivery),
-        is_written_as_read::<EvaluationDeleted>(&delivery),
-        is_written_as_read::<ExportRequested>(&delivery),
-        is_written_as_read::<AgentCreated>(&delivery),
-        is_written_as_read::<EvaluationAnnounced>(&delivery),
-        is_written_as_read::<EvaluationRetracted>(&delivery),
-        is_written_as_read::<ExportFinished>(&delivery),
+        decodes_and_round_trips::<ConversationAccepted>(&delivery),
+        decodes_and_round_trips::<ConversationEvaluated>(&delivery),
+        decodes_and_round_trips::<ConversationDeleted>(&delivery),
+        decodes_and_round_trips::<ConversationsExpired>(&delivery),
+        decodes_and_round_trips::<EvaluationDeleted>(&delivery),
+        decodes_and_round_trips::<ExportRequested>(&delivery),
+        decodes_and_round_trips::<AgentCreated>(&delivery),
+        decodes_and_round_trips::<EvaluationAnnounced>(&delivery),
+        decodes_and_round_trips::<EvaluationRetracted>(&delivery),
+        decodes_and_round_trips::<ExportFinished>(&delivery),
     ];
     assert!(kinds.iter().filter(|is_one| **is_one).count() <= 1, "two kinds of event in one");
 });
 
-/// Whether it is an event of this kind; if so, it is the same after it was written and read again.
-fn is_written_as_read<E: Event + PartialEq + Debug>(delivery: &Delivery) -> bool {
+/// Whether it is an event of this kind. If so, asserts that it is the same after it was written and read again.
+fn decodes_and_round_trips<E: Event + PartialEq + Debug>(delivery: &Delivery) -> bool {
     let Ok(event) = delivery.decode::<E>() else { return false };
     let written = OutgoingEvent::new(delivery.id, delivery.occurred_at, &event).expect("what was read is JSON");
     let again = Delivery::parse(written.payload().as_bytes(), 1).expect("an envelope of ours");

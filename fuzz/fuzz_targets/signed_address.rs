@@ -27,21 +27,21 @@ fuzz_target!(|data: &[u8]| {
     let (id, query) = text.split_once('?').unwrap_or(("", &text));
     assert!(verify(&KEYS, id, &parameters(query), NOW).is_err(), "guessed: {text}");
     if let Some((id, changes)) = data.split_first_chunk::<16>() {
-        an_address(ExportId::from(Uuid::from_bytes(*id)), changes);
+        check_address(ExportId::from(Uuid::from_bytes(*id)), changes);
     }
 });
 
-/// A good address works for its time; with bytes of it changed it says the same, or is refused.
-fn an_address(id: ExportId, changes: &[u8]) {
+/// A signed address is valid for its lifetime. With bits flipped it is refused, unless its parameters are the same.
+fn check_address(id: ExportId, changes: &[u8]) {
     let address = sign(&KEYS, "", id, NOW);
     let query = address.split_once('?').expect("a query").1;
-    let good = parameters(query);
-    let at = |moment| verify(&KEYS, &id.to_string(), &good, moment);
-    assert_eq!(at(NOW.plus_millis(LIFETIME_MILLIS - 1)), Ok(id));
-    assert!(at(NOW.plus_millis(LIFETIME_MILLIS)).is_err(), "too old");
+    let signed = parameters(query);
+    let verify_at = |moment| verify(&KEYS, &id.to_string(), &signed, moment);
+    assert_eq!(verify_at(NOW.plus_millis(LIFETIME_MILLIS - 1)), Ok(id));
+    assert!(verify_at(NOW.plus_millis(LIFETIME_MILLIS)).is_err(), "too old");
     let altered = parameters(&alter::altered(query, changes));
-    let says_the_same = ["expires", "key", "signature"].iter().all(|name| altered.get(*name) == good.get(*name));
-    assert_eq!(verify(&KEYS, &id.to_string(), &altered, NOW).is_ok(), says_the_same, "{altered:?}");
+    let is_same = ["expires", "key", "signature"].iter().all(|name| altered.get(*name) == signed.get(*name));
+    assert_eq!(verify(&KEYS, &id.to_string(), &altered, NOW).is_ok(), is_same, "{altered:?}");
 }
 
 fn parameters(query: &str) -> BTreeMap<String, String> {

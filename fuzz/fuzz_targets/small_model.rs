@@ -1,5 +1,5 @@
-//! The model that ships, cut down to one layer of short vectors: it reads a conversation in a fraction of a millisecond. What it
-//! predicts means nothing, but the rules must work with any prediction.
+//! The model that ships, cut down to one layer of short vectors: it reads a conversation in a fraction of a millisecond. Its
+//! predictions are arbitrary, and the rules must work with any.
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -10,7 +10,7 @@ const KEPT_SIZES: [(usize, usize); 5] = [
     (384, 16),
     // The two vectors of a message.
     (768, 32),
-    // Input of the impression's head: these two of four messages.
+    // Input of the impression's head: four times two vectors.
     (3_072, 128),
     // Query, key and value.
     (1_152, 48),

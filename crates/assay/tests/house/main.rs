@@ -177,7 +177,7 @@ fn every_event_type_is_fuzzed() {
     for (name, source) in sources().iter().filter(|(name, _)| name.starts_with("crates/contracts/")) {
         for event in source.split("\nevent!(").skip(1).filter_map(|rest| rest.split(',').next()) {
             kinds += 1;
-            let line = format!("is_written_as_read::<{event}>");
+            let line = format!("decodes_and_round_trips::<{event}>");
             assert!(target.contains(&line), "{event} of {name} is not in fuzz/fuzz_targets/event.rs");
         }
     }
