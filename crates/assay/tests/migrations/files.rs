@@ -1,22 +1,17 @@
 //! The files that migrations are written in.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
 use crate::installation::{Installation, services};
+use crate::repository::{files_below, read, root};
 
-/// Every `up.sql` of the workspace, by its path from the root.
+/// Every `up.sql` of the workspace: its path from the root, and its text.
 pub fn up_files() -> Result<Vec<(String, String)>> {
-    let root = root()?;
-    let read = |folder: PathBuf| {
-        let path = folder.join("up.sql");
-        let sql = fs::read_to_string(&path).with_context(|| format!("no {}", path.display()))?;
-        Ok((path.strip_prefix(&root)?.display().to_string(), sql))
-    };
-    folders("postgres")?.into_iter().chain(folders("sqlite")?).map(read).collect()
+    let folders = folders("postgres")?.into_iter().chain(folders("sqlite")?);
+    let paths = folders.map(|folder| format!("{folder}/up.sql"));
+    Ok(paths.map(|path| (path.clone(), read(&path))).collect())
 }
 
 #[test]
@@ -40,11 +35,9 @@ fn every_migration_has_both_databases_and_directions() -> Result<()> {
     ensure!(names(&postgres) == names(&sqlite), "{:?} and {:?}", names(&postgres), names(&sqlite));
     for folder in postgres.iter().chain(&sqlite) {
         for file in ["up.sql", "down.sql"] {
-            let path = folder.join(file);
-            let sql = fs::read_to_string(&path).with_context(|| format!("no {}", path.display()))?;
-            ensure!(!sql.trim().is_empty(), "{} is empty", path.display());
+            ensure!(!read(&format!("{folder}/{file}")).trim().is_empty(), "{folder}/{file} is empty");
         }
-        let settings = folder.join("metadata.toml");
+        let settings = root().join(folder).join("metadata.toml");
         ensure!(!settings.exists(), "{}: every migration runs in a transaction", settings.display());
     }
     Ok(())
@@ -61,33 +54,16 @@ fn migration_versions_are_unique_per_schema() -> Result<()> {
     Ok(())
 }
 
-fn root() -> Result<PathBuf> {
-    Ok(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?)
-}
-
-/// Every folder of a migration for one kind of database: `…/migrations/KIND/VERSION_NAME`, below the sources of a crate.
-fn folders(kind: &str) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    let mut waiting = vec![root()?.join("crates")];
-    while let Some(folder) = waiting.pop() {
-        for entry in fs::read_dir(&folder)? {
-            let path = entry?.path();
-            let is_fixture = path.file_name().is_some_and(|name| name == "tests" || name == "target");
-            if !path.is_dir() || is_fixture {
-                continue;
-            }
-            if folder.ends_with(Path::new("migrations").join(kind)) {
-                found.push(path);
-            } else {
-                waiting.push(path);
-            }
-        }
-    }
+/// Every folder of a migration for one kind of database, by its path from the root: `…/migrations/KIND/VERSION_NAME`.
+fn folders(kind: &str) -> Result<BTreeSet<String>> {
+    let is_migration = |folder: &&str| folder.contains(&format!("/migrations/{kind}/"));
+    let files = files_below("crates", &["tests", "target"]);
+    let folders = files.iter().filter_map(|file| Some(file.rsplit_once('/')?.0));
+    let found: BTreeSet<String> = folders.filter(is_migration).map(str::to_owned).collect();
     ensure!(found.len() > 5, "the migrations for {kind} were not found");
     Ok(found)
 }
 
-fn names(folders: &[PathBuf]) -> BTreeSet<String> {
-    let name = |folder: &PathBuf| folder.file_name().map(|name| name.to_string_lossy().into_owned());
-    folders.iter().filter_map(name).collect()
+fn names(folders: &BTreeSet<String>) -> BTreeSet<String> {
+    folders.iter().filter_map(|folder| folder.rsplit('/').next()).map(str::to_owned).collect()
 }
