@@ -22,14 +22,13 @@ fn document() -> Value {
 
 /// Every operation with its name.
 fn operations(document: &Value) -> Vec<(String, &Value)> {
-    let paths = document["paths"].as_object().unwrap().iter();
-    let all = paths.flat_map(|(path, item)| {
-        item.as_object()
-            .unwrap()
-            .iter()
-            .map(move |(method, operation)| (format!("{method} {path}"), operation))
-    });
-    all.collect()
+    let mut operations = Vec::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            operations.push((format!("{method} {path}"), operation));
+        }
+    }
+    operations
 }
 
 /// The content of this media type.

@@ -46,9 +46,8 @@ fn load_scorer(model: Option<&Path>) -> Result<Scorer> {
 
 /// Evaluations by the configured judge, up to its concurrency at a time.
 async fn evaluate_by_judge(corpus: &Corpus, scorer: &Scorer) -> Result<Vec<Evaluation>> {
-    let judge = Judge::open(&Settings::load()?.scoring.judge)?
+    let judge = &Judge::open(&Settings::load()?.scoring.judge)?
         .context("the settings name no judge (scoring.judge)")?;
-    let judge = &judge;
     let judgements = corpus
         .conversations()
         .map(|conversation| judge.evaluate(scorer, conversation, scorer.evaluate(conversation)));
