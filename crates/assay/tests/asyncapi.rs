@@ -20,7 +20,7 @@ fn document() -> Value {
 }
 
 /// Parses the example of an event and serialises it again: nothing may be lost or added.
-fn check<E: Event>(document: &Value, message: &str) {
+fn check_event<E: Event>(document: &Value, message: &str) {
     let topic = E::TOPIC.name;
     assert_eq!(document["channels"][topic]["address"], topic);
     let described = &document["components"]["messages"][message];
@@ -47,15 +47,15 @@ fn check<E: Event>(document: &Value, message: &str) {
 #[test]
 fn asyncapi_lists_every_event_of_this_version() {
     let document = document();
-    check::<ConversationAccepted>(&document, "ConversationAccepted");
-    check::<ConversationEvaluated>(&document, "ConversationEvaluated");
-    check::<ConversationDeleted>(&document, "ConversationDeleted");
-    check::<ConversationsExpired>(&document, "ConversationsExpired");
-    check::<EvaluationDeleted>(&document, "EvaluationDeleted");
-    check::<ExportRequested>(&document, "ExportRequested");
-    check::<AgentCreated>(&document, "AgentCreated");
-    check::<EvaluationAnnounced>(&document, "EvaluationAnnounced");
-    check::<EvaluationRetracted>(&document, "EvaluationRetracted");
-    check::<ExportFinished>(&document, "ExportFinished");
+    check_event::<ConversationAccepted>(&document, "ConversationAccepted");
+    check_event::<ConversationEvaluated>(&document, "ConversationEvaluated");
+    check_event::<ConversationDeleted>(&document, "ConversationDeleted");
+    check_event::<ConversationsExpired>(&document, "ConversationsExpired");
+    check_event::<EvaluationDeleted>(&document, "EvaluationDeleted");
+    check_event::<ExportRequested>(&document, "ExportRequested");
+    check_event::<AgentCreated>(&document, "AgentCreated");
+    check_event::<EvaluationAnnounced>(&document, "EvaluationAnnounced");
+    check_event::<EvaluationRetracted>(&document, "EvaluationRetracted");
+    check_event::<ExportFinished>(&document, "ExportFinished");
     assert_eq!(document["channels"].as_object().unwrap().len(), 10);
 }

@@ -71,14 +71,14 @@ impl StubService {
         Self { url: format!("http://{}", server.address()), requests, _server: server }
     }
 
-    fn export(&self, folder: &Path, more: &[&str]) -> Output {
-        self.command(folder, more).output().unwrap()
+    fn export(&self, folder: &Path, options: &[&str]) -> Output {
+        self.command(folder, options).output().unwrap()
     }
 
-    fn command(&self, folder: &Path, more: &[&str]) -> Command {
+    fn command(&self, folder: &Path, options: &[&str]) -> Command {
         let mut command =
             assay(folder, &["export", "--kind", "axis", "--url", &self.url, "--key", "some-key"]);
-        command.args(more);
+        command.args(options);
         command
     }
 
@@ -101,6 +101,7 @@ fn next<T: Clone>(script: &Mutex<Vec<T>>) -> T {
     if script.len() > 1 { script.remove(0) } else { script[0].clone() }
 }
 
+/// `state` has the members that differ, and `gone` when the file is no longer kept.
 fn export(base: &str, state: &Value) -> Value {
     let mut export =
         json!({"id": ID, "kind": "axis", "format": "csv", "filters": {}, "created_at": 1, "updated_at": 1});
@@ -116,21 +117,21 @@ fn complete() -> Value {
 }
 
 fn send_file(connection: &mut TcpStream, answer: &Answer, request: &Request) -> Result<()> {
-    let described = |tag: &str, file: &[u8]| {
+    let headers = |tag: &str, file: &[u8]| {
         let digest = STANDARD.encode(Sha256::digest(file));
         format!("Content-Type: text/csv\r\nETag: {tag}\r\nRepr-Digest: sha-256=:{digest}:")
     };
     match answer {
-        Answer::Whole => send_range(connection, request, FILE, &described(TAG, FILE), FILE.len()),
-        Answer::CutAfter(bytes) => send_range(connection, request, FILE, &described(TAG, FILE), *bytes),
+        Answer::Whole => send_range(connection, request, FILE, &headers(TAG, FILE), FILE.len()),
+        Answer::CutAfter(bytes) => send_range(connection, request, FILE, &headers(TAG, FILE), *bytes),
         Answer::Damaged => {
             let mut damaged = FILE.to_vec();
             damaged[20] ^= 1;
-            send_range(connection, request, &damaged, &described(TAG, FILE), FILE.len())
+            send_range(connection, request, &damaged, &headers(TAG, FILE), FILE.len())
         }
         Answer::Replaced => {
             let other = b"ticket_id,subject\r\n3,other\r\n";
-            respond(connection, &format!("200 OK\r\n{}", described("\"two\"", other)), other)
+            respond(connection, &format!("200 OK\r\n{}", headers("\"two\"", other)), other)
         }
         Answer::WithoutDigest => {
             respond(connection, &format!("200 OK\r\nContent-Type: text/csv\r\nETag: {TAG}"), FILE)

@@ -16,6 +16,10 @@ use repository::{files_below, read, root};
 const FOREIGN_METRICS: [&str; 3] =
     ["up", "rabbitmq_detailed_queue_messages", "rabbitmq_detailed_queue_consumers"];
 
+/// Sections of the settings that runbooks refer to.
+const SECTIONS: [&str; 8] =
+    ["bus", "ingest", "gateway", "scoring", "export_worker", "telemetry", "services", "webhooks"];
+
 /// Suffixes of a histogram's series.
 const HISTOGRAM_SUFFIXES: [&str; 3] = ["_bucket", "_count", "_sum"];
 
@@ -62,17 +66,8 @@ fn runbook_commands_and_settings_exist() {
                 let help = Command::new(env!("CARGO_BIN_EXE_assay")).args(subcommands).arg("--help").output();
                 assert!(help.unwrap().status.success(), "{path}: {quoted}");
             }
-            let sections = [
-                "bus.",
-                "ingest.",
-                "gateway.",
-                "scoring.",
-                "export_worker.",
-                "telemetry.",
-                "services.",
-                "webhooks.",
-            ];
-            if sections.iter().any(|section| quoted.starts_with(section)) && !quoted.contains('*') {
+            let section = quoted.split_once('.').map_or("", |(section, _)| section);
+            if SECTIONS.contains(&section) && !quoted.contains('*') {
                 let key = quoted.rsplit('.').next().unwrap();
                 assert!(settings.contains(&format!("\n{key} = ")), "{path}: {quoted}");
             }

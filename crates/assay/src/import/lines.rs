@@ -71,7 +71,7 @@ impl Lines {
             self.lines_read += u64::from(bytes > 0);
             self.bytes_read += bytes as u64;
             brackets.read(&body[begin..]);
-            if bytes == 0 || !self.is_multiline || !brackets.are_open() {
+            if bytes == 0 || !self.is_multiline || !brackets.is_value_incomplete() {
                 break;
             }
         }
@@ -104,7 +104,7 @@ impl Brackets {
         }
     }
 
-    fn are_open(&self) -> bool {
+    fn is_value_incomplete(&self) -> bool {
         self.depth > 0 || self.in_string
     }
 }

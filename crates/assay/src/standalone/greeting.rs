@@ -36,13 +36,13 @@ pub fn print(address: SocketAddr, sign_in_link: Option<&str>, first_key: Option<
         writeln!(output)?;
         writeln!(output, "Register an AI agent and send its first conversation:")?;
         writeln!(output)?;
-        writeln!(output, "{}", first_request(address, key))?;
+        writeln!(output, "{}", first_requests(address, key))?;
     }
     output.flush()?;
     Ok(())
 }
 
-fn first_request(address: SocketAddr, key: &str) -> String {
+fn first_requests(address: SocketAddr, key: &str) -> String {
     format!(
         r#"curl -sS http://{address}/v1/agents \
   -H 'Authorization: Bearer {key}' \

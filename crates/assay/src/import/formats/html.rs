@@ -139,7 +139,7 @@ impl Text {
             self.pending_space = false;
             self.written.push(character);
         }
-        // A list marker keeps its space.
+        // The marker of a list item keeps its space, although no word follows yet.
         if raw == "- " {
             self.written.push(' ');
             self.pending_space = false;
@@ -208,7 +208,8 @@ impl<'a> Tag<'a> {
         let length_by_quotes = quotes_close.then(|| tag_length(html)).flatten();
         *quotes_close &= length_by_quotes.is_some();
         let length = length_by_quotes.or_else(|| html.find('>').map(|at| at + 1))?;
-        let content = &html[..length - 1][1 + usize::from(is_end_tag)..];
+        let name_position = html.len() - named.len();
+        let content = &html[name_position..length - 1];
         let name_length = content.find(|c: char| c.is_whitespace() || c == '/').unwrap_or(content.len());
         let (name, attributes) = content.split_at(name_length);
         Some(Self { name: name.to_ascii_lowercase(), is_end_tag, attributes, length })
