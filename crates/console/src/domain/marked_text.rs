@@ -10,17 +10,17 @@ pub(crate) struct Quote {
     pub(crate) bytes: Range<usize>,
 }
 
-/// A part of a message.
+/// A segment of a message as a page shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum Segment {
     Plain(Vec<Run>),
     /// Overlapping quotes are one mark with all their numbers.
     Marked {
         numbers: Vec<usize>,
         text: Vec<Run>,
     },
-    /// The number of characters left out here, the numbers of the quotes among them, and the part of the message, from 1,
-    /// in which the first of these characters and all of these quotes begin.
+    /// Characters that are left out here, and the numbers of the quotes among them. Part `from_part` of the message, from 1, has the
+    /// first of these characters and the beginnings of these quotes.
     Cut {
         characters: usize,
         numbers: Vec<usize>,
@@ -55,35 +55,40 @@ const CONTROLS: [(char, &str, &str); 15] = [
     ('\u{feff}', "BOM", "byte order mark"),
 ];
 
+/// Quotes that overlap, and the bytes that they cover together.
+struct Mark {
+    numbers: Vec<usize>,
+    bytes: Range<usize>,
+}
+
 /// Maximum size of a part of a message, in bytes; each part has a page.
 pub(crate) const PART_BYTES: usize = 60_000;
 
 /// Text on each side of a quote that is kept when a message is cut, in bytes.
 const CONTEXT_BYTES: usize = 160;
 
-/// The parts of a message; a text over `max_bytes` keeps its beginning and the surroundings of its quotes that fit.
-pub(crate) fn parts(content: &str, quotes: &[Quote], max_bytes: usize) -> Vec<Part> {
-    let marks = merge(content, quotes);
-    let kept = kept_ranges(content, &marks, max_bytes);
-    let mut parts = Vec::new();
+/// The segments of a message; a text over `max_bytes` keeps its beginning and the surroundings of its quotes that fit.
+pub(crate) fn segments(content: &str, quotes: &[Quote], max_bytes: usize) -> Vec<Segment> {
+    let marks = merge_overlapping(content, quotes);
+    let mut segments = Vec::new();
     let mut cut_from = 0;
-    for range in kept {
-        push_cuts(&mut parts, content, cut_from..range.start, &marks);
-        cut_from = range.end;
-        let mut at = range.start;
-        for (numbers, mark) in &marks {
-            let (start, end) = (mark.start.max(range.start), mark.end.min(range.end));
+    for kept in kept_ranges(content, &marks, max_bytes) {
+        push_cuts(&mut segments, content, cut_from..kept.start, &marks);
+        cut_from = kept.end;
+        let mut plain_from = kept.start;
+        for Mark { numbers, bytes } in &marks {
+            let (start, end) = (bytes.start.max(kept.start), bytes.end.min(kept.end));
             if start >= end {
                 continue;
             }
-            push_plain(&mut parts, &content[at..start]);
-            parts.push(Part::Marked { numbers: numbers.clone(), text: runs(&content[start..end]) });
-            at = end;
+            push_plain(&mut segments, &content[plain_from..start]);
+            segments.push(Segment::Marked { numbers: numbers.clone(), text: runs(&content[start..end]) });
+            plain_from = end;
         }
-        push_plain(&mut parts, &content[at..range.end]);
+        push_plain(&mut segments, &content[plain_from..kept.end]);
     }
-    push_cuts(&mut parts, content, cut_from..content.len(), &marks);
-    parts
+    push_cuts(&mut segments, content, cut_from..content.len(), &marks);
+    segments
 }
 
 /// Text with its control characters named.
@@ -142,24 +147,24 @@ fn control(character: char) -> Option<(&'static str, &'static str)> {
 
 /// Overlapping quotes become one mark, with the numbers in order. A quote is clipped to the text and widened to whole
 /// characters; an empty one is dropped.
-fn merge(content: &str, quotes: &[Quote]) -> Vec<(Vec<usize>, Range<usize>)> {
+fn merge_overlapping(content: &str, quotes: &[Quote]) -> Vec<Mark> {
     let mut sorted: Vec<Quote> = quotes
         .iter()
         .map(|quote| Quote { number: quote.number, bytes: whole_characters(content, &quote.bytes) })
         .filter(|quote| !quote.bytes.is_empty())
         .collect();
     sorted.sort_by_key(|quote| (quote.bytes.start, quote.number));
-    let mut marks: Vec<(Vec<usize>, Range<usize>)> = Vec::new();
+    let mut marks: Vec<Mark> = Vec::new();
     for Quote { number, bytes } in sorted {
         match marks.last_mut() {
-            Some((numbers, last)) if bytes.start < last.end => {
-                numbers.push(number);
-                last.end = last.end.max(bytes.end);
+            Some(last) if bytes.start < last.bytes.end => {
+                last.numbers.push(number);
+                last.bytes.end = last.bytes.end.max(bytes.end);
             }
-            _ => marks.push((vec![number], bytes)),
+            _ => marks.push(Mark { numbers: vec![number], bytes }),
         }
     }
-    for (numbers, _) in &mut marks {
+    for Mark { numbers, .. } in &mut marks {
         numbers.sort_unstable();
         numbers.dedup();
     }
@@ -171,7 +176,7 @@ fn whole_characters(content: &str, bytes: &Range<usize>) -> Range<usize> {
 }
 
 /// The ranges of a text that are kept, in order and without overlap.
-fn kept_ranges(content: &str, marks: &[(Vec<usize>, Range<usize>)], max_bytes: usize) -> Vec<Range<usize>> {
+fn kept_ranges(content: &str, marks: &[Mark], max_bytes: usize) -> Vec<Range<usize>> {
     if content.len() <= max_bytes {
         return std::iter::once(0..content.len()).collect();
     }
@@ -179,9 +184,9 @@ fn kept_ranges(content: &str, marks: &[(Vec<usize>, Range<usize>)], max_bytes: u
     let beginning = 0..content.floor_char_boundary(max_bytes / 2);
     let mut wanted: Vec<Range<usize>> = std::iter::once(beginning).collect();
     let mut remaining = max_bytes / 2;
-    for (_, mark) in marks {
-        let start = mark.start.saturating_sub(CONTEXT_BYTES);
-        let end = mark.end.saturating_add(CONTEXT_BYTES).min(start + remaining);
+    for Mark { bytes, .. } in marks {
+        let start = bytes.start.saturating_sub(CONTEXT_BYTES);
+        let end = bytes.end.saturating_add(CONTEXT_BYTES).min(start + remaining);
         remaining -= end - start;
         wanted.push(whole_characters(content, &(start..end)));
     }
@@ -196,47 +201,48 @@ fn kept_ranges(content: &str, marks: &[(Vec<usize>, Range<usize>)], max_bytes: u
     kept
 }
 
-fn push_plain(parts: &mut Vec<Part>, text: &str) {
+fn push_plain(segments: &mut Vec<Segment>, text: &str) {
     if !text.is_empty() {
-        parts.push(Part::Plain(runs(text)));
+        segments.push(Segment::Plain(runs(text)));
     }
 }
 
-/// Pushes the cut of a range. Each part of the message with a quote in it begins another one, which leads to that part.
-fn push_cuts(parts: &mut Vec<Part>, content: &str, cut: Range<usize>, marks: &[(Vec<usize>, Range<usize>)]) {
-    if cut.is_empty() {
+/// Pushes the bytes `omitted` as cuts: one at their beginning, and one for each further part of the message in which omitted quotes
+/// begin, because the link of a cut leads to one part.
+fn push_cuts(segments: &mut Vec<Segment>, content: &str, omitted: Range<usize>, marks: &[Mark]) {
+    if omitted.is_empty() {
         return;
     }
-    let windows = windows(content, PART_BYTES);
-    let index_of = |byte: usize| windows.partition_point(|window| window.end <= byte);
-    let mut cuts: Vec<(usize, Vec<usize>)> = vec![(cut.start, Vec::new())];
-    for (numbers, mark) in marks.iter().filter(|(_, mark)| cut.start <= mark.start && mark.end <= cut.end) {
-        let window = windows.get(index_of(mark.start));
-        let start = window.map_or(cut.start, |window| window.start.max(cut.start));
+    let parts = part_ranges(content, PART_BYTES);
+    let index_of = |byte: usize| parts.partition_point(|part| part.end <= byte);
+    let is_omitted = |bytes: &Range<usize>| omitted.start <= bytes.start && bytes.end <= omitted.end;
+    let mut cuts: Vec<(usize, Vec<usize>)> = vec![(omitted.start, Vec::new())];
+    for Mark { numbers, bytes } in marks.iter().filter(|mark| is_omitted(&mark.bytes)) {
+        let part = parts.get(index_of(bytes.start));
+        let start = part.map_or(omitted.start, |part| part.start.max(omitted.start));
         match cuts.last_mut() {
             Some((last, quotes)) if start <= *last => quotes.extend(numbers),
             _ => cuts.push((start, numbers.clone())),
         }
     }
-    let ends: Vec<usize> = cuts.iter().skip(1).map(|(start, _)| *start).chain([cut.end]).collect();
-    parts.extend(cuts.into_iter().zip(ends).map(|((start, numbers), end)| Part::Cut {
+    let ends: Vec<usize> = cuts.iter().skip(1).map(|(start, _)| *start).chain([omitted.end]).collect();
+    segments.extend(cuts.into_iter().zip(ends).map(|((start, numbers), end)| Segment::Cut {
         characters: content[start..end].chars().count(),
         numbers,
         from_part: index_of(start) + 1,
     }));
 }
 
-/// The ranges of the parts of a text, each of at most `max_bytes`, between characters; one for an empty text.
-pub(crate) fn windows(text: &str, max_bytes: usize) -> Vec<Range<usize>> {
-    let mut windows = Vec::new();
+/// The ranges of the parts of a text, each of at most `max_bytes` and of whole characters; one for an empty text.
+pub(crate) fn part_ranges(text: &str, max_bytes: usize) -> Vec<Range<usize>> {
+    let mut parts = Vec::new();
     let mut start = 0;
     loop {
         let end = text.floor_char_boundary(start + max_bytes);
-        windows.push(start..end);
-        // No progress: the next character is longer than `max_bytes`.
-        let is_stuck = end == start;
-        if end == text.len() || is_stuck {
-            return windows;
+        parts.push(start..end);
+        let is_next_character_too_long = end == start;
+        if end == text.len() || is_next_character_too_long {
+            return parts;
         }
         start = end;
     }
@@ -278,12 +284,11 @@ mod tests {
 
     #[test]
     fn overlapping_quotes_are_one_mark_with_all_numbers() {
-        let parts =
-            parts("Hello, I am sorry. Bye", &[quote(2, 7..17), quote(1, 10..18), quote(3, 19..22)], 100);
-        let marks: Vec<(Vec<usize>, String)> = parts
+        let quotes = [quote(2, 7..17), quote(1, 10..18), quote(3, 19..22)];
+        let marks: Vec<(Vec<usize>, String)> = segments("Hello, I am sorry. Bye", &quotes, 100)
             .iter()
-            .filter_map(|part| match part {
-                Part::Marked { numbers, text: runs } => Some((numbers.clone(), text(runs))),
+            .filter_map(|segment| match segment {
+                Segment::Marked { numbers, text: runs } => Some((numbers.clone(), text(runs))),
                 _ => None,
             })
             .collect();
@@ -291,16 +296,16 @@ mod tests {
     }
 
     #[test]
-    fn windows_cover_a_text_between_characters() {
+    fn parts_cover_a_text_and_split_no_character() {
         let bounds =
-            |text: &str| windows(text, 4).iter().map(|window| (window.start, window.end)).collect::<Vec<_>>();
+            |text: &str| part_ranges(text, 4).iter().map(|part| (part.start, part.end)).collect::<Vec<_>>();
         assert_eq!(bounds(""), [(0, 0)]);
         assert_eq!(bounds("abcd"), [(0, 4)]);
         assert_eq!(bounds("aé日本"), [(0, 3), (3, 6), (6, 9)]);
     }
 
     #[test]
-    fn controls_of_direction_are_named() {
+    fn control_characters_are_named() {
         let runs = runs("a\u{202e}b\u{7}\nc");
         assert_eq!(
             runs,
@@ -333,15 +338,12 @@ mod tests {
     #[test]
     fn long_text_keeps_its_beginning_and_its_quotes() {
         let content = format!("{}THE QUOTE{}", "a".repeat(40_000), "b".repeat(40_000));
-        let parts = parts(&content, &[quote(1, 40_000..40_009)], 2_000);
-        assert!(matches!(&parts[0], Part::Plain(runs) if text(runs).len() == 1_000));
-        assert!(matches!(parts[1], Part::Cut { .. }));
-        assert!(
-            parts
-                .iter()
-                .any(|part| matches!(part, Part::Marked { text: runs, .. } if text(runs) == "THE QUOTE"))
-        );
-        assert!(matches!(parts.last(), Some(Part::Cut { .. })));
+        let segments = segments(&content, &[quote(1, 40_000..40_009)], 2_000);
+        assert!(matches!(&segments[0], Segment::Plain(runs) if text(runs).len() == 1_000));
+        assert!(matches!(segments[1], Segment::Cut { .. }));
+        let is_quote = |segment: &Segment| matches!(segment, Segment::Marked { text: runs, .. } if text(runs) == "THE QUOTE");
+        assert!(segments.iter().any(is_quote));
+        assert!(matches!(segments.last(), Some(Segment::Cut { .. })));
     }
 
     #[test]
@@ -349,15 +351,16 @@ mod tests {
         let at = |part: usize| (part - 1) * PART_BYTES + 10;
         // The first quote uses up what is kept of quotes.
         let quotes = [quote(1, 5_000..7_000), quote(2, at(2)..at(2) + 5), quote(3, at(3)..at(3) + 5)];
-        let parts = parts(&"a".repeat(3 * PART_BYTES), &quotes, 2_000);
-        let cut = |part: &Part| match part {
-            Part::Cut { characters, numbers, from_part } => Some((*characters, numbers.clone(), *from_part)),
+        let segments = segments(&"a".repeat(3 * PART_BYTES), &quotes, 2_000);
+        let cut = |segment: &Segment| match segment {
+            Segment::Cut { characters, numbers, from_part } => {
+                Some((*characters, numbers.clone(), *from_part))
+            }
             _ => None,
         };
-        let cuts: Vec<(usize, Vec<usize>, usize)> = parts.iter().filter_map(cut).collect();
-        let long = [(PART_BYTES, vec![2], 2), (PART_BYTES, vec![3], 3)];
+        let cuts: Vec<(usize, Vec<usize>, usize)> = segments.iter().filter_map(cut).collect();
         assert_eq!(cuts[..2], [(3_840, vec![], 1), (54_160, vec![], 1)]);
-        assert_eq!(cuts[2..], long);
+        assert_eq!(cuts[2..], [(PART_BYTES, vec![2], 2), (PART_BYTES, vec![3], 3)]);
     }
 
     #[test]
@@ -370,24 +373,24 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parts_cover_the_whole_text(
+        fn segments_cover_the_whole_text(
             content in "\\PC{0,60}",
             quotes in proptest::collection::vec((0_usize..80, 0_usize..80), 0..6),
             max in 0_usize..80,
         ) {
             let quotes: Vec<Quote> =
                 quotes.iter().enumerate().map(|(number, (start, length))| quote(number, *start..start + length)).collect();
-            let characters: usize = parts(&content, &quotes, max)
+            let characters: usize = segments(&content, &quotes, max)
                 .iter()
-                .map(|part| match part {
-                    Part::Plain(runs) | Part::Marked { text: runs, .. } => runs
+                .map(|segment| match segment {
+                    Segment::Plain(runs) | Segment::Marked { text: runs, .. } => runs
                         .iter()
                         .map(|run| match run {
                             Run::Text(text) => text.chars().count(),
                             Run::Control { count, .. } => *count,
                         })
                         .sum(),
-                    Part::Cut { characters, .. } => *characters,
+                    Segment::Cut { characters, .. } => *characters,
                 })
                 .sum();
             prop_assert_eq!(characters, content.chars().count());

@@ -25,7 +25,8 @@ pub(crate) use self::list_state::{
     COLUMNS, Column, ListState, Pairs, ROWS_PER_PAGE, filter_pairs, list_address, parse_pairs, with_query,
 };
 pub(crate) use self::marked_text::{
-    PART_BYTES, Part, Quote, Run, escaped_json, max_bytes_per_text, parts, plain_text, runs, windows,
+    PART_BYTES, Quote, Run, Segment, escaped_json, max_bytes_per_text, part_ranges, plain_text, runs,
+    segments,
 };
 pub(crate) use self::numbers::{
     charge_counts, charge_total, format_change, format_count, format_share, format_signed, format_total,

@@ -96,18 +96,18 @@ pub(crate) async fn message(visit: Visit, path: Path<(String, String)>) -> Resul
     let evaluation = evaluation.as_ref().and_then(evaluation_of);
     let quotes = Quotes::of(&transcript.messages, evaluation);
     let found = message_part(&transcript.messages, evaluation, &quotes, index, part);
-    let MessagePart { item, parts } = found.ok_or(PageError::NotFound)?;
+    let MessagePart { item, part_count } = found.ok_or(PageError::NotFound)?;
     let links = Links::of_message(id, list);
     let address = |part: usize| links.message(&number, &part, &[]);
     let template = MessagePage {
         shell: Shell::new(&visit, "/console/conversations", format!("Message {number}")),
         back: links.in_conversation(number),
         previous: (part > 1).then(|| address(part - 1)),
-        next: (part < parts).then(|| address(part + 1)),
+        next: (part < part_count).then(|| address(part + 1)),
         item,
         quotes,
         part,
-        parts,
+        part_count,
         links,
     };
     page(&visit.request, StatusCode::OK, &template)
@@ -127,7 +127,7 @@ struct MessagePage {
     next: Option<String>,
     /// Number of the part that is shown, from 1.
     part: usize,
-    parts: usize,
+    part_count: usize,
 }
 
 /// The evaluation as the API gives it.

@@ -9,8 +9,8 @@ use assay_contracts::validation::shortened;
 
 use super::verdict::{Reason, reasons};
 use crate::domain::{
-    MAX_NAME_CHARACTERS, PART_BYTES, PageTime, Pairs, Part, Quote, Run, max_bytes_per_text, parts, runs,
-    windows, with_query,
+    MAX_NAME_CHARACTERS, PART_BYTES, PageTime, Pairs, Quote, Run, Segment, max_bytes_per_text, part_ranges,
+    runs, segments, with_query,
 };
 
 /// Maximum size of all texts of a page, in bytes: with these a page stays below 100 kB even if nothing can be compressed.
@@ -26,10 +26,10 @@ pub(crate) struct Item {
     pub(crate) name: Option<Vec<Run>>,
     /// Absent for the quote of an expired transcript.
     pub(crate) time: Option<PageTime>,
-    pub(crate) parts: Vec<Part>,
+    pub(crate) segments: Vec<Segment>,
 }
 
-/// The addresses of the links of a transcript, with the query of the list that one came from.
+/// The addresses of the links of a transcript, with the query of the list that one came from. Templates pass numbers as references.
 pub(crate) struct Links {
     /// Path of the conversation.
     path: String,
@@ -104,7 +104,7 @@ impl Quotes {
         Self::numbered(0..evaluation.evidence.len(), evaluation)
     }
 
-    /// Numbers those of these quotes that a reason points to.
+    /// Numbers those of these quotes, given by their index in the evidence, that a reason points to.
     fn numbered(order: impl Iterator<Item = usize>, evaluation: &Evaluation) -> Self {
         let reasons = reasons(evaluation);
         let is_used = |index: &usize| reasons.iter().any(|reason| reason.evidence.contains(index));
@@ -134,6 +134,7 @@ fn targets_of(index: usize, reasons: &[Reason]) -> Vec<(String, String)> {
     pointing.map(|reason| (reason.anchor.clone(), reason.text.clone())).collect()
 }
 
+/// The index of the message that the evidence quotes; `None` if its text is not there.
 fn message_of(messages: &[Message], evidence: &Evidence) -> Option<usize> {
     messages.iter().position(|message| {
         // Ids are unique only among messages of the same kind.
@@ -148,9 +149,9 @@ pub(crate) fn items(messages: &[Message], evaluation: Option<&Evaluation>, quote
     let lengths: Vec<usize> = messages.iter().map(|message| message.content.len()).collect();
     let limit = max_bytes_per_text(&lengths, MAX_TEXT_BYTES);
     let all = messages.iter().enumerate();
-    all.map(|(at, message)| {
-        let quotes_here = quotes_in(at, messages, evaluation, quotes);
-        item(at, message, parts(&message.content, &quotes_here, limit))
+    all.map(|(index, message)| {
+        let quotes_here = quotes_in(index, messages, evaluation, quotes);
+        item(index, message, segments(&message.content, &quotes_here, limit))
     })
     .collect()
 }
@@ -165,66 +166,69 @@ pub(crate) fn items_of_quotes(evaluation: &Evaluation, quotes: &Quotes) -> Vec<I
     let quote = |(number, evidence): (usize, &Evidence)| {
         let (kind, who) = author(evidence.author_type);
         let text = runs(&shortened(&evidence.quote, max_characters));
-        let parts = vec![Part::Marked { numbers: vec![number], text }];
-        Item { number, kind, who, name: None, time: None, parts }
+        let segments = vec![Segment::Marked { numbers: vec![number], text }];
+        Item { number, kind, who, name: None, time: None, segments }
     };
     numbered.map(quote).collect()
 }
 
-/// A part of one message, for its own page, and the number of its parts.
+/// A part of one message, for its own page.
 pub(crate) struct MessagePart {
     pub(crate) item: Item,
-    pub(crate) parts: usize,
+    /// Number of parts of the message.
+    pub(crate) part_count: usize,
 }
 
-/// Part `part`, from 1, of the message with the index `at`; `None` if there is none.
+/// Part `part`, from 1, of the message with this index; `None` if there is none.
 pub(crate) fn message_part(
     messages: &[Message],
     evaluation: Option<&Evaluation>,
     quotes: &Quotes,
-    at: usize,
+    index: usize,
     part: usize,
 ) -> Option<MessagePart> {
-    let message = messages.get(at)?;
-    let windows = windows(&message.content, PART_BYTES);
-    let window = windows.get(part.checked_sub(1)?)?.clone();
-    let quotes_here = quotes_in(at, messages, evaluation, quotes).into_iter().filter_map(|quote| {
-        let (start, end) = (quote.bytes.start.max(window.start), quote.bytes.end.min(window.end));
-        (start < end).then(|| Quote { bytes: start - window.start..end - window.start, ..quote })
+    let message = messages.get(index)?;
+    let parts = part_ranges(&message.content, PART_BYTES);
+    let shown = parts.get(part.checked_sub(1)?)?.clone();
+    let quotes_here = quotes_in(index, messages, evaluation, quotes).into_iter().filter_map(|quote| {
+        let (start, end) = (quote.bytes.start.max(shown.start), quote.bytes.end.min(shown.end));
+        (start < end).then(|| Quote { bytes: start - shown.start..end - shown.start, ..quote })
     });
     let quotes_here: Vec<Quote> = quotes_here.collect();
-    let text = parts(&message.content[window], &quotes_here, PART_BYTES);
-    Some(MessagePart { item: item(at, message, text), parts: windows.len() })
+    let segments = segments(&message.content[shown], &quotes_here, PART_BYTES);
+    Some(MessagePart { item: item(index, message, segments), part_count: parts.len() })
 }
 
+/// The numbered quotes in the message with this index.
 fn quotes_in(
-    at: usize,
+    index: usize,
     messages: &[Message],
     evaluation: Option<&Evaluation>,
     quotes: &Quotes,
 ) -> Vec<Quote> {
     let evidence = evaluation.iter().flat_map(|evaluation| &evaluation.evidence).enumerate();
     evidence
-        .filter(|(_, evidence)| message_of(messages, evidence) == Some(at))
-        .filter_map(|(index, evidence)| {
-            Some(Quote { number: quotes.number_of(index)?, bytes: evidence.start..evidence.end })
+        .filter(|(_, evidence)| message_of(messages, evidence) == Some(index))
+        .filter_map(|(evidence_index, evidence)| {
+            let number = quotes.number_of(evidence_index)?;
+            Some(Quote { number, bytes: evidence.start..evidence.end })
         })
         .collect()
 }
 
-fn item(at: usize, message: &Message, parts: Vec<Part>) -> Item {
+fn item(index: usize, message: &Message, segments: Vec<Segment>) -> Item {
     let (kind, who) = match message.kind {
         MessageKind::Comment => ("comment", "Internal comment"),
         MessageKind::Message => author(message.author.author_type()),
     };
     let name = message.author.name().map(|name| shortened(name, MAX_NAME_CHARACTERS));
     Item {
-        number: at + 1,
+        number: index + 1,
         kind,
         who,
         name: name.filter(|name| !name.trim().is_empty()).map(|name| runs(&name)),
         time: Some(PageTime::short(message.timestamp)),
-        parts,
+        segments,
     }
 }
 
