@@ -1,4 +1,4 @@
-//! The state of the list of conversations, which is kept in its URL alone: filters, order, columns, cursor and row. Days in
+//! The state of the list of conversations, which is kept in its URL alone: filters, order, columns, cursor and first row. Days in
 //! the URL are days in UTC, both included (`from=2026-01-01&to=2026-03-31`); a moment that is not at the beginning of a day
 //! is written in epoch milliseconds, as in the API.
 
@@ -26,34 +26,34 @@ pub(crate) struct Column {
     is_default: bool,
 }
 
-const fn column(
-    name: &'static str,
-    label: &'static str,
-    sort: Option<&'static str>,
-    is_default: bool,
-) -> Column {
-    Column { name, label, sort, is_default }
+const fn column(name: &'static str, label: &'static str, sort: Option<&'static str>) -> Column {
+    Column { name, label, sort, is_default: true }
+}
+
+/// A column that is shown only when it is chosen.
+const fn optional(column: Column) -> Column {
+    Column { is_default: false, ..column }
 }
 
 /// The columns in their order; the subject is always shown, because it is the link.
 pub(crate) const COLUMNS: [Column; 14] = [
-    column("time", "Time", Some("started_at"), true),
-    column("subject", "Subject, external id", None, true),
-    column("tool", "AI tool, agent", None, true),
-    column("axis", "AXIS", Some("axis"), true),
-    column("ra", "RA", Some("resolution_accuracy"), true),
-    column("ie", "IE", Some("interaction_effort"), true),
-    column("hs", "HS", Some("handoff_smoothness"), true),
-    column("resolution", "Resolution, basis", None, true),
-    column("charge", "Charge, reasons", Some("charge"), true),
-    column("confidence", "Confidence", Some("confidence"), false),
-    column("language", "Language", None, false),
-    column("handoff", "Handoff", None, false),
-    column("flags", "Flags", None, false),
-    column("source", "Source", None, false),
+    column("time", "Time", Some("started_at")),
+    column("subject", "Subject, external id", None),
+    column("tool", "AI tool, agent", None),
+    column("axis", "AXIS", Some("axis")),
+    column("ra", "RA", Some("resolution_accuracy")),
+    column("ie", "IE", Some("interaction_effort")),
+    column("hs", "HS", Some("handoff_smoothness")),
+    column("resolution", "Resolution, basis", None),
+    column("charge", "Charge, reasons", Some("charge")),
+    optional(column("confidence", "Confidence", Some("confidence"))),
+    optional(column("language", "Language", None)),
+    optional(column("handoff", "Handoff", None)),
+    optional(column("flags", "Flags", None)),
+    optional(column("source", "Source", None)),
 ];
 
-/// Filters, order, columns, cursor and row.
+/// Filters, order, columns, cursor and first row.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct ListState {
     pub(crate) filters: EvaluationFilters,
@@ -61,8 +61,8 @@ pub(crate) struct ListState {
     /// Names of the chosen columns; empty: the default ones.
     pub(crate) columns: Vec<&'static str>,
     pub(crate) cursor: Option<String>,
-    /// Number of the first row on the page; ignored without a cursor.
-    pub(crate) row: Option<u64>,
+    /// Number of the first row on the page, the parameter `row`; ignored without a cursor.
+    pub(crate) first_row: Option<u64>,
 }
 
 impl ListState {
@@ -73,7 +73,7 @@ impl ListState {
     pub(crate) fn parse(pairs: &[(String, String)]) -> Result<Self, Vec<FieldError>> {
         let mut query = QueryReader::new(api_pairs(pairs));
         let filters = EvaluationFilters::read(&mut query);
-        // The first day may be the one after the last day only for the API, whose `to` is the first moment behind the period.
+        // If the first day is the one after the last day, both become the same moment: an empty period for the API, a fault here.
         if filters.from.is_some() && filters.from == filters.to && days_are_reversed(pairs) {
             query.add_error("from", "must not be later than `to`");
         }
@@ -83,12 +83,12 @@ impl ListState {
             query.add_error("column", "is not a column of this list");
         }
         let cursor = query.single("cursor");
-        let row = query.parsed("row", "must be the number of a row", |text| {
+        let first_row = query.parsed("row", "must be the number of a row", |text| {
             text.parse().ok().filter(|row| (1..=MAX_ROW).contains(row))
         });
         let known = COLUMNS.iter().map(|column| column.name);
         let columns = known.filter(|name| chosen.iter().any(|column| column == name)).collect();
-        query.finish(Self { filters, sort, columns, cursor, row }).map_err(explain_days)
+        query.finish(Self { filters, sort, columns, cursor, first_row }).map_err(explain_days)
     }
 
     /// The pairs of the filters alone.
@@ -96,8 +96,8 @@ impl ListState {
         filter_pairs(&self.filters)
     }
 
-    /// All pairs but cursor and row: for the first page, and for the pages of its conversations.
-    pub(crate) fn page_pairs(&self) -> Pairs {
+    /// The pairs for the address of the first page, and for those of its conversations.
+    pub(crate) fn pairs_without_cursor(&self) -> Pairs {
         let mut pairs = self.filter_pairs();
         if self.sort != Sort::default() {
             pairs.push(("sort".to_owned(), self.sort.to_string()));
@@ -108,21 +108,21 @@ impl ListState {
 
     /// The address of the first page.
     pub(crate) fn address(&self) -> String {
-        list_address(&self.page_pairs())
+        list_address(&self.pairs_without_cursor())
     }
 
-    /// The address of the next page, whose first row is `row`.
-    pub(crate) fn next_address(&self, cursor: &str, row: u64) -> String {
-        let mut pairs = self.page_pairs();
+    /// The address of the next page.
+    pub(crate) fn next_address(&self, cursor: &str, first_row: u64) -> String {
+        let mut pairs = self.pairs_without_cursor();
         pairs.push(("cursor".to_owned(), cursor.to_owned()));
-        pairs.push(("row".to_owned(), row.to_string()));
+        pairs.push(("row".to_owned(), first_row.to_string()));
         list_address(&pairs)
     }
 
     /// The address without these filters.
     pub(crate) fn address_without(&self, names: &[&str]) -> String {
         let is_kept = |pair: &(String, String)| !names.contains(&pair.0.as_str());
-        list_address(&self.page_pairs().into_iter().filter(is_kept).collect::<Pairs>())
+        list_address(&self.pairs_without_cursor().into_iter().filter(is_kept).collect::<Pairs>())
     }
 
     /// The address with the list sorted by a key: in the other direction when it is sorted by that key already, otherwise
@@ -151,7 +151,7 @@ impl ListState {
 /// The pairs of filters; moments at the beginning of a day are written as days.
 pub(crate) fn filter_pairs(filters: &EvaluationFilters) -> Pairs {
     let is_day = |at: Timestamp| start_of_day(at) == at;
-    let written = |(name, value): (&'static str, String)| {
+    let with_days = |(name, value): (&'static str, String)| {
         let value = match (name, filters.from, filters.to) {
             ("from", Some(from), _) if is_day(from) => day_of(from),
             ("to", _, Some(to)) if is_day(to) && to > Timestamp::MIN => day_of(plus_days(to, -1)),
@@ -159,18 +159,17 @@ pub(crate) fn filter_pairs(filters: &EvaluationFilters) -> Pairs {
         };
         (name.to_owned(), value)
     };
-    filters.to_pairs().into_iter().map(written).collect()
+    filters.to_pairs().into_iter().map(with_days).collect()
 }
 
 /// Whether both ends of the period are days, and the first is later than the last.
 fn days_are_reversed(pairs: &[(String, String)]) -> bool {
-    let day_of =
-        |name: &str| pairs.iter().find(|pair| pair.0 == name).and_then(|pair| parse_day(pair.1.trim()));
-    day_of("from") > day_of("to")
+    let day = |name: &str| pairs.iter().find(|pair| pair.0 == name).and_then(|pair| parse_day(pair.1.trim()));
+    day("from") > day("to")
 }
 
-/// The pairs for the API: those of a form or a link without empty ones, and days as moments. A source is taken as it is: imports may
-/// have one with spaces around it.
+/// The pairs for the API: those of a form or a link without empty ones, trimmed, and with moments in place of days. A source is not
+/// trimmed, because imports may have one with spaces around it.
 fn api_pairs(pairs: &[(String, String)]) -> Pairs {
     let mut api_pairs: Pairs = Vec::with_capacity(pairs.len());
     for (name, value) in pairs {
@@ -194,8 +193,8 @@ fn api_pairs(pairs: &[(String, String)]) -> Pairs {
 /// Rewrites faults of `from` and `to` that ask for milliseconds, as the API does: the page asks for days.
 fn explain_days(mut faults: Vec<FieldError>) -> Vec<FieldError> {
     for fault in &mut faults {
-        let is_day = matches!(fault.pointer.as_str(), "from" | "to");
-        if is_day && fault.detail.contains("milliseconds") {
+        let is_day_parameter = matches!(fault.pointer.as_str(), "from" | "to");
+        if is_day_parameter && fault.detail.contains("milliseconds") {
             fault.detail = "must be a day, such as 2026-01-31".to_owned();
         }
     }
@@ -286,16 +285,16 @@ mod tests {
     }
 
     #[test]
-    fn number_of_the_first_row_is_bounded() {
+    fn number_of_the_first_row_is_positive_and_bounded() {
         for row in ["0", "-1", "1000000000001", "18446744073709551615", "99999999999999999999"] {
             let faults = ListState::parse(&parse_pairs(format!("cursor=x&row={row}"))).unwrap_err();
             assert_eq!(faults[0].pointer, "row", "{row}");
         }
-        assert_eq!(ListState::parse(&parse_pairs("cursor=x&row=26")).unwrap().row, Some(26));
+        assert_eq!(ListState::parse(&parse_pairs("cursor=x&row=26")).unwrap().first_row, Some(26));
     }
 
     #[test]
-    fn order_of_a_column_toggles() {
+    fn click_on_a_sorted_column_reverses_its_order() {
         let state = ListState::default();
         assert_eq!(state.address_sorted("started_at"), "/console/conversations?sort=started_at");
         let state = ListState { sort: Sort::parse("started_at").unwrap(), ..state };

@@ -176,10 +176,11 @@ async fn place(visit: &Visit, id: TicketId) -> Place {
     let filters_by_agent = !state.filters.agent.is_empty();
     let agents = async { if filters_by_agent { services.list_agents().await.ok() } else { None } };
     let (neighbours, agents) = futures_util::future::join(neighbours, agents).await;
-    let address = |id: TicketId| with_query(&format!("/console/conversations/{id}"), &state.page_pairs());
+    let address =
+        |id: TicketId| with_query(&format!("/console/conversations/{id}"), &state.pairs_without_cursor());
     let mut place = Place {
         list: state.address(),
-        query: state.page_pairs(),
+        query: state.pairs_without_cursor(),
         filter: filter_line(&state, &agents.unwrap_or_default()),
         ..Place::default()
     };

@@ -140,7 +140,7 @@ fn view(
     let without =
         |pairs: Pairs, name: &str| pairs.into_iter().filter(|pair| pair.0 != name).collect::<Pairs>();
     let is_filtered = !state.filter_pairs().is_empty() || !faults.is_empty();
-    let first_row = state.row.filter(|_| state.cursor.is_some()).unwrap_or(1);
+    let first_row = state.first_row.filter(|_| state.cursor.is_some()).unwrap_or(1);
     let (rows, total, next, summary) = match &found {
         None => (Vec::new(), String::new(), None, "The filter cannot be read".to_owned()),
         Some(found) => {
@@ -161,7 +161,7 @@ fn view(
     };
     // A refused filter is kept by all forms as it was typed.
     let kept: Pairs = match faults.is_empty() {
-        true => state.page_pairs(),
+        true => state.pairs_without_cursor(),
         false => typed.iter().filter(|pair| !matches!(pair.0.as_str(), "cursor" | "row")).cloned().collect(),
     };
     let status = match found {

@@ -41,7 +41,7 @@ pub(crate) fn row(item: &EvaluationItem, state: &ListState) -> Row {
     let id = ticket.id.to_string();
     let subject = if ticket.subject.trim().is_empty() { "No subject" } else { &ticket.subject };
     Row {
-        address: with_query(&format!("/console/conversations/{id}"), &state.page_pairs()),
+        address: with_query(&format!("/console/conversations/{id}"), &state.pairs_without_cursor()),
         id,
         time: PageTime::recent(ticket.started_at, now()),
         subject: runs(&shortened(subject, MAX_SUBJECT_CHARACTERS)),
