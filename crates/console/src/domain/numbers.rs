@@ -6,8 +6,8 @@ use assay_contracts::evaluations::{ChargeCounts, Total};
 pub(crate) fn format_count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -26,17 +26,17 @@ pub(crate) fn format_share(part: u64, whole: u64) -> String {
     if whole == 0 { "–".to_owned() } else { format!("{:.1} %", percent(part, whole)) }
 }
 
-/// The change of a share in percentage points: +2.8; a dash when a whole is zero.
-pub(crate) fn format_change(part: u64, whole: u64, part_before: u64, whole_before: u64) -> String {
-    if whole == 0 || whole_before == 0 {
+/// The change of a share in percentage points: +2.8; a dash when a whole is zero. Shares are given as part and whole.
+pub(crate) fn format_change(current: (u64, u64), compared: (u64, u64)) -> String {
+    if current.1 == 0 || compared.1 == 0 {
         return "–".to_owned();
     }
-    format_signed(percent(part, whole) - percent(part_before, whole_before), 1)
+    format_signed(percent(current.0, current.1) - percent(compared.0, compared.1), 1)
 }
 
 /// A number with its sign, which is U+2212 for minus: −0.49; ± when it is rounded to zero.
-pub(crate) fn format_signed(number: f64, places: usize) -> String {
-    let text = format!("{:.places$}", number.abs());
+pub(crate) fn format_signed(number: f64, decimals: usize) -> String {
+    let text = format!("{:.decimals$}", number.abs());
     let is_zero = text.chars().all(|character| character == '0' || character == '.');
     match number {
         _ if is_zero => format!("±{text}"),
@@ -72,6 +72,6 @@ mod tests {
             [-0.491, 0.34, -0.001].map(|number| format_signed(number, 2)),
             ["−0.49", "+0.34", "±0.00"]
         );
-        assert_eq!(format_change(1, 2, 1, 4), "+25.0");
+        assert_eq!(format_change((1, 2), (1, 4)), "+25.0");
     }
 }

@@ -14,7 +14,7 @@ use super::error::PageError;
 use super::filter_form::filter_line;
 use super::form::{Faults, query_of};
 use super::list_rows::{Row, row};
-use super::overview_parts::rows_address;
+use super::overview_parts::list_address_with;
 use super::respond::page;
 use super::shell::Shell;
 use super::viewer::Visit;
@@ -80,24 +80,24 @@ pub(crate) async fn show(visit: Visit) -> Result<HttpResponse, PageError> {
     let (pending, refused) = futures_util::future::join(pending, services.list_refusals()).await;
     let imported = summary.totals.count + pending.map_or(0, |counts| counts.coverage.pending);
     let at_least = pending.map_or("", ImportCounts::at_least);
-    let base = state.filter_pairs();
+    let filters = state.filter_pairs();
     let groups = summary.breakdown.iter().flat_map(|breakdown| &breakdown.groups);
     let has_more_sources = summary.breakdown.iter().any(|breakdown| breakdown.truncated)
         || groups.clone().nth(LISTED_SOURCES).is_some();
     let sources = groups.take(LISTED_SOURCES).map(|group| {
         let value = group.value.clone().unwrap_or_default();
-        let address = rows_address(&base, &[("source", &value)]);
+        let address = list_address_with(&filters, &[("source", &value)]);
         (shortened(&value, MAX_NAME_CHARACTERS), format_count(group.measures.count), address)
     });
     let template = ImportsPage {
-        counts: counts(&summary.totals, pending, &base),
+        counts: counts(&summary.totals, pending, &filters),
         imported: if imported == 1 {
             "1 conversation".to_owned()
         } else {
             format!("{at_least}{} conversations", format_count(imported))
         },
         is_pending_counted: pending.is_some(),
-        all: (imported > 0 && imported == summary.totals.count).then(|| list_address(&base)),
+        all: (imported > 0 && imported == summary.totals.count).then(|| list_address(&filters)),
         is_empty: imported == 0 && pending.is_some(),
         is_refused_known: refused.is_some(),
         refused: refused.unwrap_or_default().into_iter().map(refused_import).collect(),
@@ -128,9 +128,10 @@ fn read_period(request: &HttpRequest) -> (ListState, Faults) {
 fn counts(
     totals: &Measures,
     pending: Option<ImportCounts>,
-    base: &[(String, String)],
+    filters: &[(String, String)],
 ) -> Vec<(&'static str, String, &'static str, Option<String>)> {
-    let rows_of = |status: &str, number: u64| (number > 0).then(|| rows_address(base, &[("status", status)]));
+    let address_of =
+        |status: &str, number: u64| (number > 0).then(|| list_address_with(filters, &[("status", status)]));
     let (pending_text, pending_meaning) = match pending {
         Some(counts) => {
             let number = format!("{}{}", counts.at_least(), format_count(counts.coverage.pending));
@@ -141,15 +142,15 @@ fn counts(
     let without_axis = "no message of an AI agent, or none of the customer";
     let Measures { scored, not_applicable, failed, .. } = *totals;
     vec![
-        ("Scored", format_count(scored), "with AXIS and audit", rows_of("scored", scored)),
+        ("Scored", format_count(scored), "with AXIS and audit", address_of("scored", scored)),
         (
             "Not applicable",
             format_count(not_applicable),
             without_axis,
-            rows_of("not_applicable", not_applicable),
+            address_of("not_applicable", not_applicable),
         ),
         ("Pending", pending_text, pending_meaning, None),
-        ("Failed", format_count(failed), "could not be evaluated", rows_of("failed", failed)),
+        ("Failed", format_count(failed), "could not be evaluated", address_of("failed", failed)),
     ]
 }
 

@@ -10,8 +10,8 @@ use super::filter_form::FilterForm;
 use super::form::{Faults, query_of};
 use super::imports;
 use super::overview_parts::{
-    BandCell, Bar, ChargeRow, GroupRow, MeanChart, ReasonRow, band_cells, bars, charge_bar, charge_rows,
-    charts, groups, reasons, rows_address,
+    BandCell, Bar, ChargeRow, ChargeSegment, GroupRow, MeanChart, ReasonRow, band_cells, bars, charge_bar,
+    charge_rows, charts, groups, list_address_with, reasons,
 };
 use super::overview_selection::{BREAKDOWNS, DISTRIBUTIONS, PERIOD_PARAMETERS, Selection, accepted, step_of};
 use super::respond::page;
@@ -54,13 +54,13 @@ struct OverviewPage {
     distribution_of: &'static str,
     scored: String,
     /// Address of the list of the scored conversations.
-    scored_rows: Option<String>,
+    scored_address: Option<String>,
     bars: Vec<Bar>,
     bands: Vec<BandCell>,
     charge_total: String,
     /// Address of the list of the conversations with a charge.
-    charge_rows: Option<String>,
-    charge_bar: Vec<(&'static str, String, String, String)>,
+    charges_address: Option<String>,
+    charge_bar: Vec<ChargeSegment>,
     charges: Vec<ChargeRow>,
     reasons: Vec<ReasonRow>,
     /// Label of the breakdown, within a sentence.
@@ -125,21 +125,27 @@ fn has_no_imports(summary: &Summary) -> bool {
 }
 
 /// The imports by status, each with the address of its rows.
-fn coverage_line(counts: ImportCounts, base: &[(String, String)]) -> CoverageLine {
+fn coverage_line(counts: ImportCounts, filters: &[(String, String)]) -> CoverageLine {
     let Coverage { imported, scored, not_applicable, failed, pending } = counts.coverage;
     let at_least = counts.at_least();
-    let page_of_imports = with_query(imports::ADDRESS, base);
-    let all = if pending == 0 { list_address(base) } else { page_of_imports.clone() };
-    let rows_of = |status: &str, number: u64| (number > 0).then(|| rows_address(base, &[("status", status)]));
+    let page_of_imports = with_query(imports::ADDRESS, filters);
+    let all = if pending == 0 { list_address(filters) } else { page_of_imports.clone() };
+    let address_of =
+        |status: &str, number: u64| (number > 0).then(|| list_address_with(filters, &[("status", status)]));
     CoverageLine {
         at_least,
         imported: format_count(imported),
         all: (imported > 0).then_some(all),
         parts: vec![
-            ("", format_count(scored), "scored", rows_of("scored", scored)),
-            ("", format_count(not_applicable), "not applicable", rows_of("not_applicable", not_applicable)),
+            ("", format_count(scored), "scored", address_of("scored", scored)),
+            (
+                "",
+                format_count(not_applicable),
+                "not applicable",
+                address_of("not_applicable", not_applicable),
+            ),
             (at_least, format_count(pending), "pending", (pending > 0).then_some(page_of_imports)),
-            ("", format_count(failed), "failed", rows_of("failed", failed)),
+            ("", format_count(failed), "failed", address_of("failed", failed)),
         ],
     }
 }
@@ -152,7 +158,7 @@ fn view(
     summary: &Summary,
     counts: Option<ImportCounts>,
 ) -> OverviewPage {
-    let base = filter_pairs(&selection.filters());
+    let filters = filter_pairs(&selection.filters());
     let (from, to) = selection.period.days.unwrap_or((summary.period.from, summary.period.to));
     // A refused form keeps what was typed.
     let typed = |name: &str, otherwise: String| {
@@ -174,7 +180,7 @@ fn view(
         address: with(parameter, name, &[parameter]) + anchor,
         is_current: name == current,
     };
-    let mut groups = groups(summary, &base);
+    let mut groups = groups(summary, &filters);
     let is_truncated = groups.len() > MAX_GROUP_ROWS
         || summary.breakdown.as_ref().is_some_and(|breakdown| breakdown.truncated);
     groups.truncate(MAX_GROUP_ROWS);
@@ -208,7 +214,7 @@ fn view(
         kept: selection.kept_by_the_form(),
         pending: counts.filter(|counts| counts.coverage.pending > 0).map(|counts| {
             let number = format_count(counts.coverage.pending);
-            (counts.at_least(), number, with_query(imports::ADDRESS, &base))
+            (counts.at_least(), number, with_query(imports::ADDRESS, &filters))
         }),
         is_new: is_empty && selection.period.days.is_none() && counts.is_some(),
         is_empty,
@@ -217,23 +223,24 @@ fn view(
             Step::Week => "weeks",
             Step::Quarter => "quarters",
         },
-        charts: charts(summary, &base),
+        charts: charts(summary, &filters),
         distribution_of: selection.distribution.1,
         scored: format_count(summary.totals.scored),
-        scored_rows: (summary.totals.scored > 0).then(|| rows_address(&base, &[("status", "scored")])),
-        bars: bars(summary, selection.distribution.0, &base),
-        bands: band_cells(summary, &base),
+        scored_address: (summary.totals.scored > 0)
+            .then(|| list_address_with(&filters, &[("status", "scored")])),
+        bars: bars(summary, selection.distribution.0, &filters),
+        bands: band_cells(summary, &filters),
         charge_total: format_count(charge_total),
-        charge_rows: (charge_total > 0)
-            .then(|| rows_address(&base, &charge_counts(charges).map(|(name, _)| ("charge", name)))),
+        charges_address: (charge_total > 0)
+            .then(|| list_address_with(&filters, &charge_counts(charges).map(|(name, _)| ("charge", name)))),
         charge_bar: charge_bar(charges),
-        charges: charge_rows(summary, &base),
-        reasons: reasons(summary, &base),
+        charges: charge_rows(summary, &filters),
+        reasons: reasons(summary, &filters),
         by: selection.breakdown.1,
         groups,
-        all: (!is_empty).then(|| GroupRow::all(summary, &base)),
+        all: (!is_empty).then(|| GroupRow::all(summary, &filters)),
         is_truncated,
-        coverage: counts.map(|counts| coverage_line(counts, &base)),
+        coverage: counts.map(|counts| coverage_line(counts, &filters)),
         faults,
         shell,
     }

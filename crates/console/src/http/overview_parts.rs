@@ -1,4 +1,4 @@
-//! The figures of the overview: charts, bars and tables, with links to the conversations that they count.
+//! The figures of the overview: charts, bars and tables, with links to the conversations that they count within `filters`.
 
 use assay_contracts::evaluation::AxisBand;
 use assay_contracts::evaluations::{
@@ -12,12 +12,23 @@ use crate::domain::{
     list_address, reason_meaning, score_percent, value_label,
 };
 
-/// The address of the list with more filters.
-pub(crate) fn rows_address(base: &[(String, String)], more: &[(&str, &str)]) -> String {
+/// The address of the list with these filters and more.
+pub(crate) fn list_address_with(filters: &[(String, String)], more: &[(&str, &str)]) -> String {
     let more = more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    list_address(&base.iter().cloned().chain(more).collect::<Pairs>())
+    list_address(&filters.iter().cloned().chain(more).collect::<Pairs>())
 }
 
+/// A count or share of conversations, and the address of their list unless there are none.
+pub(crate) struct Cell {
+    pub(crate) text: String,
+    pub(crate) address: Option<String>,
+}
+
+fn cell(number: u64, address: impl FnOnce() -> String) -> Cell {
+    Cell { text: format_count(number), address: (number > 0).then(address) }
+}
+
+/// The band of a mean, which is not rounded to a score.
 fn band_of(mean: f64) -> &'static str {
     match mean {
         mean if mean >= 4.5 => "excellent",
@@ -34,7 +45,7 @@ pub(crate) struct MeanChart {
     pub(crate) short: &'static str,
     pub(crate) mean: String,
     pub(crate) band: &'static str,
-    pub(crate) earlier: Option<EarlierMean>,
+    pub(crate) compared: Option<ComparedMean>,
     pub(crate) address: String,
     pub(crate) trend: Trend,
     pub(crate) first_and_last: String,
@@ -42,21 +53,21 @@ pub(crate) struct MeanChart {
     pub(crate) floor: String,
 }
 
-/// The mean of the compared period.
-pub(crate) struct EarlierMean {
+/// The mean of the compared period, and the change since.
+pub(crate) struct ComparedMean {
     pub(crate) change: String,
     pub(crate) mean: String,
     pub(crate) address: String,
 }
 
-/// A row of the table of a chart.
+/// A row of the table of a chart: a step of the period, and the same step of the compared one.
 pub(crate) struct PointRow {
     pub(crate) from: PageTime,
-    pub(crate) millis: i64,
-    pub(crate) now: String,
+    pub(crate) from_millis: i64,
+    pub(crate) mean: String,
     pub(crate) address: String,
-    pub(crate) then: String,
-    pub(crate) address_then: String,
+    pub(crate) compared_mean: String,
+    pub(crate) compared_address: String,
 }
 
 /// Id on the page, name, short name, and the value.
@@ -74,7 +85,7 @@ fn points(series: &[SeriesPoint], value: fn(&Means) -> f64) -> Vec<TrendPoint> {
 }
 
 /// The four charts, all with the same axis.
-pub(crate) fn charts(summary: &Summary, base: &[(String, String)]) -> Vec<MeanChart> {
+pub(crate) fn charts(summary: &Summary, filters: &[(String, String)]) -> Vec<MeanChart> {
     let Some(means) = &summary.totals.means else { return Vec::new() };
     let series = summary.series.as_deref().unwrap_or_default();
     let compared = summary.compared.as_ref();
@@ -87,14 +98,14 @@ pub(crate) fn charts(summary: &Summary, base: &[(String, String)]) -> Vec<MeanCh
     MEANS
         .iter()
         .map(|(id, title, short, value)| {
-            let (now, then) = (points(series, *value), points(compared_series, *value));
+            let (current_points, compared_points) = (points(series, *value), points(compared_series, *value));
             let mean = value(means);
-            let earlier = compared.and_then(|compared| {
-                let earlier = value(compared.totals.means.as_ref()?);
-                Some(EarlierMean {
-                    change: format_signed(mean - earlier, 2),
-                    mean: format!("{earlier:.2}"),
-                    address: rows_of_period(&compared.period, &[("status", "scored")]),
+            let compared = compared.and_then(|compared| {
+                let compared_mean = value(compared.totals.means.as_ref()?);
+                Some(ComparedMean {
+                    change: format_signed(mean - compared_mean, 2),
+                    mean: format!("{compared_mean:.2}"),
+                    address: list_address_of(&compared.period, &[("status", "scored")]),
                 })
             });
             MeanChart {
@@ -103,11 +114,11 @@ pub(crate) fn charts(summary: &Summary, base: &[(String, String)]) -> Vec<MeanCh
                 short,
                 mean: format!("{mean:.2}"),
                 band: band_of(mean),
-                earlier,
-                address: rows_address(base, &[("status", "scored")]),
-                first_and_last: first_and_last(&now),
+                compared,
+                address: list_address_with(filters, &[("status", "scored")]),
+                first_and_last: first_and_last(&current_points),
                 table: table(series, compared_series, *value),
-                trend: draw_trend(&now, &then, floor),
+                trend: draw_trend(&current_points, &compared_points, floor),
                 floor: format!("{floor}"),
             }
         })
@@ -124,32 +135,32 @@ fn first_and_last(points: &[TrendPoint]) -> String {
 }
 
 fn table(series: &[SeriesPoint], compared: &[SeriesPoint], value: fn(&Means) -> f64) -> Vec<PointRow> {
-    let text = |point: Option<&SeriesPoint>| {
+    let mean = |point: Option<&SeriesPoint>| {
         let means = point.and_then(|point| point.measures.means.as_ref());
         means.map(|means| format!("{:.2}", value(means))).unwrap_or_default()
     };
     let address = |point: Option<&SeriesPoint>| {
-        point.map(|point| rows_of_period(&point.period, &[("status", "scored")])).unwrap_or_default()
+        point.map(|point| list_address_of(&point.period, &[("status", "scored")])).unwrap_or_default()
     };
     series
         .iter()
         .enumerate()
-        .map(|(at, point)| PointRow {
+        .map(|(index, point)| PointRow {
             from: PageTime::day(point.period.from),
-            millis: point.period.from.as_millis(),
-            now: text(Some(point)),
+            from_millis: point.period.from.as_millis(),
+            mean: mean(Some(point)),
             address: address(Some(point)),
-            then: text(compared.get(at)),
-            address_then: address(compared.get(at)),
+            compared_mean: mean(compared.get(index)),
+            compared_address: address(compared.get(index)),
         })
         .collect()
 }
 
 /// The address of the list of a period, with more filters.
-fn rows_of_period(period: &Period, more: &[(&str, &str)]) -> String {
+fn list_address_of(period: &Period, more: &[(&str, &str)]) -> String {
     let filters =
         EvaluationFilters { from: Some(period.from), to: Some(period.to), ..EvaluationFilters::default() };
-    rows_address(&filter_pairs(&filters), more)
+    list_address_with(&filter_pairs(&filters), more)
 }
 
 /// One step of a distribution.
@@ -157,13 +168,12 @@ pub(crate) struct Bar {
     pub(crate) range: String,
     pub(crate) band: &'static str,
     pub(crate) width: String,
-    pub(crate) count: String,
+    pub(crate) count: Cell,
     pub(crate) share: String,
-    pub(crate) address: Option<String>,
 }
 
 /// The distribution of a score, which is named by the prefix of its filters; the best at the top.
-pub(crate) fn bars(summary: &Summary, score: &str, base: &[(String, String)]) -> Vec<Bar> {
+pub(crate) fn bars(summary: &Summary, score: &str, filters: &[(String, String)]) -> Vec<Bar> {
     let distributions = &summary.distributions;
     let steps: &[DistributionStep] = match score {
         "resolution_accuracy" => &distributions.resolution_accuracy,
@@ -182,9 +192,8 @@ pub(crate) fn bars(summary: &Summary, score: &str, base: &[(String, String)]) ->
                 range: format!("{low}–{high}"),
                 band: AxisBand::of_score(step.min).as_str(),
                 width: format!("{:.1}", step.count as f64 / highest as f64 * 100.0),
-                count: format_count(step.count),
+                count: cell(step.count, || list_address_with(filters, &[(&min, &low), (&max, &high)])),
                 share: format_share(step.count, summary.totals.scored),
-                address: (step.count > 0).then(|| rows_address(base, &[(&min, &low), (&max, &high)])),
             }
         })
         .collect()
@@ -193,14 +202,13 @@ pub(crate) fn bars(summary: &Summary, score: &str, base: &[(String, String)]) ->
 /// Conversations of one band.
 pub(crate) struct BandCell {
     pub(crate) band: &'static str,
-    pub(crate) count: String,
-    pub(crate) address: Option<String>,
+    pub(crate) count: Cell,
     pub(crate) share: String,
     pub(crate) share_change: Option<String>,
 }
 
 /// The four bands of the conversations.
-pub(crate) fn band_cells(summary: &Summary, base: &[(String, String)]) -> Vec<BandCell> {
+pub(crate) fn band_cells(summary: &Summary, filters: &[(String, String)]) -> Vec<BandCell> {
     let counts = |measures: &Measures| {
         let bands = measures.bands;
         [("excellent", bands.excellent), ("good", bands.good), ("mixed", bands.mixed), ("poor", bands.poor)]
@@ -211,27 +219,31 @@ pub(crate) fn band_cells(summary: &Summary, base: &[(String, String)]) -> Vec<Ba
     counts(&summary.totals)
         .into_iter()
         .enumerate()
-        .map(|(at, (band, number))| BandCell {
+        .map(|(index, (band, number))| BandCell {
             band,
-            count: format_count(number),
-            address: (number > 0).then(|| rows_address(base, &[("band", band)])),
+            count: cell(number, || list_address_with(filters, &[("band", band)])),
             share: format_share(number, scored),
             share_change: compared
-                .map(|(counts, scored_before)| format_change(number, scored, counts[at].1, scored_before)),
+                .map(|(counts, whole)| format_change((number, scored), (counts[index].1, whole))),
         })
         .collect()
 }
 
-/// The segments of the bar of charges: name, position and width in percent, and a text if it fits.
-pub(crate) fn charge_bar(charges: &ChargeCounts) -> Vec<(&'static str, String, String, String)> {
+/// A narrower segment of a charge bar has no text; in percent.
+const MIN_WIDTH_WITH_TEXT: f64 = 14.0;
+
+/// A segment of a charge bar: name, x and width in percent, and a text if it fits.
+pub(crate) type ChargeSegment = (&'static str, String, String, String);
+
+pub(crate) fn charge_bar(charges: &ChargeCounts) -> Vec<ChargeSegment> {
     let total = charge_total(charges).max(1) as f64;
-    let mut at = 0.0;
+    let mut x = 0.0;
     let mut bar = Vec::new();
     for (name, number) in charge_counts(charges).into_iter().filter(|(_, number)| *number > 0) {
         let width = number as f64 / total * 100.0;
-        let text = if width > 14.0 { name.to_owned() } else { String::new() };
-        bar.push((name, format!("{at:.2}"), format!("{width:.2}"), text));
-        at += width;
+        let text = if width > MIN_WIDTH_WITH_TEXT { name.to_owned() } else { String::new() };
+        bar.push((name, format!("{x:.2}"), format!("{width:.2}"), text));
+        x += width;
     }
     bar
 }
@@ -239,35 +251,32 @@ pub(crate) fn charge_bar(charges: &ChargeCounts) -> Vec<(&'static str, String, S
 /// One assessment of charges.
 pub(crate) struct ChargeRow {
     pub(crate) name: &'static str,
-    pub(crate) count: String,
-    pub(crate) address: Option<String>,
+    pub(crate) count: Cell,
     pub(crate) share: String,
-    /// Share in the compared period.
-    pub(crate) before: Option<Cell>,
+    pub(crate) compared_share: Option<Cell>,
     pub(crate) share_change: Option<String>,
 }
 
-/// The assessments of charges beside those of the period before.
-pub(crate) fn charge_rows(summary: &Summary, base: &[(String, String)]) -> Vec<ChargeRow> {
+/// The assessments of charges beside those of the compared period.
+pub(crate) fn charge_rows(summary: &Summary, filters: &[(String, String)]) -> Vec<ChargeRow> {
     let total = charge_total(&summary.totals.charges);
-    let before = summary.compared.as_ref().map(|compared| {
+    let compared = summary.compared.as_ref().map(|compared| {
         let charges = &compared.totals.charges;
         (&compared.period, charge_counts(charges), charge_total(charges))
     });
     charge_counts(&summary.totals.charges)
         .into_iter()
         .enumerate()
-        .map(|(at, (name, number))| ChargeRow {
+        .map(|(index, (name, number))| ChargeRow {
             name,
-            count: format_count(number),
-            address: (number > 0).then(|| rows_address(base, &[("charge", name)])),
+            count: cell(number, || list_address_with(filters, &[("charge", name)])),
             share: format_share(number, total),
-            before: before.map(|(period, before, total)| Cell {
-                text: format_share(before[at].1, total),
-                address: (before[at].1 > 0).then(|| rows_of_period(period, &[("charge", name)])),
+            compared_share: compared.map(|(period, counts, whole)| Cell {
+                text: format_share(counts[index].1, whole),
+                address: (counts[index].1 > 0).then(|| list_address_of(period, &[("charge", name)])),
             }),
-            share_change: before
-                .map(|(_, before, total_before)| format_change(number, total, before[at].1, total_before)),
+            share_change: compared
+                .map(|(_, counts, whole)| format_change((number, total), (counts[index].1, whole))),
         })
         .collect()
 }
@@ -280,30 +289,20 @@ pub(crate) struct ReasonRow {
     pub(crate) cells: [Cell; 3],
 }
 
-/// A count or share of conversations, and the address of their list unless there are none.
-pub(crate) struct Cell {
-    pub(crate) text: String,
-    pub(crate) address: Option<String>,
-}
-
-fn cell(number: u64, address: impl FnOnce() -> String) -> Cell {
-    Cell { text: format_count(number), address: (number > 0).then(address) }
-}
-
 /// The reasons of charges, and how they were assessed.
-pub(crate) fn reasons(summary: &Summary, base: &[(String, String)]) -> Vec<ReasonRow> {
+pub(crate) fn reasons(summary: &Summary, filters: &[(String, String)]) -> Vec<ReasonRow> {
     let reasons = summary.charge_reasons.iter().filter(|reason| reason.count > 0);
     reasons
         .map(|found| {
             let code = found.reason.as_str();
-            let with = |charge| rows_address(base, &[("charge", charge), ("charge_reason", code)]);
+            let with = |charge| list_address_with(filters, &[("charge", charge), ("charge_reason", code)]);
             ReasonRow {
                 code,
                 meaning: reason_meaning(found.reason),
                 cells: [
                     cell(found.charges.review, || with("review")),
                     cell(found.charges.disputed, || with("disputed")),
-                    cell(found.count, || rows_address(base, &[("charge_reason", code)])),
+                    cell(found.count, || list_address_with(filters, &[("charge_reason", code)])),
                 ],
             }
         })
@@ -313,6 +312,7 @@ pub(crate) fn reasons(summary: &Summary, base: &[(String, String)]) -> Vec<Reaso
 /// A row of the breakdown.
 pub(crate) struct GroupRow {
     pub(crate) name: String,
+    /// Whether it is a group of the second dimension.
     pub(crate) is_inner: bool,
     pub(crate) address: Option<String>,
     pub(crate) scored: Cell,
@@ -323,28 +323,27 @@ pub(crate) struct GroupRow {
     pub(crate) charges: [Cell; 3],
     /// Share of the disputed charges.
     pub(crate) disputed: String,
-    /// See [`charge_bar`].
-    pub(crate) bar: Vec<(&'static str, String, String, String)>,
+    pub(crate) bar: Vec<ChargeSegment>,
 }
 
 impl GroupRow {
-    fn new(name: String, measures: &Measures, base: &[(String, String)], is_inner: bool) -> Self {
+    fn new(name: String, measures: &Measures, filters: &[(String, String)]) -> Self {
         let means = measures.means.as_ref();
         let mean = |value: fn(&Means) -> f64| {
             means.map_or_else(|| "–".to_owned(), |means| format!("{:.2}", value(means)))
         };
         let charges = &measures.charges;
-        let scored_address = rows_address(base, &[("status", "scored")]);
+        let scored_address = list_address_with(filters, &[("status", "scored")]);
         Self {
             name,
-            is_inner,
-            address: Some(list_address(base)),
+            is_inner: false,
+            address: Some(list_address(filters)),
             scored: cell(measures.scored, || scored_address.clone()),
             means: MEANS.map(|(_, _, _, value)| mean(value)),
             // The drawing is 88 wide.
             axis_width: format!("{:.1}", means.map_or(0.0, |means| score_percent(means.axis) * 0.88)),
             charges: charge_counts(charges)
-                .map(|(name, number)| cell(number, || rows_address(base, &[("charge", name)]))),
+                .map(|(name, number)| cell(number, || list_address_with(filters, &[("charge", name)]))),
             disputed: format_share(charges.disputed, charge_total(charges)),
             bar: charge_bar(charges),
             scored_address,
@@ -352,27 +351,28 @@ impl GroupRow {
     }
 
     /// The whole period.
-    pub(crate) fn all(summary: &Summary, base: &[(String, String)]) -> Self {
-        Self::new("All".to_owned(), &summary.totals, base, false)
+    pub(crate) fn all(summary: &Summary, filters: &[(String, String)]) -> Self {
+        Self::new("All".to_owned(), &summary.totals, filters)
     }
 }
 
 /// The rows of the breakdown: each group of the first dimension, followed by its groups of the second one, if there is one.
-pub(crate) fn groups(summary: &Summary, base: &[(String, String)]) -> Vec<GroupRow> {
+pub(crate) fn groups(summary: &Summary, filters: &[(String, String)]) -> Vec<GroupRow> {
     let Some(breakdown) = &summary.breakdown else { return Vec::new() };
     let Some(outer) = breakdown.by.first() else { return Vec::new() };
     let inner = breakdown.by.get(1);
     let mut found = Vec::new();
     for group in &breakdown.groups {
-        let group_base = narrowed(base, outer.as_str(), group);
-        let mut row = GroupRow::new(name_of(outer.as_str(), group), &group.measures, &group_base, false);
+        let group_filters = with_filter_of(group, outer.as_str(), filters);
+        let mut row = GroupRow::new(name_of(outer.as_str(), group), &group.measures, &group_filters);
         // No filter selects evaluations without a value.
         row.address = row.address.filter(|_| group.value.is_some());
         found.push(row);
         let Some(inner) = inner else { continue };
         for part in &group.groups {
-            let part_base = narrowed(&group_base, inner.as_str(), part);
-            let mut row = GroupRow::new(name_of(inner.as_str(), part), &part.measures, &part_base, true);
+            let part_filters = with_filter_of(part, inner.as_str(), &group_filters);
+            let mut row = GroupRow::new(name_of(inner.as_str(), part), &part.measures, &part_filters);
+            row.is_inner = true;
             row.address = row.address.filter(|_| group.value.is_some() && part.value.is_some());
             found.push(row);
         }
@@ -380,10 +380,10 @@ pub(crate) fn groups(summary: &Summary, base: &[(String, String)]) -> Vec<GroupR
     found
 }
 
-/// The filters `base` and that of a group.
-fn narrowed(base: &[(String, String)], dimension: &str, group: &Group) -> Pairs {
+/// The filters, and that of a group.
+fn with_filter_of(group: &Group, dimension: &str, filters: &[(String, String)]) -> Pairs {
     let value = group.value.iter().map(|value| (dimension.to_owned(), value.clone()));
-    base.iter().cloned().chain(value).collect()
+    filters.iter().cloned().chain(value).collect()
 }
 
 fn name_of(dimension: &str, group: &Group) -> String {
