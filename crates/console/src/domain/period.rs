@@ -26,7 +26,7 @@ pub(crate) enum Days {
     LastMonth,
 }
 
-/// The name of the period of everything, from the first conversation to the last.
+/// The name of the period of all conversations, from the first to the last.
 pub(crate) const ALL: &str = "all";
 
 /// Most days from the first to the last chosen day. A period includes both, so that its trend has up to [`MAX_POINTS`] weeks.

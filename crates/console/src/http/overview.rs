@@ -10,10 +10,13 @@ use super::filter_form::FilterForm;
 use super::form::{Faults, query_of};
 use super::imports;
 use super::overview_parts::{
-    BandCell, Bar, ChargeRow, ChargeSegment, GroupRow, MeanChart, ReasonRow, band_cells, bars, charge_bar,
-    charge_rows, charts, groups, list_address_with, reasons,
+    BandCell, Bar, Cell, ChargeRow, ChargeSegment, GroupRow, MeanChart, ReasonRow, band_cells, bars, cell,
+    charge_bar, charge_rows, charts, groups, list_address_with, reasons,
 };
-use super::overview_selection::{BREAKDOWNS, DISTRIBUTIONS, PERIOD_PARAMETERS, Selection, accepted, step_of};
+use super::overview_selection::{
+    BREAKDOWNS, BreakdownChoice, DISTRIBUTIONS, DistributionChoice, PERIOD_PARAMETERS, Selection, accepted,
+    step_of,
+};
 use super::respond::page;
 use super::shell::Shell;
 use super::viewer::Visit;
@@ -30,36 +33,31 @@ struct OverviewPage {
     title: String,
     /// The days of the compared period.
     compared_period: Option<String>,
-    periods: Vec<Link>,
-    breakdowns: Vec<Link>,
-    distributions: Vec<Link>,
+    links: Links,
     from: String,
     to: String,
     comparison_name: &'static str,
     /// Hidden fields of the form of the period.
-    kept: Pairs,
+    hidden: Pairs,
     faults: Faults,
     /// `None`: the imports cannot be counted now.
     coverage: Option<CoverageLine>,
-    /// What stands before the number of imports that are not evaluated yet, the number, and the address of the page that counts
-    /// them; absent if there are none.
+    /// Imports that are not evaluated yet: "at least " or nothing, their number, and the address of the page of imports; absent if
+    /// there are none.
     pending: Option<(&'static str, String, String)>,
     is_empty: bool,
     /// Whether the organization has no conversation at all.
     is_new: bool,
-    /// "days", "weeks" or "quarters": the parts of the trends.
+    /// "days", "weeks" or "quarters": the steps of the trends.
     step_name: &'static str,
     charts: Vec<MeanChart>,
     /// Label of the score whose distribution is shown.
     distribution_of: &'static str,
-    scored: String,
-    /// Address of the list of the scored conversations.
-    scored_address: Option<String>,
+    scored: Cell,
     bars: Vec<Bar>,
     bands: Vec<BandCell>,
-    charge_total: String,
-    /// Address of the list of the conversations with a charge.
-    charges_address: Option<String>,
+    /// The conversations with a charge.
+    charge_total: Cell,
     charge_bar: Vec<ChargeSegment>,
     charges: Vec<ChargeRow>,
     reasons: Vec<ReasonRow>,
@@ -73,6 +71,13 @@ struct OverviewPage {
 /// Maximum number of rows of the breakdown, so that the page stays below 100 kB.
 const MAX_GROUP_ROWS: usize = 150;
 
+/// What can be chosen by links.
+struct Links {
+    periods: Vec<Link>,
+    breakdowns: Vec<Link>,
+    distributions: Vec<Link>,
+}
+
 /// A choice that is a link.
 struct Link {
     label: &'static str,
@@ -82,12 +87,12 @@ struct Link {
 
 /// Imported = scored + not applicable + pending + failed.
 struct CoverageLine {
-    /// What stands before the numbers of imported and of pending conversations: "at least ", where more may be pending.
+    /// "at least " before the numbers of imported and of pending conversations, if more may be pending; otherwise empty.
     at_least: &'static str,
     imported: String,
-    /// Address of all rows; while imports are pending, which the list does not have, of the page of imports.
+    /// Address of their list; while imports are pending, which the list does not have, of the page of imports.
     all: Option<String>,
-    /// What stands before the number, the number, its name, and the address of the rows.
+    /// "at least " or nothing, the number, its name, and the address of its list.
     parts: Vec<(&'static str, String, &'static str, Option<String>)>,
 }
 
@@ -124,7 +129,7 @@ fn has_no_imports(summary: &Summary) -> bool {
     summary.totals.count == 0 && summary.coverage.is_none_or(|coverage| coverage.imported == 0)
 }
 
-/// The imports by status, each with the address of its rows.
+/// The imports by status, each with the address of its list.
 fn coverage_line(counts: ImportCounts, filters: &[(String, String)]) -> CoverageLine {
     let Coverage { imported, scored, not_applicable, failed, pending } = counts.coverage;
     let at_least = counts.at_least();
@@ -150,6 +155,36 @@ fn coverage_line(counts: ImportCounts, filters: &[(String, String)]) -> Coverage
     }
 }
 
+/// The links keep the accepted parameters of the query, each with another value of its own one.
+fn links(query: &[(String, String)], selection: &Selection, faults: &Faults) -> Links {
+    let accepted = accepted(query, faults);
+    let address_with = |name: &str, value: &str, replaced: &[&str]| {
+        let kept = accepted.iter().filter(|pair| !replaced.contains(&pair.0.as_str())).cloned();
+        with_query("/console", &kept.chain([(name.to_owned(), value.to_owned())]).collect::<Pairs>())
+    };
+    let period = |name: &'static str, label| Link {
+        label,
+        address: address_with("period", name, &PERIOD_PARAMETERS),
+        is_current: selection.period.name == Some(name),
+    };
+    let breakdown = |choice: &BreakdownChoice| Link {
+        label: choice.label,
+        address: address_with("by", choice.name, &["by"]) + "#h-by",
+        is_current: choice.name == selection.breakdown.name,
+    };
+    let distribution = |choice: &DistributionChoice| Link {
+        label: choice.label,
+        address: address_with("of", choice.score, &["of"]) + "#h-distribution",
+        is_current: choice.score == selection.distribution.score,
+    };
+    let periods = PERIODS.into_iter().map(|(name, label, _)| period(name, label));
+    Links {
+        periods: periods.chain([period("all", "All")]).collect(),
+        breakdowns: BREAKDOWNS.iter().map(breakdown).collect(),
+        distributions: DISTRIBUTIONS.iter().map(distribution).collect(),
+    }
+}
+
 fn view(
     shell: Shell,
     query: &[(String, String)],
@@ -165,28 +200,12 @@ fn view(
         let found = query.iter().find(|pair| pair.0 == name).map(|pair| pair.1.clone());
         found.filter(|_| !faults.is_empty()).unwrap_or(otherwise)
     };
-    let accepted = accepted(query, &faults);
-    let with = |name: &str, value: &str, replaced: &[&str]| {
-        let kept = accepted.iter().filter(|pair| !replaced.contains(&pair.0.as_str())).cloned();
-        with_query("/console", &kept.chain([(name.to_owned(), value.to_owned())]).collect::<Pairs>())
-    };
-    let period_link = |name: &'static str, label| Link {
-        label,
-        address: with("period", name, &PERIOD_PARAMETERS),
-        is_current: selection.period.name == Some(name),
-    };
-    let choice = |parameter: &str, name: &str, label: &'static str, current: &str, anchor: &str| Link {
-        label,
-        address: with(parameter, name, &[parameter]) + anchor,
-        is_current: name == current,
-    };
     let mut groups = groups(summary, &filters);
     let is_truncated = groups.len() > MAX_GROUP_ROWS
         || summary.breakdown.as_ref().is_some_and(|breakdown| breakdown.truncated);
     groups.truncate(MAX_GROUP_ROWS);
     let compared = summary.compared.as_ref();
     let charges = &summary.totals.charges;
-    let charge_total = charge_total(charges);
     let is_empty = summary.totals.count == 0;
     OverviewPage {
         title: if is_empty && selection.period.days.is_none() {
@@ -195,23 +214,11 @@ fn view(
             day_text(from, to)
         },
         compared_period: compared.map(|compared| day_text(compared.period.from, compared.period.to)),
-        periods: PERIODS
-            .into_iter()
-            .map(|(name, label, _)| period_link(name, label))
-            .chain([period_link("all", "All")])
-            .collect(),
-        breakdowns: BREAKDOWNS
-            .iter()
-            .map(|(name, label, _)| choice("by", name, label, selection.breakdown.0, "#h-by"))
-            .collect(),
-        distributions: DISTRIBUTIONS
-            .iter()
-            .map(|(name, label)| choice("of", name, label, selection.distribution.0, "#h-distribution"))
-            .collect(),
+        links: links(query, selection, &faults),
         from: typed("from", day_of(from)),
         to: typed("to", day_of(to.plus_millis(-1))),
-        comparison_name: selection.comparison.0,
-        kept: selection.kept_by_the_form(),
+        comparison_name: selection.comparison_name,
+        hidden: selection.hidden_fields(),
         pending: counts.filter(|counts| counts.coverage.pending > 0).map(|counts| {
             let number = format_count(counts.coverage.pending);
             (counts.at_least(), number, with_query(imports::ADDRESS, &filters))
@@ -224,19 +231,17 @@ fn view(
             Step::Quarter => "quarters",
         },
         charts: charts(summary, &filters),
-        distribution_of: selection.distribution.1,
-        scored: format_count(summary.totals.scored),
-        scored_address: (summary.totals.scored > 0)
-            .then(|| list_address_with(&filters, &[("status", "scored")])),
-        bars: bars(summary, selection.distribution.0, &filters),
+        distribution_of: selection.distribution.label,
+        scored: cell(summary.totals.scored, || list_address_with(&filters, &[("status", "scored")])),
+        bars: bars(summary, selection.distribution.score, &filters),
         bands: band_cells(summary, &filters),
-        charge_total: format_count(charge_total),
-        charges_address: (charge_total > 0)
-            .then(|| list_address_with(&filters, &charge_counts(charges).map(|(name, _)| ("charge", name)))),
+        charge_total: cell(charge_total(charges), || {
+            list_address_with(&filters, &charge_counts(charges).map(|(name, _)| ("charge", name)))
+        }),
         charge_bar: charge_bar(charges),
         charges: charge_rows(summary, &filters),
         reasons: reasons(summary, &filters),
-        by: selection.breakdown.1,
+        by: selection.breakdown.label,
         groups,
         all: (!is_empty).then(|| GroupRow::all(summary, &filters)),
         is_truncated,

@@ -24,7 +24,7 @@ pub(crate) struct Cell {
     pub(crate) address: Option<String>,
 }
 
-fn cell(number: u64, address: impl FnOnce() -> String) -> Cell {
+pub(crate) fn cell(number: u64, address: impl FnOnce() -> String) -> Cell {
     Cell { text: format_count(number), address: (number > 0).then(address) }
 }
 

@@ -6,22 +6,37 @@ use assay_platform::runtime::now;
 use super::form::Faults;
 use crate::domain::{COMPARISONS, PERIODS, Pairs, Period};
 
-/// Name in the URL, label within a sentence, dimensions.
-pub(crate) type BreakdownChoice = (&'static str, &'static str, &'static [Dimension]);
+pub(crate) struct BreakdownChoice {
+    /// Name in the URL.
+    pub(crate) name: &'static str,
+    /// Label within a sentence.
+    pub(crate) label: &'static str,
+    dimensions: &'static [Dimension],
+}
 
 pub(crate) const BREAKDOWNS: [BreakdownChoice; 4] = [
-    ("tool", "AI tool, agent", &[Dimension::AiTool, Dimension::Agent]),
-    ("agent", "agent", &[Dimension::Agent]),
-    ("involvement", "involvement", &[Dimension::Involvement]),
-    ("language", "language", &[Dimension::Language]),
+    BreakdownChoice {
+        name: "tool",
+        label: "AI tool, agent",
+        dimensions: &[Dimension::AiTool, Dimension::Agent],
+    },
+    BreakdownChoice { name: "agent", label: "agent", dimensions: &[Dimension::Agent] },
+    BreakdownChoice { name: "involvement", label: "involvement", dimensions: &[Dimension::Involvement] },
+    BreakdownChoice { name: "language", label: "language", dimensions: &[Dimension::Language] },
 ];
 
-/// Name in the URL, label.
-pub(crate) const DISTRIBUTIONS: [(&str, &str); 4] = [
-    ("axis", "AXIS"),
-    ("resolution_accuracy", "RA"),
-    ("interaction_effort", "IE"),
-    ("handoff_smoothness", "HS"),
+/// The score whose distribution is shown.
+pub(crate) struct DistributionChoice {
+    /// Name in the URL, and prefix of the filters of the score.
+    pub(crate) score: &'static str,
+    pub(crate) label: &'static str,
+}
+
+pub(crate) const DISTRIBUTIONS: [DistributionChoice; 4] = [
+    DistributionChoice { score: "axis", label: "AXIS" },
+    DistributionChoice { score: "resolution_accuracy", label: "RA" },
+    DistributionChoice { score: "interaction_effort", label: "IE" },
+    DistributionChoice { score: "handoff_smoothness", label: "HS" },
 ];
 
 /// The parameters of the URL.
@@ -30,9 +45,9 @@ const PARAMETERS: [&str; 6] = ["period", "from", "to", "beside", "by", "of"];
 /// Those of the period.
 pub(crate) const PERIOD_PARAMETERS: [&str; 3] = ["period", "from", "to"];
 
-/// Maximum number of days of a trend by days.
+/// Longest period, in days, whose trends have a point for each day.
 const MAX_DAYS_BY_DAY: i64 = 31;
-/// Maximum number of days of a trend by weeks; with more weeks the page would weigh more than 30 kB.
+/// Longest period, in days, whose trends have a point for each week; with more weeks the page would weigh more than 30 kB.
 const MAX_DAYS_BY_WEEK: i64 = 5 * 91;
 
 /// What the URL selects.
@@ -40,11 +55,12 @@ pub(crate) struct Selection {
     pub(crate) period: Period,
     /// Whether the URL names no period.
     pub(crate) is_default_period: bool,
-    /// Name in the URL, and the comparison.
-    pub(crate) comparison: (&'static str, Option<Comparison>),
+    /// Name of the comparison in the URL.
+    pub(crate) comparison_name: &'static str,
+    comparison: Option<Comparison>,
     pub(crate) breakdown: &'static BreakdownChoice,
-    pub(crate) distribution: &'static (&'static str, &'static str),
-    /// The parts of the trends.
+    pub(crate) distribution: &'static DistributionChoice,
+    /// The steps of the trends.
     pub(crate) step: Step,
 }
 
@@ -57,19 +73,21 @@ impl Selection {
         let is_default_period = [get("period"), get("from"), get("to")] == ["", "", ""];
         let default_period = || Period::named("28d", now()).unwrap_or_else(Period::all);
         let period = period.unwrap_or_else(default_period);
-        let beside = choose(&COMPARISONS, |(name, ..)| name, "beside", get("beside"), &mut faults);
+        let (comparison_name, _, comparison) =
+            *choose(&COMPARISONS, |(name, ..)| name, "beside", get("beside"), &mut faults);
         let selection = Self {
             step: step_of(period.length_in_days()),
             period,
             is_default_period,
-            comparison: (beside.0, beside.2),
-            breakdown: choose(&BREAKDOWNS, |(name, ..)| name, "by", get("by"), &mut faults),
-            distribution: choose(&DISTRIBUTIONS, |(name, _)| name, "of", get("of"), &mut faults),
+            comparison_name,
+            comparison,
+            breakdown: choose(&BREAKDOWNS, |choice| choice.name, "by", get("by"), &mut faults),
+            distribution: choose(&DISTRIBUTIONS, |choice| choice.score, "of", get("of"), &mut faults),
         };
         (selection, faults)
     }
 
-    /// Selects everything in place of the period.
+    /// Replaces the period by that of everything.
     pub(crate) fn select_all(&mut self) {
         self.period = Period::all();
         self.step = step_of(None);
@@ -85,16 +103,18 @@ impl Selection {
     pub(crate) fn query(&self) -> SummaryQuery {
         SummaryQuery {
             filters: self.filters(),
-            by: self.breakdown.2.to_vec(),
+            by: self.breakdown.dimensions.to_vec(),
             step: Some(self.step),
-            compare: self.period.days.and(self.comparison.1),
+            compare: self.period.days.and(self.comparison),
         }
     }
 
-    /// The pairs that the form of the period keeps.
-    pub(crate) fn kept_by_the_form(&self) -> Pairs {
-        let pairs =
-            [("by", self.breakdown.0, BREAKDOWNS[0].0), ("of", self.distribution.0, DISTRIBUTIONS[0].0)];
+    /// The hidden fields of the form of the period: breakdown and distribution, unless they are the default ones.
+    pub(crate) fn hidden_fields(&self) -> Pairs {
+        let pairs = [
+            ("by", self.breakdown.name, BREAKDOWNS[0].name),
+            ("of", self.distribution.score, DISTRIBUTIONS[0].score),
+        ];
         let chosen = pairs.into_iter().filter(|(_, value, default)| value != default);
         chosen.map(|(name, value, _)| (name.to_owned(), value.to_owned())).collect()
     }
@@ -146,7 +166,7 @@ fn read_period(name: &str, from: &str, to: &str, faults: &mut Faults) -> Option<
     }
 }
 
-/// The choice with the name `given`, by default the first.
+/// The choice with the name `given`; the first one if the parameter is empty, or, with a fault, unknown.
 fn choose<T>(
     choices: &'static [T],
     name_of: impl Fn(&'static T) -> &'static str,
@@ -166,7 +186,7 @@ fn choose<T>(
     }
 }
 
-/// The parts of the trends of a period with this length in days; those of everything fit any length.
+/// The steps of the trends of a period with this length in days; quarters if the length is not known.
 pub(crate) fn step_of(days: Option<i64>) -> Step {
     match days {
         Some(..=MAX_DAYS_BY_DAY) => Step::Day,
@@ -217,14 +237,14 @@ mod tests {
 
     #[test]
     fn form_keeps_breakdown_and_distribution() {
-        let kept = read("period=7d&by=language&of=interaction_effort&beside=year").0.kept_by_the_form();
+        let kept = read("period=7d&by=language&of=interaction_effort&beside=year").0.hidden_fields();
         let kept: Vec<String> = kept.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(kept, ["by=language", "of=interaction_effort"]);
-        assert!(read("period=7d&by=tool").0.kept_by_the_form().is_empty());
+        assert!(read("period=7d&by=tool").0.hidden_fields().is_empty());
     }
 
     #[test]
-    fn trend_of_a_long_period_has_weeks_or_quarters() {
+    fn longer_periods_have_longer_steps() {
         assert_eq!(read("period=28d").0.step, Step::Day);
         assert_eq!(read("period=quarter").0.step, Step::Week);
         assert_eq!(read("period=year").0.step, Step::Week);
