@@ -86,7 +86,7 @@ pub(crate) fn day_of(at: Timestamp) -> String {
 }
 
 /// The days of a half-open period in words: "1 January – 31 March 2026".
-pub(crate) fn day_text(from: Timestamp, to: Timestamp) -> String {
+pub(crate) fn format_days(from: Timestamp, to: Timestamp) -> String {
     let (first, last) = (utc(from), utc(to.plus_millis(-1).max(from)));
     let last_text = last.format("%-d %B %Y");
     if first.date_naive() == last.date_naive() {
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn period_is_named_by_its_days() {
-        let named = |from, to| day_text(at(from), at(to));
+        let named = |from, to| format_days(at(from), at(to));
         assert_eq!(named("2026-01-01", "2026-04-01"), "1 January – 31 March 2026");
         assert_eq!(named("2025-12-31", "2026-01-02"), "31 December 2025 – 1 January 2026");
         assert_eq!(named("2026-01-01", "2026-01-02"), "1 January 2026");

@@ -1,11 +1,12 @@
-//! A form that was sent in vain: after its session had ended, or while a service did not answer.
+//! A form whose request failed, because its session had ended or a service did not answer. It is kept, so that its page can show it
+//! again.
 
 use super::list_state::{Pairs, with_query};
 
 /// Browsers keep cookies of up to 4,096 bytes, with their attributes.
 const MAX_COOKIE_BYTES: usize = 3_800;
 
-/// Text beyond this is not kept: anyone may send a form, and the page with it may be read slowly.
+/// A longer form is not kept: anyone may send one, and the page with it stays in memory until it is read.
 const MAX_BYTES: usize = 16 * 1024;
 
 /// The page of a form, and what was typed into it. Secrets are never typed into the forms of a session.
@@ -16,7 +17,8 @@ pub(crate) struct KeptForm {
 }
 
 impl KeptForm {
-    /// The form that was sent to `path`, which is that of its page, too. `None` for a mere button, and for more text than is kept.
+    /// The form that was sent to `path`, which is that of its page, too. `None` if nothing was typed (`csrf` is the token, `do` the
+    /// button), and for more text than is kept.
     pub(crate) fn new(path: &str, fields: Pairs) -> Option<Self> {
         let typed: Pairs = fields.into_iter().filter(|(name, _)| name != "csrf" && name != "do").collect();
         let bytes: usize = typed.iter().map(|(name, value)| name.len() + value.len()).sum();
@@ -33,7 +35,7 @@ impl KeptForm {
         &self.typed
     }
 
-    /// The value of the cookie: an address. `None` for more text than a cookie holds.
+    /// The value of the cookie: the path, with the fields as its query. `None` for more text than a cookie holds.
     pub(crate) fn cookie(&self) -> Option<String> {
         Some(with_query(&self.path, &self.typed)).filter(|address| address.len() <= MAX_COOKIE_BYTES)
     }

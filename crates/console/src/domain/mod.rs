@@ -14,7 +14,7 @@ mod scale;
 mod words;
 
 pub(crate) use self::browser::browser_name;
-pub(crate) use self::dates::{PageTime, day_of, day_text, format_duration, parse_day, plus_days};
+pub(crate) use self::dates::{PageTime, day_of, format_days, format_duration, parse_day, plus_days};
 pub(crate) use self::failed_sign_ins::FailedSignIns;
 pub(crate) use self::filter_words::{
     SCORES, ai_tool_label, ai_tools, closed_filters, filter_label, language_label, languages, reason_meaning,

@@ -21,8 +21,7 @@ pub(crate) fn is_same_origin(sec_fetch_site: Option<&str>, origin: Option<&str>,
     })
 }
 
-/// Pages that a request may not name as the target of a redirect: they change something, begin a session, or show a form that was
-/// sent to them.
+/// Pages that a request may not name as the target of a redirect: they change something, begin a session, or take a form.
 const NO_REDIRECT_TARGETS: [&str; 4] =
     ["/console/sign-in", "/console/sign-out", "/console/theme", "/console/typed"];
 

@@ -84,7 +84,7 @@ impl PageError {
         }
     }
 
-    /// The form that was sent in vain.
+    /// The form whose request failed.
     pub(crate) fn kept_form(&self) -> Option<&KeptForm> {
         match self {
             Self::SignedOut(kept) | Self::CsrfRejected(kept) | Self::Unavailable(kept) => kept.as_ref(),

@@ -3,7 +3,7 @@
 use assay_contracts::agent::Agent;
 
 use crate::domain::{
-    ListState, Pairs, SCORES, ai_tools, closed_filters, day_text, filter_label, languages, parse_day,
+    ListState, Pairs, SCORES, ai_tools, closed_filters, filter_label, format_days, languages, parse_day,
     value_label,
 };
 
@@ -60,9 +60,9 @@ fn period_text(state: &ListState) -> Option<String> {
     let filters = &state.filters;
     Some(match (filters.from, filters.to) {
         (None, None) => return None,
-        (Some(from), Some(to)) => day_text(from, to),
-        (Some(from), None) => format!("from {}", day_text(from, from.plus_millis(1))),
-        (None, Some(to)) => format!("until {}", day_text(to.plus_millis(-1), to)),
+        (Some(from), Some(to)) => format_days(from, to),
+        (Some(from), None) => format!("from {}", format_days(from, from.plus_millis(1))),
+        (None, Some(to)) => format!("until {}", format_days(to.plus_millis(-1), to)),
     })
 }
 

@@ -17,13 +17,13 @@ mod long_list;
 mod overview;
 mod overview_parts;
 mod overview_selection;
+mod refill;
 mod respond;
 mod session_form;
 mod shell;
 mod sign_in;
 mod theme;
 mod transcript;
-mod typed_form;
 mod verdict;
 mod viewer;
 mod webhook;
@@ -85,7 +85,7 @@ pub(crate) fn configure(app: &mut ServiceConfig, console: Data<Console>, auth: S
             .service(form_page!("/sign-in", sign_in::show_form, sign_in::sign_in))
             .service(form!("/sign-out", sign_in::sign_out))
             .service(form!("/sessions/{id}/end", sign_in::end))
-            .service(form!("/typed/{page:.*}", typed_form::show))
+            .service(form!("/typed/{page:.*}", refill::show))
             .service(page!("/theme", theme::choose))
             .service(page!("/help", help::page))
             .service(page!("", overview::show))

@@ -22,8 +22,8 @@ use super::shell::Shell;
 use super::viewer::Visit;
 use crate::app::ImportCounts;
 use crate::domain::{
-    COMPARISONS, PERIODS, Pairs, charge_counts, charge_total, day_of, day_text, filter_pairs, format_count,
-    list_address, with_query,
+    COMPARISONS, PERIODS, Pairs, charge_counts, charge_total, day_of, filter_pairs, format_count,
+    format_days, list_address, with_query,
 };
 
 #[derive(Template)]
@@ -211,9 +211,9 @@ fn view(
         title: if is_empty && selection.period.days.is_none() {
             "Overview".to_owned()
         } else {
-            day_text(from, to)
+            format_days(from, to)
         },
-        compared_period: compared.map(|compared| day_text(compared.period.from, compared.period.to)),
+        compared_period: compared.map(|compared| format_days(compared.period.from, compared.period.to)),
         links: links(query, selection, &faults),
         from: typed("from", day_of(from)),
         to: typed("to", day_of(to.plus_millis(-1))),

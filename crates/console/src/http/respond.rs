@@ -17,13 +17,13 @@ use flate2::Compression;
 use super::Console;
 use super::assets::{accepts_gzip, gzip};
 use super::error::PageError;
-use super::kept_form::{forget_shown, keep, sent_form, typed_address};
+use super::kept_form::{add_cookie, refill_address, remove_shown_cookie, sent_form};
 use super::shell::Shell;
 use super::viewer::Visit;
 use crate::domain::{KeptForm, Pairs};
 
-/// A smaller page is sent as it is.
-const MIN_COMPRESSED: usize = 1_024;
+/// A smaller page is sent uncompressed.
+const MIN_COMPRESSED_BYTES: usize = 1_024;
 
 /// Renders a page.
 ///
@@ -41,7 +41,7 @@ pub(crate) fn page(
         // Pages hold customers' texts: no cache may keep them, nor may the back button show them after signing out.
         .insert_header((CACHE_CONTROL, "no-store"))
         .insert_header((VARY, "accept-encoding, cookie, hx-request"));
-    if html.len() >= MIN_COMPRESSED
+    if html.len() >= MIN_COMPRESSED_BYTES
         && accepts_gzip(request)
         && let Some(compressed) = gzip(html.as_bytes(), Compression::default())
     {
@@ -63,9 +63,9 @@ pub(crate) fn redirect(path: &str) -> HttpResponse {
 struct ErrorPage<'a> {
     shell: Shell,
     text: &'a str,
-    /// The page of the form that was sent in vain, and that shows what was typed.
+    /// The page of the form, if a cookie keeps the form for it.
     form: Option<&'a str>,
-    /// What was typed if a cookie cannot hold it, and the address to which it is sent to get its form.
+    /// The fields of the form, if a cookie cannot hold them, and the address to which they are sent to get the form again.
     typed: Option<(&'a Pairs, String)>,
     must_sign_in: bool,
     /// The id to search the log for; only for errors that are logged.
@@ -87,12 +87,12 @@ pub(crate) async fn finish(
             rendered.headers_mut().insert(ALLOW, allow.clone());
         }
         if let Some(form) = error.kept_form() {
-            keep(form, response.request(), rendered.headers_mut());
+            add_cookie(form, response.request(), rendered.headers_mut());
         }
         response = response.into_response(rendered);
     } else if response.status().is_success() {
         let request = response.request().clone();
-        forget_shown(&request, response.headers_mut());
+        remove_shown_cookie(&request, response.headers_mut());
     }
     add_page_headers(response.headers_mut());
     Ok(response)
@@ -100,10 +100,10 @@ pub(crate) async fn finish(
 
 async fn error_page(request: &HttpRequest, error: &PageError) -> Option<HttpResponse> {
     let (kept, must_sign_in) = (error.kept_form(), matches!(error, PageError::SignedOut(_)));
-    let (small, large) =
-        (kept.filter(|form| form.cookie().is_some()), kept.filter(|form| form.cookie().is_none()));
-    if must_sign_in && large.is_none() {
-        return Some(redirect_to_sign_in(request, small));
+    let fits_cookie = |form: &&KeptForm| form.cookie().is_some();
+    let (in_cookie, in_page) = (kept.filter(fits_cookie), kept.filter(|form| !fits_cookie(form)));
+    if must_sign_in && in_page.is_none() {
+        return Some(redirect_to_sign_in(request, in_cookie));
     }
     let console = request.app_data::<Data<Console>>()?;
     let visit = match error {
@@ -122,8 +122,8 @@ async fn error_page(request: &HttpRequest, error: &PageError) -> Option<HttpResp
     let template = ErrorPage {
         shell,
         text: error.text(),
-        form: small.map(KeptForm::path),
-        typed: large.map(|form| (form.typed(), typed_address(form))),
+        form: in_cookie.map(KeptForm::path),
+        typed: in_page.map(|form| (form.typed(), refill_address(form))),
         must_sign_in,
         request_id,
     };

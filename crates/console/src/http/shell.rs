@@ -39,7 +39,7 @@ pub(crate) struct Shell {
     pub(crate) files: Addresses,
     /// Whether the page has charts.
     pub(crate) has_charts: bool,
-    /// Whether a form of the page shows what was typed when it was sent in vain.
+    /// Whether a form of the page shows what was typed before its request failed.
     pub(crate) is_refilled: bool,
 }
 

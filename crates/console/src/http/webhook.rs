@@ -101,7 +101,7 @@ pub(crate) async fn change(
             Ok(_) => redirect_back("changed"),
             Err(ClientError::ErrorStatus { status: 400, problem: Some(problem), .. }) => {
                 let faults = Faults::of_problem(*problem, "url");
-                let form = WebhookForm::typed(&fields, faults);
+                let form = WebhookForm::from_fields(&fields, faults);
                 show(&visit, id, StatusCode::BAD_REQUEST, |page| page.form = form).await
             }
             Err(error) => Err(error.into()),

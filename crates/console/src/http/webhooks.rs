@@ -67,8 +67,8 @@ impl WebhookForm {
         }
     }
 
-    /// What was typed.
-    pub(crate) fn typed(fields: &Fields, faults: Faults) -> Self {
+    /// The form as it was sent.
+    pub(crate) fn from_fields(fields: &Fields, faults: Faults) -> Self {
         Self {
             url: fields.get("url").to_owned(),
             description: fields.get("description").to_owned(),
@@ -78,10 +78,10 @@ impl WebhookForm {
         }
     }
 
-    /// Takes what was typed when the form was sent in vain.
+    /// Takes what was typed before the request of the form failed.
     pub(crate) fn refill(&mut self, request: &HttpRequest) {
         if let Some(fields) = kept_fields(request) {
-            *self = Self::typed(&fields, Faults::default());
+            *self = Self::from_fields(&fields, Faults::default());
         }
     }
 
@@ -142,7 +142,7 @@ pub(crate) async fn create(VerifiedForm { visit, fields }: VerifiedForm) -> Resu
         }
         Err(ClientError::ErrorStatus { status: 400 | 409, problem: Some(problem), .. }) => {
             let faults = Faults::of_problem(*problem, "url");
-            let form = WebhookForm::typed(&fields, faults);
+            let form = WebhookForm::from_fields(&fields, faults);
             show(&visit, StatusCode::BAD_REQUEST, |page| page.form = form).await
         }
         Err(error) => Err(error.into()),

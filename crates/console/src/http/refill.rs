@@ -1,4 +1,4 @@
-//! Shows a form again with what was typed into it, which the page of an error has in hidden fields.
+//! Shows a form again with the fields that an error page has kept hidden.
 
 use actix_web::web::{Path, Payload};
 use actix_web::{Error, FromRequest, HttpRequest, HttpResponse, dev};
@@ -6,42 +6,45 @@ use futures_util::future::LocalBoxFuture;
 
 use super::error::PageError;
 use super::form::read_same_origin_form;
-use super::kept_form::{TYPED, remember, show_again};
+use super::kept_form::{REFILL_PATH, refill, remember};
 use super::viewer::Visit;
 use super::{agents, exports, keys, webhook, webhooks};
 use crate::domain::{KeptForm, may_redirect_to};
 
-/// A request that asks for a form with its fields. It changes nothing, so it needs no token of a session, which may have begun after
-/// the page with the fields.
-pub(crate) struct TypedForm(Visit);
+/// A request for a form with these fields. It changes nothing, so it needs no CSRF token: the session may have begun after the error
+/// page was sent.
+pub(crate) struct RefillRequest(Visit);
 
-impl FromRequest for TypedForm {
+impl FromRequest for RefillRequest {
     type Error = Error;
     type Future = LocalBoxFuture<'static, Result<Self, Error>>;
 
     fn from_request(request: &HttpRequest, payload: &mut dev::Payload) -> Self::Future {
         let (request, payload) = (request.clone(), Payload::from_request(request, payload));
-        Box::pin(async move { Ok(read_typed_form(&request, payload.await?).await?) })
+        Box::pin(async move { Ok(read_refill_request(&request, payload.await?).await?) })
     }
 }
 
-async fn read_typed_form(request: &HttpRequest, payload: Payload) -> Result<TypedForm, PageError> {
-    let path = format!("/console{}", request.path().strip_prefix(TYPED).unwrap_or_default());
+async fn read_refill_request(request: &HttpRequest, payload: Payload) -> Result<RefillRequest, PageError> {
+    let path = format!("/console{}", request.path().strip_prefix(REFILL_PATH).unwrap_or_default());
     if !may_redirect_to(&path) {
         return Err(PageError::NotFound);
     }
     let fields = read_same_origin_form(request, payload).await?;
     let form = KeptForm::new(&path, fields.pairs());
     if let Some(form) = &form {
-        show_again(form, request);
+        refill(form, request);
     }
-    // If there is no session, or a service does not answer, the fields are kept once more.
+    // If this request fails, too, the fields are kept once more.
     remember(form, request);
-    Ok(TypedForm(Visit::of(request).await?))
+    Ok(RefillRequest(Visit::of(request).await?))
 }
 
 /// The page of the form.
-pub(crate) async fn show(TypedForm(visit): TypedForm, page: Path<String>) -> Result<HttpResponse, PageError> {
+pub(crate) async fn show(
+    RefillRequest(visit): RefillRequest,
+    page: Path<String>,
+) -> Result<HttpResponse, PageError> {
     match page.as_str() {
         "agents" => agents::list(visit).await,
         "exports" => exports::list(visit).await,
