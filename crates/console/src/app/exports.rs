@@ -17,18 +17,18 @@ impl OrganizationServices<'_> {
     /// A page of exports, newest first.
     pub(crate) async fn list_exports(
         self,
-        base: &str,
+        base_url: &str,
         cursor: Option<&str>,
     ) -> Result<Page<Export>, ClientError> {
         let query: Vec<(&str, &str)> =
             [("limit", "25")].into_iter().chain(cursor.map(|cursor| ("cursor", cursor))).collect();
         let path = format!("{EXPORTS}?{}", assay_contracts::evaluations::encode_query(query));
-        self.get_with_base(base, &path).await
+        self.get_json(base_url, &path).await
     }
 
     /// The signed address of a file.
-    pub(crate) async fn download_address(self, base: &str, id: ExportId) -> Result<String, ClientError> {
-        let address: DownloadAddress = self.get_with_base(base, &format!("{EXPORTS}/{id}/download")).await?;
+    pub(crate) async fn download_address(self, base_url: &str, id: ExportId) -> Result<String, ClientError> {
+        let address: DownloadAddress = self.get_json(base_url, &format!("{EXPORTS}/{id}/download")).await?;
         Ok(address.download_url)
     }
 
@@ -38,10 +38,10 @@ impl OrganizationServices<'_> {
     }
 
     /// Sends the public base URL, too: the addresses of files begin with it.
-    async fn get_with_base<T: DeserializeOwned>(self, base: &str, path: &str) -> Result<T, ClientError> {
+    async fn get_json<T: DeserializeOwned>(self, base_url: &str, path: &str) -> Result<T, ClientError> {
         let mut headers = HeaderMap::new();
-        if let Ok(base) = HeaderValue::from_str(base) {
-            headers.insert(PUBLIC_BASE_URL_HEADER, base);
+        if let Ok(base_url) = HeaderValue::from_str(base_url) {
+            headers.insert(PUBLIC_BASE_URL_HEADER, base_url);
         }
         let call = Call { method: Method::GET, path, headers, body: None };
         self.services.export.call_json(self.claims, call).await

@@ -11,9 +11,9 @@ use super::form::{Faults, Fields, query_of};
 use super::kept_form::kept_fields;
 use super::long_list::{Pager, ROWS, first_page, read_id};
 use super::respond::{page, redirect};
-use super::session_form::VerifiedForm;
+use super::session_form::CheckedForm;
 use super::shell::Shell;
-use super::viewer::Visit;
+use super::viewer::SessionRequest;
 use crate::domain::{PageTime, Pairs, format_count, with_query};
 
 #[derive(Template)]
@@ -39,20 +39,20 @@ struct Row {
     created: PageTime,
 }
 
-pub(crate) async fn list(visit: Visit) -> Result<HttpResponse, PageError> {
-    show(&visit, kept_fields(&visit.request).unwrap_or_default(), Faults::default()).await
+pub(crate) async fn list(request: SessionRequest) -> Result<HttpResponse, PageError> {
+    show(&request, kept_fields(&request.http).unwrap_or_default(), Faults::default()).await
 }
 
-pub(crate) async fn create(VerifiedForm { visit, fields }: VerifiedForm) -> Result<HttpResponse, PageError> {
+pub(crate) async fn create(CheckedForm { request, fields }: CheckedForm) -> Result<HttpResponse, PageError> {
     let typed = |name: &str| fields.get(name).trim().to_owned();
     let new =
         NewAgent { external_id: typed("external_id"), name: typed("name"), agent_type: AgentType::Custom };
-    match visit.services().create_agent(&new).await {
+    match request.services().create_agent(&new).await {
         Ok(_) => Ok(redirect("/console/agents?done=registered")),
         // 409: another agent has the external id.
         Err(ClientError::ErrorStatus { status: 400 | 409, problem: Some(problem), .. }) => {
             let faults = Faults::of_problem(*problem, "external_id");
-            show(&visit, fields, faults).await
+            show(&request, fields, faults).await
         }
         Err(error) => Err(error.into()),
     }
@@ -65,11 +65,11 @@ fn address_after(id: Option<String>) -> String {
 }
 
 /// The page, with what was typed into its form and what is wrong with that.
-async fn show(visit: &Visit, typed: Fields, faults: Faults) -> Result<HttpResponse, PageError> {
-    let query = query_of(&visit.request);
+async fn show(request: &SessionRequest, typed: Fields, faults: Faults) -> Result<HttpResponse, PageError> {
+    let query = query_of(&request.http);
     let mut query_faults = Faults::of_parameters(&query, &["before", "done"]);
     let before = read_id(&query, "before", &mut query_faults);
-    let found = visit.services().list_agents_before(before).await?;
+    let found = request.services().list_agents_before(before).await?;
     let listed = u64::try_from(found.agents.len()).unwrap_or_default();
     let (agents, last) = first_page(found.agents, ROWS, |agent| agent.id);
     let agents = agents.into_iter().map(|agent| Row {
@@ -82,7 +82,7 @@ async fn show(visit: &Visit, typed: Fields, faults: Faults) -> Result<HttpRespon
         agents: agents.collect(),
         total: format_count(found.total.unwrap_or(listed)),
         pages: Pager::new(before, last, address_after),
-        shell: Shell::new(visit, "/console/agents", "Agents"),
+        shell: Shell::new(request, "/console/agents", "Agents"),
         is_registered: query.iter().any(|(name, value)| name == "done" && value == "registered"),
         query_faults,
         typed,
@@ -90,5 +90,5 @@ async fn show(visit: &Visit, typed: Fields, faults: Faults) -> Result<HttpRespon
     };
     let has_faults = !(template.faults.is_empty() && template.query_faults.is_empty());
     let status = if has_faults { StatusCode::BAD_REQUEST } else { StatusCode::OK };
-    page(&visit.request, status, &template)
+    page(&request.http, status, &template)
 }

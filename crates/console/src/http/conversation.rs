@@ -17,7 +17,7 @@ use super::respond::page;
 use super::shell::Shell;
 use super::transcript::{Item, Links, MessagePart, Quotes, items, items_of_quotes, message_part};
 use super::verdict::{Verdict, verdict};
-use super::viewer::{PublicAddress, Visit};
+use super::viewer::{PublicAddress, SessionRequest};
 use crate::app::TranscriptLookup;
 use crate::domain::{
     ListState, PageTime, Pairs, Run, ai_tool_label, format_count, format_total, language_label, list_address,
@@ -67,31 +67,34 @@ struct FoundConversation {
     evaluation: Option<TicketEvaluation>,
 }
 
-pub(crate) async fn show(visit: Visit, id: Path<String>) -> Result<HttpResponse, PageError> {
+pub(crate) async fn show(request: SessionRequest, id: Path<String>) -> Result<HttpResponse, PageError> {
     let id: TicketId = id.parse().map_err(|_| PageError::NotFound)?;
     // Looked up before the permit is acquired, because it may take long.
-    let place = place(&visit, id).await;
-    let _permit = visit.console.transcript_permits.acquire().await;
-    let found = find(&visit, id).await?;
+    let place = place(&request, id).await;
+    let _permit = request.console.transcript_permits.acquire().await;
+    let found = find(&request, id).await?;
     let status = place.faults.status();
-    let template = view(&visit, id, found, place);
-    page(&visit.request, status, &template)
+    let template = view(&request, id, found, place);
+    page(&request.http, status, &template)
 }
 
 /// One message with all of its text, a part of it a page (`part=2`). The other parameters are those of the list.
-pub(crate) async fn message(visit: Visit, path: Path<(String, String)>) -> Result<HttpResponse, PageError> {
+pub(crate) async fn message(
+    request: SessionRequest,
+    path: Path<(String, String)>,
+) -> Result<HttpResponse, PageError> {
     let (id, number) = path.into_inner();
     let id: TicketId = id.parse().map_err(|_| PageError::NotFound)?;
     let number: usize = number.parse().map_err(|_| PageError::NotFound)?;
     let index = number.checked_sub(1).ok_or(PageError::NotFound)?;
     let (given, list): (Pairs, Pairs) =
-        query_of(&visit.request).into_iter().partition(|pair| pair.0 == "part");
+        query_of(&request.http).into_iter().partition(|pair| pair.0 == "part");
     let part: usize = match given.first() {
         Some((_, part)) => part.parse().map_err(|_| PageError::NotFound)?,
         None => 1,
     };
-    let _permit = visit.console.transcript_permits.acquire().await;
-    let FoundConversation { transcript, evaluation } = find(&visit, id).await?;
+    let _permit = request.console.transcript_permits.acquire().await;
+    let FoundConversation { transcript, evaluation } = find(&request, id).await?;
     let transcript = transcript.ok_or(PageError::NotFound)?;
     let evaluation = evaluation.as_ref().and_then(evaluation_of);
     let quotes = Quotes::of(&transcript.messages, evaluation);
@@ -100,7 +103,7 @@ pub(crate) async fn message(visit: Visit, path: Path<(String, String)>) -> Resul
     let links = Links::of_message(id, list);
     let address = |part: usize| links.message(&number, &part, &[]);
     let template = MessagePage {
-        shell: Shell::new(&visit, "/console/conversations", format!("Message {number}")),
+        shell: Shell::new(&request, "/console/conversations", format!("Message {number}")),
         back: links.in_conversation(number),
         previous: (part > 1).then(|| address(part - 1)),
         next: (part < part_count).then(|| address(part + 1)),
@@ -110,7 +113,7 @@ pub(crate) async fn message(visit: Visit, path: Path<(String, String)>) -> Resul
         part_count,
         links,
     };
-    page(&visit.request, StatusCode::OK, &template)
+    page(&request.http, StatusCode::OK, &template)
 }
 
 #[derive(Template)]
@@ -131,10 +134,10 @@ struct MessagePage {
 }
 
 /// The evaluation as the API gives it.
-pub(crate) async fn json(visit: Visit, id: Path<String>) -> Result<HttpResponse, PageError> {
+pub(crate) async fn json(request: SessionRequest, id: Path<String>) -> Result<HttpResponse, PageError> {
     let id: TicketId = id.parse().map_err(|_| PageError::NotFound)?;
-    let _permit = visit.console.transcript_permits.acquire().await;
-    let found = find(&visit, id).await?.evaluation.ok_or(PageError::NotFound)?;
+    let _permit = request.console.transcript_permits.acquire().await;
+    let found = find(&request, id).await?.evaluation.ok_or(PageError::NotFound)?;
     let text = serde_json::to_string_pretty(&found).map_err(|error| {
         tracing::error!(cause = %error, "evaluation cannot be written");
         PageError::Internal
@@ -146,8 +149,8 @@ pub(crate) async fn json(visit: Visit, id: Path<String>) -> Result<HttpResponse,
 
 /// Transcript and evaluation. The evaluation of a deleted conversation is removed a moment later than the transcript, so the
 /// transcript decides whether there is such a conversation.
-async fn find(visit: &Visit, id: TicketId) -> Result<FoundConversation, PageError> {
-    let services = visit.services();
+async fn find(request: &SessionRequest, id: TicketId) -> Result<FoundConversation, PageError> {
+    let services = request.services();
     let (transcript, evaluation) =
         futures_util::future::try_join(services.find_transcript(id), services.find_evaluation(id)).await?;
     let transcript = match transcript {
@@ -159,9 +162,9 @@ async fn find(visit: &Visit, id: TicketId) -> Result<FoundConversation, PageErro
 }
 
 /// The place in the result of the query. When export, which knows the result, is unavailable, the page is shown without it.
-async fn place(visit: &Visit, id: TicketId) -> Place {
-    let services = visit.services();
-    let pairs = query_of(&visit.request);
+async fn place(request: &SessionRequest, id: TicketId) -> Place {
+    let services = request.services();
+    let pairs = query_of(&request.http);
     let state = match ListState::parse(&pairs) {
         Ok(state) => state,
         // The list says beside its fields what is wrong, too, and keeps what is right.
@@ -216,7 +219,7 @@ fn evaluation_of(evaluation: &TicketEvaluation) -> Option<&Evaluation> {
     }
 }
 
-fn view(visit: &Visit, id: TicketId, found: FoundConversation, place: Place) -> ConversationPage {
+fn view(request: &SessionRequest, id: TicketId, found: FoundConversation, place: Place) -> ConversationPage {
     let transcript = found.transcript.as_deref();
     let done = found.evaluation.as_ref().and_then(evaluation_of);
     let unscored = match &found.evaluation {
@@ -249,8 +252,8 @@ fn view(visit: &Visit, id: TicketId, found: FoundConversation, place: Place) -> 
     let subject = subject.unwrap_or(if external_id.is_empty() { "Conversation" } else { external_id });
     let section = "/console/conversations";
     ConversationPage {
-        link: format!("{}/console/conversations/{id}", PublicAddress::of(&visit.request).base),
-        shell: Shell::new(visit, section, title(subject)),
+        link: format!("{}/console/conversations/{id}", PublicAddress::of(&request.http).base_url),
+        shell: Shell::new(request, section, title(subject)),
         id: id.to_string(),
         subject: runs(subject),
         external_id: runs(external_id),

@@ -12,7 +12,7 @@ use super::form::{Faults, query_of};
 use super::list_rows::{Row, row};
 use super::respond::{page, redirect};
 use super::shell::Shell;
-use super::viewer::Visit;
+use super::viewer::SessionRequest;
 use crate::domain::{COLUMNS, Column, ListState, Pairs, ROWS_PER_PAGE, format_total, with_query};
 
 /// Servers refuse longer addresses. A form writes a space in one byte, and a link in three.
@@ -81,8 +81,8 @@ impl Head {
     }
 }
 
-pub(crate) async fn show(visit: Visit) -> Result<HttpResponse, PageError> {
-    let pairs = query_of(&visit.request);
+pub(crate) async fn show(request: SessionRequest) -> Result<HttpResponse, PageError> {
+    let pairs = query_of(&request.http);
     if pairs.iter().any(|(_, value)| value.trim().is_empty()) {
         // A form sends its empty fields, too: redirect to the address without them.
         let address = ListState::parse(&pairs).map(|state| state.address()).ok();
@@ -90,12 +90,12 @@ pub(crate) async fn show(visit: Visit) -> Result<HttpResponse, PageError> {
             return Ok(redirect(&address));
         }
     }
-    let agents = visit.services().list_and_count_agents();
+    let agents = request.services().list_and_count_agents();
     let (state, mut faults) = match ListState::parse(&pairs) {
         Ok(state) => (state, Faults::default()),
         Err(errors) => (ListState::default(), Faults::new(errors)),
     };
-    let found = async { if faults.is_empty() { read(&visit, &state).await.map(Some) } else { Ok(None) } };
+    let found = async { if faults.is_empty() { read(&request, &state).await.map(Some) } else { Ok(None) } };
     let (agents, found) = futures_util::future::join(agents, found).await;
     let (agents, other_agents) = agents?;
     let found = match found {
@@ -115,18 +115,18 @@ pub(crate) async fn show(visit: Visit) -> Result<HttpResponse, PageError> {
         Err(error) => return Err(error.into()),
     };
     let status = faults.status();
-    let shell = Shell::new(&visit, "/console/conversations", "Conversations");
+    let shell = Shell::new(&request, "/console/conversations", "Conversations");
     let mut template = view(shell, state, &pairs, faults, &agents, found);
     template.form.unlisted_agents += other_agents;
-    page(&visit.request, status, &template)
+    page(&request.http, status, &template)
 }
 
-async fn read(visit: &Visit, state: &ListState) -> Result<EvaluationPage, ClientError> {
+async fn read(request: &SessionRequest, state: &ListState) -> Result<EvaluationPage, ClientError> {
     let mut query = state.filters.to_pairs();
     query.push(("sort", state.sort.to_string()));
     query.push(("limit", ROWS_PER_PAGE.to_string()));
     query.extend(state.cursor.clone().map(|cursor| ("cursor", cursor)));
-    visit.services().list_evaluations(&query).await
+    request.services().list_evaluations(&query).await
 }
 
 fn view(

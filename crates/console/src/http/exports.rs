@@ -17,9 +17,9 @@ use super::form::{Faults, Fields, query_of};
 use super::kept_form::kept_fields;
 use super::long_list::refused_cursor;
 use super::respond::{page, redirect};
-use super::session_form::VerifiedForm;
+use super::session_form::CheckedForm;
 use super::shell::Shell;
-use super::viewer::{PublicAddress, Visit};
+use super::viewer::{PublicAddress, SessionRequest};
 use crate::domain::{ListState, PageTime, Pairs, format_count, list_address, with_query};
 
 /// Longer filters of exports are shortened; the list of their conversations shows them whole.
@@ -63,35 +63,35 @@ struct Row {
     error: Option<String>,
 }
 
-pub(crate) async fn list(visit: Visit) -> Result<HttpResponse, PageError> {
-    let Some(kept) = kept_fields(&visit.request) else {
-        return show(&visit, query_of(&visit.request), "axis", None).await;
+pub(crate) async fn list(request: SessionRequest) -> Result<HttpResponse, PageError> {
+    let Some(kept) = kept_fields(&request.http) else {
+        return show(&request, query_of(&request.http), "axis", None).await;
     };
     let (kind, filters) = kind_and_filters(kept);
-    show(&visit, filters, &kind, None).await
+    show(&request, filters, &kind, None).await
 }
 
-pub(crate) async fn create(VerifiedForm { visit, fields }: VerifiedForm) -> Result<HttpResponse, PageError> {
+pub(crate) async fn create(CheckedForm { request, fields }: CheckedForm) -> Result<HttpResponse, PageError> {
     let (kind, filters) = kind_and_filters(fields);
     let Some(kind) = ExportKind::from_name(&kind) else {
         let mut faults = Faults::default();
         faults.add("kind", "Choose what is exported.");
-        return show(&visit, filters, "", Some(faults)).await;
+        return show(&request, filters, "", Some(faults)).await;
     };
     let state = match ListState::parse(&filters) {
         Ok(state) => state,
         Err(errors) => {
             let faults = Faults::new(errors);
-            return show(&visit, filters, kind.as_str(), Some(faults)).await;
+            return show(&request, filters, kind.as_str(), Some(faults)).await;
         }
     };
     let new = NewExport { kind, format: ExportFormat::Csv, filters: state.filters };
-    match visit.services().create_export(&new).await {
+    match request.services().create_export(&new).await {
         Ok(_) => Ok(redirect("/console/exports?done=created")),
         // 429: the organization has too many open exports.
         Err(ClientError::ErrorStatus { status: 400 | 429, problem: Some(problem), .. }) => {
             let faults = Faults::of_problem(*problem, "kind");
-            show(&visit, filters, kind.as_str(), Some(faults)).await
+            show(&request, filters, kind.as_str(), Some(faults)).await
         }
         Err(error) => Err(error.into()),
     }
@@ -104,15 +104,15 @@ fn kind_and_filters(fields: Fields) -> (String, Pairs) {
 }
 
 /// Redirects to the file, under an address that is signed now.
-pub(crate) async fn download(visit: Visit, id: Path<String>) -> Result<HttpResponse, PageError> {
+pub(crate) async fn download(request: SessionRequest, id: Path<String>) -> Result<HttpResponse, PageError> {
     let id: ExportId = id.parse().map_err(|_| PageError::NotFound)?;
-    let base = PublicAddress::of(&visit.request).base;
-    let address = visit.services().download_address(&base, id).await?;
+    let base_url = PublicAddress::of(&request.http).base_url;
+    let address = request.services().download_address(&base_url, id).await?;
     Ok(redirect(&address))
 }
 
 async fn show(
-    visit: &Visit,
+    request: &SessionRequest,
     query: Pairs,
     kind: &str,
     faults: Option<Faults>,
@@ -121,10 +121,10 @@ async fn show(
     let (cursor, is_created) = (value_of("cursor"), value_of("done").is_some());
     let filters: Pairs =
         query.iter().filter(|pair| !matches!(pair.0.as_str(), "cursor" | "done")).cloned().collect();
-    let base = PublicAddress::of(&visit.request).base;
-    let listed = read_page(visit, &base, cursor.as_deref());
+    let base_url = PublicAddress::of(&request.http).base_url;
+    let listed = read_page(request, &base_url, cursor.as_deref());
     let ((exports, query_faults), agents) =
-        futures_util::future::try_join(listed, visit.services().list_agents()).await?;
+        futures_util::future::try_join(listed, request.services().list_agents()).await?;
     let (state, has_bad_filter, faults) = match (ListState::parse(&filters), faults) {
         (Ok(state), faults) => (state, false, faults.unwrap_or_default()),
         (Err(_), Some(faults)) => (ListState::default(), true, faults),
@@ -136,7 +136,7 @@ async fn show(
     let next = exports.page_info.next_cursor.as_ref();
     let next = next.map(|cursor| with_query("/console/exports", &[("cursor".to_owned(), cursor.clone())]));
     let template = ExportsPage {
-        shell: Shell::new(visit, "/console/exports", "Exports"),
+        shell: Shell::new(request, "/console/exports", "Exports"),
         exports: exports.data.iter().map(|export| row(export, &agents)).collect(),
         next,
         is_first_page: cursor.is_none() || !query_faults.is_empty(),
@@ -158,21 +158,21 @@ async fn show(
         query_faults,
         is_created,
     };
-    page(&visit.request, status, &template)
+    page(&request.http, status, &template)
 }
 
 /// The page of the cursor; the first one and the fault when the cursor is refused.
 async fn read_page(
-    visit: &Visit,
-    base: &str,
+    request: &SessionRequest,
+    base_url: &str,
     cursor: Option<&str>,
 ) -> Result<(Page<Export>, Faults), ClientError> {
-    let listed = visit.services().list_exports(base, cursor).await;
+    let listed = request.services().list_exports(base_url, cursor).await;
     let faults = refused_cursor(cursor, &listed);
     if faults.is_empty() {
         return Ok((listed?, faults));
     }
-    Ok((visit.services().list_exports(base, None).await?, faults))
+    Ok((request.services().list_exports(base_url, None).await?, faults))
 }
 
 fn row(export: &Export, agents: &[Agent]) -> Row {

@@ -7,7 +7,7 @@ use askama::Template;
 use super::error::PageError;
 use super::respond;
 use super::shell::Shell;
-use super::viewer::Visit;
+use super::viewer::SessionRequest;
 
 #[derive(Template)]
 #[template(path = "help.html")]
@@ -15,7 +15,7 @@ struct Page {
     shell: Shell,
 }
 
-pub(crate) async fn page(visit: Visit) -> Result<HttpResponse, PageError> {
-    let shell = Shell::new(&visit, "", "Help");
-    respond::page(&visit.request, StatusCode::OK, &Page { shell })
+pub(crate) async fn page(request: SessionRequest) -> Result<HttpResponse, PageError> {
+    let shell = Shell::new(&request, "", "Help");
+    respond::page(&request.http, StatusCode::OK, &Page { shell })
 }

@@ -17,7 +17,7 @@ use super::list_rows::{Row, row};
 use super::overview_parts::list_address_with;
 use super::respond::page;
 use super::shell::Shell;
-use super::viewer::Visit;
+use super::viewer::SessionRequest;
 use crate::app::{ImportCounts, OrganizationServices};
 use crate::domain::{ListState, MAX_NAME_CHARACTERS, PageTime, format_count, list_address};
 
@@ -66,9 +66,9 @@ struct Refused {
     omitted: usize,
 }
 
-pub(crate) async fn show(visit: Visit) -> Result<HttpResponse, PageError> {
-    let (state, faults) = read_period(&visit.request);
-    let services = visit.services();
+pub(crate) async fn show(request: SessionRequest) -> Result<HttpResponse, PageError> {
+    let (state, faults) = read_period(&request.http);
+    let services = request.services();
     let query = SummaryQuery {
         filters: state.filters.clone(),
         by: vec![Dimension::Source],
@@ -105,10 +105,10 @@ pub(crate) async fn show(visit: Visit) -> Result<HttpResponse, PageError> {
         has_more_sources,
         failed,
         period: filter_line(&state, &[]),
-        shell: Shell::new(&visit, ADDRESS, "Imports"),
+        shell: Shell::new(&request, ADDRESS, "Imports"),
         faults,
     };
-    page(&visit.request, template.faults.status(), &template)
+    page(&request.http, template.faults.status(), &template)
 }
 
 /// The period of the query, which has no other filter, and its faults.

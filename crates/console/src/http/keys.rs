@@ -17,9 +17,9 @@ use super::form::{Faults, Fields, query_of};
 use super::kept_form::kept_fields;
 use super::long_list::{Pager, ROWS, first_page, read_id};
 use super::respond::{page, redirect};
-use super::session_form::VerifiedForm;
+use super::session_form::CheckedForm;
 use super::shell::Shell;
-use super::viewer::{Viewer, Visit};
+use super::viewer::{SessionRequest, Viewer};
 use crate::domain::{PageTime, Pairs, browser_name, parse_day, plus_days, with_query};
 
 /// Sessions of a page, which has the keys, too.
@@ -72,25 +72,25 @@ struct ScopeChoice {
     is_checked: bool,
 }
 
-pub(crate) async fn list(visit: Visit) -> Result<HttpResponse, PageError> {
-    let notice = match query_pairs(&visit.request, &[])?.get("done").map(String::as_str) {
+pub(crate) async fn list(request: SessionRequest) -> Result<HttpResponse, PageError> {
+    let notice = match query_pairs(&request.http, &[])?.get("done").map(String::as_str) {
         Some("revoked") => Some(
             "The key is revoked. Gateways may accept it for half a minute more, or a minute while agent-registry does not answer.",
         ),
         Some("session-ended") => Some("The session has ended."),
         _ => None,
     };
-    show(&visit, StatusCode::OK, |page| {
+    show(&request, StatusCode::OK, |page| {
         page.notice = notice;
-        page.typed = kept_fields(&visit.request).unwrap_or_default();
+        page.typed = kept_fields(&request.http).unwrap_or_default();
     })
     .await
 }
 
-pub(crate) async fn create(VerifiedForm { visit, fields }: VerifiedForm) -> Result<HttpResponse, PageError> {
+pub(crate) async fn create(CheckedForm { request, fields }: CheckedForm) -> Result<HttpResponse, PageError> {
     let (faults, created) = match new_key(&fields) {
         Err(faults) => (faults, None),
-        Ok(new) => match visit.services().create_key(&new).await {
+        Ok(new) => match request.services().create_key(&new).await {
             Ok(created) => (Faults::default(), Some(created.key)),
             Err(ClientError::ErrorStatus { problem: Some(problem), .. }) if !problem.errors.is_empty() => {
                 (Faults::new(problem.errors), None)
@@ -99,7 +99,7 @@ pub(crate) async fn create(VerifiedForm { visit, fields }: VerifiedForm) -> Resu
         },
     };
     let status = if created.is_some() { StatusCode::CREATED } else { StatusCode::BAD_REQUEST };
-    show(&visit, status, |page| {
+    show(&request, status, |page| {
         page.faults = faults;
         if created.is_none() {
             page.typed = fields;
@@ -110,11 +110,11 @@ pub(crate) async fn create(VerifiedForm { visit, fields }: VerifiedForm) -> Resu
 }
 
 pub(crate) async fn revoke(
-    VerifiedForm { visit, .. }: VerifiedForm,
+    CheckedForm { request, .. }: CheckedForm,
     id: Path<String>,
 ) -> Result<HttpResponse, PageError> {
     let id: ApiKeyId = id.parse().map_err(|_| PageError::NotFound)?;
-    visit.services().revoke_key(id).await?;
+    request.services().revoke_key(id).await?;
     Ok(redirect("/console/keys?done=revoked"))
 }
 
@@ -171,13 +171,12 @@ fn address_after(key: Option<String>, session: Option<String>) -> String {
 }
 
 async fn show(
-    visit: &Visit,
+    request: &SessionRequest,
     status: StatusCode,
     fill: impl FnOnce(&mut KeysPage),
 ) -> Result<HttpResponse, PageError> {
-    let Visit { request, viewer, .. } = visit;
-    let services = visit.services();
-    let (place, query_faults) = read_place(request);
+    let services = request.services();
+    let (place, query_faults) = read_place(&request.http);
     let (keys, sessions) =
         futures_util::future::try_join(services.list_keys(place.key), services.list_sessions(place.session))
             .await?;
@@ -186,13 +185,13 @@ async fn show(
     let now = now();
     let status = if query_faults.is_empty() { status } else { StatusCode::BAD_REQUEST };
     let mut template = KeysPage {
-        shell: Shell::new(visit, "/console/keys", "Keys"),
+        shell: Shell::new(request, "/console/keys", "Keys"),
         keys: keys.into_iter().map(|key| key_row(key, now)).collect(),
         key_pages: Pager::new(place.key, last_key, |key| {
             address_after(key, place.session.map(|id| id.to_string()))
         }),
         query_faults,
-        sessions: sessions.into_iter().map(|entry| session_row(entry, viewer)).collect(),
+        sessions: sessions.into_iter().map(|entry| session_row(entry, &request.viewer)).collect(),
         session_pages: Pager::new(place.session, last_session, |session| {
             address_after(place.key.map(|id| id.to_string()), session) + "#h-sessions"
         }),
@@ -215,7 +214,7 @@ async fn show(
         },
     });
     template.scopes = choices.collect();
-    page(request, status, &template)
+    page(&request.http, status, &template)
 }
 
 fn allows(scope: Scope) -> &'static str {

@@ -19,7 +19,7 @@ use super::overview_selection::{
 };
 use super::respond::page;
 use super::shell::Shell;
-use super::viewer::Visit;
+use super::viewer::SessionRequest;
 use crate::app::ImportCounts;
 use crate::domain::{
     COMPARISONS, PERIODS, Pairs, charge_counts, charge_total, day_of, filter_pairs, format_count,
@@ -96,10 +96,10 @@ struct CoverageLine {
     parts: Vec<(&'static str, String, &'static str, Option<String>)>,
 }
 
-pub(crate) async fn show(visit: Visit) -> Result<HttpResponse, PageError> {
-    let query = query_of(&visit.request);
+pub(crate) async fn show(request: SessionRequest) -> Result<HttpResponse, PageError> {
+    let query = query_of(&request.http);
     let (mut selection, faults) = Selection::read(&query);
-    let services = visit.services();
+    let services = request.services();
     let mut summary = services.summarize(&selection.query()).await?;
     if selection.is_default_period && has_no_imports(&summary) {
         // Nothing was imported in the default period: show everything rather than an empty page.
@@ -116,9 +116,9 @@ pub(crate) async fn show(visit: Visit) -> Result<HttpResponse, PageError> {
     }
     let counts = services.count_imports(&selection.filters(), &summary).await;
     let status = faults.status();
-    let mut shell = Shell::new(&visit, "/console", "Overview");
+    let mut shell = Shell::new(&request, "/console", "Overview");
     shell.has_charts = summary.totals.scored > 0;
-    page(&visit.request, status, &view(shell, &query, &selection, faults, &summary, counts))
+    page(&request.http, status, &view(shell, &query, &selection, faults, &summary, counts))
 }
 
 fn length_in_days(summary: &Summary) -> i64 {

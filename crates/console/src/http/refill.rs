@@ -7,13 +7,13 @@ use futures_util::future::LocalBoxFuture;
 use super::error::PageError;
 use super::form::read_same_origin_form;
 use super::kept_form::{REFILL_PATH, refill, remember};
-use super::viewer::Visit;
+use super::viewer::SessionRequest;
 use super::{agents, exports, keys, webhook, webhooks};
 use crate::domain::{KeptForm, may_redirect_to};
 
 /// A request for a form with these fields. It changes nothing, so it needs no CSRF token: the session may have begun after the error
 /// page was sent.
-pub(crate) struct RefillRequest(Visit);
+pub(crate) struct RefillRequest(SessionRequest);
 
 impl FromRequest for RefillRequest {
     type Error = Error;
@@ -37,21 +37,21 @@ async fn read_refill_request(request: &HttpRequest, payload: Payload) -> Result<
     }
     // If this request fails, too, the fields are kept once more.
     remember(form, request);
-    Ok(RefillRequest(Visit::of(request).await?))
+    Ok(RefillRequest(SessionRequest::of(request).await?))
 }
 
 /// The page of the form.
 pub(crate) async fn show(
-    RefillRequest(visit): RefillRequest,
+    RefillRequest(request): RefillRequest,
     page: Path<String>,
 ) -> Result<HttpResponse, PageError> {
     match page.as_str() {
-        "agents" => agents::list(visit).await,
-        "exports" => exports::list(visit).await,
-        "keys" => keys::list(visit).await,
-        "webhooks" => webhooks::list(visit).await,
+        "agents" => agents::list(request).await,
+        "exports" => exports::list(request).await,
+        "keys" => keys::list(request).await,
+        "webhooks" => webhooks::list(request).await,
         page => match page.strip_prefix("webhooks/") {
-            Some(id) => webhook::show_webhook(visit, Path::from(id.to_owned())).await,
+            Some(id) => webhook::show_webhook(request, Path::from(id.to_owned())).await,
             None => Err(PageError::NotFound),
         },
     }

@@ -19,7 +19,7 @@ use super::assets::{accepts_gzip, gzip};
 use super::error::PageError;
 use super::kept_form::{add_cookie, refill_address, remove_shown_cookie, sent_form};
 use super::shell::Shell;
-use super::viewer::Visit;
+use super::viewer::SessionRequest;
 use crate::domain::{KeptForm, Pairs};
 
 /// A smaller page is sent uncompressed.
@@ -106,13 +106,13 @@ async fn error_page(request: &HttpRequest, error: &PageError) -> Option<HttpResp
         return Some(redirect_to_sign_in(request, in_cookie));
     }
     let console = request.app_data::<Data<Console>>()?;
-    let visit = match error {
+    let session_request = match error {
         // The unavailable service may be agent-registry, which knows the session.
         PageError::Unavailable(_) | PageError::SignedOut(_) => None,
-        _ => Visit::of(request).await.ok(),
+        _ => SessionRequest::of(request).await.ok(),
     };
-    let shell = match visit {
-        Some(visit) => Shell::new(&visit, "", error.title()),
+    let shell = match session_request {
+        Some(request) => Shell::new(&request, "", error.title()),
         None => Shell::signed_out(request, console, error.title()),
     };
     // To the gateway 401 means that its own token was refused.

@@ -7,16 +7,16 @@ use futures_util::future::LocalBoxFuture;
 use super::error::PageError;
 use super::form::{Fields, read_same_origin_form};
 use super::kept_form::remember;
-use super::viewer::Visit;
+use super::viewer::SessionRequest;
 use crate::domain::KeptForm;
 
 /// A form whose origin and CSRF token were checked.
-pub(crate) struct VerifiedForm {
-    pub(crate) visit: Visit,
+pub(crate) struct CheckedForm {
+    pub(crate) request: SessionRequest,
     pub(crate) fields: Fields,
 }
 
-impl FromRequest for VerifiedForm {
+impl FromRequest for CheckedForm {
     type Error = Error;
     type Future = LocalBoxFuture<'static, Result<Self, Error>>;
 
@@ -32,15 +32,15 @@ impl FromRequest for VerifiedForm {
 /// [`PageError::SignedOut`] without a session; [`PageError::CsrfRejected`] when another site sent it, or its CSRF token is not
 /// that of the session; [`PageError::Invalid`] beyond the limits of forms. A form within them that no other site sent is kept for its
 /// page, up to 16 KiB.
-async fn read_session_form(request: &HttpRequest, payload: Payload) -> Result<VerifiedForm, PageError> {
-    let visit = Visit::of(request).await;
+async fn read_session_form(request: &HttpRequest, payload: Payload) -> Result<CheckedForm, PageError> {
+    let session_request = SessionRequest::of(request).await;
     let fields = read_same_origin_form(request, payload).await?;
     let form = KeptForm::new(request.path(), fields.clone().pairs());
-    match visit {
-        Ok(visit) if visit.viewer.has_form_token(fields.get("csrf")) => {
+    match session_request {
+        Ok(session_request) if session_request.viewer.has_form_token(fields.get("csrf")) => {
             // The handler may still fail because a service is down; then the page shows the form again.
             remember(form, request);
-            Ok(VerifiedForm { visit, fields })
+            Ok(CheckedForm { request: session_request, fields })
         }
         Ok(_) => Err(PageError::CsrfRejected(form)),
         Err(PageError::SignedOut(_)) => Err(PageError::SignedOut(form)),

@@ -6,7 +6,7 @@ use actix_web::http::header::COOKIE;
 use super::Console;
 use super::assets::Addresses;
 use super::kept_form::kept_fields;
-use super::viewer::Visit;
+use super::viewer::SessionRequest;
 use crate::domain::cookie_value;
 
 /// The cookie of the theme; without it the theme is that of the system.
@@ -44,14 +44,14 @@ pub(crate) struct Shell {
 }
 
 impl Shell {
-    pub(crate) fn new(visit: &Visit, section: &'static str, title: impl Into<String>) -> Self {
-        let Visit { request, console, viewer } = visit;
+    pub(crate) fn new(request: &SessionRequest, section: &'static str, title: impl Into<String>) -> Self {
+        let SessionRequest { http, console, viewer } = request;
         Self {
             section,
             organization: Some(viewer.session.organization.clone()),
             csrf: viewer.form_token(),
-            is_refilled: kept_fields(request).is_some(),
-            ..Self::signed_out(request, console, title)
+            is_refilled: kept_fields(http).is_some(),
+            ..Self::signed_out(http, console, title)
         }
     }
 

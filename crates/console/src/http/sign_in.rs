@@ -17,9 +17,9 @@ use super::Console;
 use super::error::PageError;
 use super::form::read_same_origin_form;
 use super::respond::{page, redirect};
-use super::session_form::VerifiedForm;
+use super::session_form::CheckedForm;
 use super::shell::Shell;
-use super::viewer::{FORM_PURPOSE, PublicAddress, SESSION_COOKIE, Visit, read_cookie};
+use super::viewer::{FORM_PURPOSE, PublicAddress, SESSION_COOKIE, SessionRequest, read_cookie};
 use crate::app::begin_session;
 use crate::domain::may_redirect_to;
 use crate::metrics::{SignInResult, count_sign_in};
@@ -87,7 +87,7 @@ pub(crate) async fn show_form(
     let query = query_pairs(&request, &["token", "back"])?;
     let back = query.get("back").filter(|path| may_redirect_to(path)).cloned().unwrap_or_default();
     let Some(token) = query.get("token") else {
-        if Visit::of(&request).await.is_ok() {
+        if SessionRequest::of(&request).await.is_ok() {
             return Ok(redirect(if back.is_empty() { "/console" } else { &back }));
         }
         return show(&request, &console, StatusCode::OK, |page| page.back = back);
@@ -224,19 +224,19 @@ fn show(
 }
 
 /// Ends the session of the request.
-pub(crate) async fn sign_out(VerifiedForm { visit, .. }: VerifiedForm) -> Result<HttpResponse, PageError> {
-    visit.services().end_session(visit.viewer.session.id).await?;
+pub(crate) async fn sign_out(CheckedForm { request, .. }: CheckedForm) -> Result<HttpResponse, PageError> {
+    request.services().end_session(request.viewer.session.id).await?;
     let mut response = redirect("/console/sign-in");
-    PublicAddress::of(&visit.request).set_cookie(response.headers_mut(), SESSION_COOKIE, "", 0);
+    PublicAddress::of(&request.http).set_cookie(response.headers_mut(), SESSION_COOKIE, "", 0);
     Ok(response)
 }
 
 /// Ends another session of the organization.
 pub(crate) async fn end(
-    VerifiedForm { visit, .. }: VerifiedForm,
+    CheckedForm { request, .. }: CheckedForm,
     id: Path<String>,
 ) -> Result<HttpResponse, PageError> {
     let id: SessionId = id.parse().map_err(|_| PageError::NotFound)?;
-    visit.services().end_session(id).await?;
+    request.services().end_session(id).await?;
     Ok(redirect("/console/keys?done=session-ended"))
 }

@@ -17,14 +17,14 @@ use crate::domain::cookie_value;
 /// The purpose that tokens of forms are derived for.
 pub(crate) const FORM_PURPOSE: &str = "form";
 
-/// A request of somebody who is signed in.
-pub(crate) struct Visit {
-    pub(crate) request: HttpRequest,
+/// A request of a person who is signed in.
+pub(crate) struct SessionRequest {
+    pub(crate) http: HttpRequest,
     pub(crate) console: Data<Console>,
     pub(crate) viewer: Viewer,
 }
 
-impl Visit {
+impl SessionRequest {
     /// The request with its session.
     ///
     /// # Errors
@@ -32,7 +32,7 @@ impl Visit {
     pub(crate) async fn of(request: &HttpRequest) -> Result<Self, PageError> {
         let console = request.app_data::<Data<Console>>().cloned().ok_or(PageError::Internal)?;
         let viewer = Viewer::of(request, &console).await?;
-        Ok(Self { request: request.clone(), console, viewer })
+        Ok(Self { http: request.clone(), console, viewer })
     }
 
     /// The services on behalf of this person.
@@ -41,7 +41,7 @@ impl Visit {
     }
 }
 
-impl FromRequest for Visit {
+impl FromRequest for SessionRequest {
     type Error = PageError;
     type Future = LocalBoxFuture<'static, Result<Self, PageError>>;
 
@@ -51,7 +51,7 @@ impl FromRequest for Visit {
     }
 }
 
-/// Somebody who is signed in.
+/// A person who is signed in.
 pub(crate) struct Viewer {
     pub(crate) session: Session,
     claims: ServiceClaims,
@@ -76,7 +76,7 @@ impl Viewer {
         self.token.derive(FORM_PURPOSE)
     }
 
-    /// Whether a form has that token.
+    /// Whether this is the token of its forms.
     pub(crate) fn has_form_token(&self, value: &str) -> bool {
         self.token.has_derived(FORM_PURPOSE, value)
     }
@@ -88,15 +88,15 @@ pub(crate) struct PublicAddress {
     /// With the port.
     pub(crate) host: String,
     /// Scheme and authority.
-    pub(crate) base: String,
+    pub(crate) base_url: String,
 }
 
 impl PublicAddress {
     pub(crate) fn of(request: &HttpRequest) -> Self {
         let header = request.headers().get(PUBLIC_BASE_URL_HEADER).and_then(|value| value.to_str().ok());
-        let base = header.unwrap_or("http://localhost").to_owned();
-        let host = base.split_once("://").map_or("", |(_, host)| host).to_owned();
-        Self { is_secure: base.starts_with("https://"), host, base }
+        let base_url = header.unwrap_or("http://localhost").to_owned();
+        let host = base_url.split_once("://").map_or("", |(_, host)| host).to_owned();
+        Self { is_secure: base_url.starts_with("https://"), host, base_url }
     }
 
     /// The full name of a cookie: browsers accept one with `__Host-` only over TLS, for this host alone and all paths.
@@ -104,13 +104,13 @@ impl PublicAddress {
         if self.is_secure { format!("__Host-{name}") } else { name.to_owned() }
     }
 
-    /// Sets a cookie.
+    /// Sets a cookie for all paths.
     pub(crate) fn set_cookie(&self, headers: &mut HeaderMap, name: &str, value: &str, max_age_seconds: i64) {
         let pair = format!("{}={value}", self.cookie_name(name));
         self.set_cookie_under(headers, &pair, "/", max_age_seconds);
     }
 
-    /// Sets a cookie for a path; no script can read it, and no POST request of another site carries it.
+    /// Sets a cookie, given as `name=value`, for a path; no script can read it, and no POST request of another site carries it.
     pub(crate) fn set_cookie_under(&self, headers: &mut HeaderMap, pair: &str, path: &str, seconds: i64) {
         let secure = if self.is_secure { "; Secure" } else { "" };
         let cookie = format!("{pair}; Path={path}; HttpOnly; SameSite=Lax; Max-Age={seconds}{secure}");

@@ -15,9 +15,9 @@ use super::error::PageError;
 use super::form::{Faults, query_of};
 use super::long_list::refused_cursor;
 use super::respond::{page, redirect};
-use super::session_form::VerifiedForm;
+use super::session_form::CheckedForm;
 use super::shell::Shell;
-use super::viewer::Visit;
+use super::viewer::SessionRequest;
 use super::webhooks::{SECTION, WebhookForm, request_body, state_text, webhooks_of};
 use crate::domain::{PageTime, Pairs, escaped_json, with_query, words};
 
@@ -69,16 +69,19 @@ struct AttemptRow {
     is_good: bool,
 }
 
-pub(crate) async fn show_webhook(visit: Visit, id: Path<String>) -> Result<HttpResponse, PageError> {
-    show(&visit, webhook_id(&id)?, StatusCode::OK, |page| page.form.refill(&visit.request)).await
+pub(crate) async fn show_webhook(
+    request: SessionRequest,
+    id: Path<String>,
+) -> Result<HttpResponse, PageError> {
+    show(&request, webhook_id(&id)?, StatusCode::OK, |page| page.form.refill(&request.http)).await
 }
 
 /// Saves the settings, or does what one of the buttons says: `test`, `rotate`, `enable`, `disable`, `delete`.
 pub(crate) async fn change(
-    VerifiedForm { visit, fields }: VerifiedForm,
+    CheckedForm { request, fields }: CheckedForm,
     id: Path<String>,
 ) -> Result<HttpResponse, PageError> {
-    let (webhooks, id) = (webhooks_of(&visit)?, webhook_id(&id)?);
+    let (webhooks, id) = (webhooks_of(&request)?, webhook_id(&id)?);
     let redirect_back = |done: &str| Ok(redirect(&format!("{SECTION}/{id}?done={done}")));
     match fields.get("do") {
         "test" => {
@@ -87,7 +90,7 @@ pub(crate) async fn change(
         }
         "rotate" => {
             let secret = webhooks.rotate_secret(id).await?.secret;
-            show(&visit, id, StatusCode::OK, |page| page.secret = Some(secret)).await
+            show(&request, id, StatusCode::OK, |page| page.secret = Some(secret)).await
         }
         "delete" => {
             webhooks.delete(id).await?;
@@ -102,7 +105,7 @@ pub(crate) async fn change(
             Err(ClientError::ErrorStatus { status: 400, problem: Some(problem), .. }) => {
                 let faults = Faults::of_problem(*problem, "url");
                 let form = WebhookForm::from_fields(&fields, faults);
-                show(&visit, id, StatusCode::BAD_REQUEST, |page| page.form = form).await
+                show(&request, id, StatusCode::BAD_REQUEST, |page| page.form = form).await
             }
             Err(error) => Err(error.into()),
         },
@@ -110,12 +113,12 @@ pub(crate) async fn change(
 }
 
 async fn show(
-    visit: &Visit,
+    request: &SessionRequest,
     id: WebhookId,
     status: StatusCode,
     fill: impl FnOnce(&mut WebhookPage),
 ) -> Result<HttpResponse, PageError> {
-    let query = query_of(&visit.request);
+    let query = query_of(&request.http);
     let mut faults = Faults::of_parameters(&query, &["status", "cursor", "done"]);
     let get = |name: &str| query.iter().find(|pair| pair.0 == name).map(|pair| pair.1.as_str());
     let (wanted, cursor) =
@@ -123,7 +126,7 @@ async fn show(
     if get("status") != wanted {
         faults.add("status", format!("is none of {}", DeliveryStatus::names()));
     }
-    let (webhook, deliveries) = read_with_deliveries(visit, id, wanted, cursor, &mut faults).await?;
+    let (webhook, deliveries) = read_with_deliveries(request, id, wanted, cursor, &mut faults).await?;
     let status = if faults.is_empty() { status } else { StatusCode::BAD_REQUEST };
     let here = format!("{SECTION}/{id}");
     let statuses = DeliveryStatus::ALL.iter().map(|status| status.as_str());
@@ -134,7 +137,7 @@ async fn show(
     });
     let all = [("all", here.clone(), wanted.is_none())];
     let mut template = WebhookPage {
-        shell: Shell::new(visit, SECTION, "Webhook"),
+        shell: Shell::new(request, SECTION, "Webhook"),
         id: id.to_string(),
         state: state_text(&webhook),
         is_enabled: webhook.enabled,
@@ -151,7 +154,7 @@ async fn show(
         secret: None,
     };
     fill(&mut template);
-    page(&visit.request, status, &template)
+    page(&request.http, status, &template)
 }
 
 /// What was done.
@@ -166,13 +169,13 @@ fn notice(done: &str) -> Option<&'static str> {
 
 /// The webhook, and the page of its deliveries at the cursor; the first one, with a fault, when the cursor is refused.
 async fn read_with_deliveries(
-    visit: &Visit,
+    request: &SessionRequest,
     id: WebhookId,
     wanted: Option<&str>,
     cursor: Option<&str>,
     faults: &mut Faults,
 ) -> Result<(Webhook, Page<WebhookDelivery>), PageError> {
-    let webhooks = webhooks_of(visit)?;
+    let webhooks = webhooks_of(request)?;
     let listed = webhooks.list_deliveries(id, wanted, cursor);
     let (webhook, listed) = futures_util::future::join(webhooks.read(id), listed).await;
     let webhook = webhook?;
@@ -185,23 +188,23 @@ async fn read_with_deliveries(
 }
 
 pub(crate) async fn show_delivery(
-    visit: Visit,
+    request: SessionRequest,
     ids: Path<(String, String)>,
 ) -> Result<HttpResponse, PageError> {
     let (webhook, delivery) = (webhook_id(&ids.0)?, delivery_id(&ids.1)?);
-    let webhooks = webhooks_of(&visit)?;
+    let webhooks = webhooks_of(&request)?;
     let found = webhooks.read_delivery(webhook, delivery);
     let (webhook, found) = futures_util::future::try_join(webhooks.read(webhook), found).await?;
-    let shell = Shell::new(&visit, SECTION, "Message");
-    page(&visit.request, StatusCode::OK, &delivery_page(shell, &webhook, found))
+    let shell = Shell::new(&request, SECTION, "Message");
+    page(&request.http, StatusCode::OK, &delivery_page(shell, &webhook, found))
 }
 
 pub(crate) async fn replay(
-    VerifiedForm { visit, .. }: VerifiedForm,
+    CheckedForm { request, .. }: CheckedForm,
     ids: Path<(String, String)>,
 ) -> Result<HttpResponse, PageError> {
     let (webhook, delivery) = (webhook_id(&ids.0)?, delivery_id(&ids.1)?);
-    webhooks_of(&visit)?.replay_delivery(webhook, delivery).await?;
+    webhooks_of(&request)?.replay_delivery(webhook, delivery).await?;
     Ok(redirect(&format!("{SECTION}/{webhook}?done=replayed")))
 }
 

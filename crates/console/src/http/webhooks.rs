@@ -11,9 +11,9 @@ use super::error::PageError;
 use super::form::{Faults, Fields, query_of};
 use super::kept_form::kept_fields;
 use super::respond::page;
-use super::session_form::VerifiedForm;
+use super::session_form::CheckedForm;
 use super::shell::Shell;
-use super::viewer::Visit;
+use super::viewer::SessionRequest;
 use crate::app::OrganizationWebhooks;
 use crate::domain::{PageTime, words};
 
@@ -118,48 +118,47 @@ pub(crate) fn request_body(fields: &Fields, is_new: bool) -> Value {
 }
 
 /// The service; not found when webhooks are turned off.
-pub(crate) fn webhooks_of(visit: &Visit) -> Result<OrganizationWebhooks<'_>, PageError> {
-    visit.services().webhooks().ok_or(PageError::NotFound)
+pub(crate) fn webhooks_of(request: &SessionRequest) -> Result<OrganizationWebhooks<'_>, PageError> {
+    request.services().webhooks().ok_or(PageError::NotFound)
 }
 
-pub(crate) async fn list(visit: Visit) -> Result<HttpResponse, PageError> {
-    let request = &visit.request;
-    let is_deleted = request.query_string() == "done=deleted";
-    let faults = Faults::of_parameters(&query_of(request), &["done"]);
-    show(&visit, faults.status(), |page| {
+pub(crate) async fn list(request: SessionRequest) -> Result<HttpResponse, PageError> {
+    let is_deleted = request.http.query_string() == "done=deleted";
+    let faults = Faults::of_parameters(&query_of(&request.http), &["done"]);
+    show(&request, faults.status(), |page| {
         page.is_deleted = is_deleted;
-        page.form.refill(request);
+        page.form.refill(&request.http);
         page.faults = faults;
     })
     .await
 }
 
-pub(crate) async fn create(VerifiedForm { visit, fields }: VerifiedForm) -> Result<HttpResponse, PageError> {
-    match webhooks_of(&visit)?.create(&request_body(&fields, true)).await {
+pub(crate) async fn create(CheckedForm { request, fields }: CheckedForm) -> Result<HttpResponse, PageError> {
+    match webhooks_of(&request)?.create(&request_body(&fields, true)).await {
         Ok(created) => {
             let shown = (created.webhook.url, created.secret);
-            show(&visit, StatusCode::CREATED, |page| page.created = Some(shown)).await
+            show(&request, StatusCode::CREATED, |page| page.created = Some(shown)).await
         }
         Err(ClientError::ErrorStatus { status: 400 | 409, problem: Some(problem), .. }) => {
             let faults = Faults::of_problem(*problem, "url");
             let form = WebhookForm::from_fields(&fields, faults);
-            show(&visit, StatusCode::BAD_REQUEST, |page| page.form = form).await
+            show(&request, StatusCode::BAD_REQUEST, |page| page.form = form).await
         }
         Err(error) => Err(error.into()),
     }
 }
 
 async fn show(
-    visit: &Visit,
+    request: &SessionRequest,
     status: StatusCode,
     fill: impl FnOnce(&mut WebhooksPage),
 ) -> Result<HttpResponse, PageError> {
-    let listed = match visit.services().webhooks() {
+    let listed = match request.services().webhooks() {
         Some(webhooks) => Some(webhooks.list().await?),
         None => None,
     };
     let mut template = WebhooksPage {
-        shell: Shell::new(visit, SECTION, "Webhooks"),
+        shell: Shell::new(request, SECTION, "Webhooks"),
         is_cut: listed.as_ref().is_some_and(|page| page.page_info.has_next_page),
         webhooks: listed.map(|page| page.data.iter().map(row).collect()),
         form: WebhookForm::empty(),
@@ -168,7 +167,7 @@ async fn show(
         faults: Faults::default(),
     };
     fill(&mut template);
-    page(&visit.request, status, &template)
+    page(&request.http, status, &template)
 }
 
 fn row(webhook: &Webhook) -> Row {
