@@ -21,8 +21,8 @@ pub(crate) struct ImportCounts {
 }
 
 impl ImportCounts {
-    /// What stands before the number of pending imports. A limited count that found none counts as complete: imports are evaluated
-    /// about in their order, so older ones are evaluated, too.
+    /// "at least " before the number of pending imports if more may be pending, otherwise empty. If the limited count found none, none
+    /// is assumed: imports are evaluated about in their order, so those that it left out are evaluated, too.
     pub(crate) fn at_least(self) -> &'static str {
         if self.is_lower_bound && self.coverage.pending > 0 { "at least " } else { "" }
     }

@@ -2,7 +2,7 @@
 
 mod evaluations;
 mod exports;
-mod keys;
+mod registry;
 mod services;
 mod session_look_ups;
 mod sign_in;

@@ -5,16 +5,15 @@ use quick_cache::sync::Cache;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Maximum number of simultaneous look-ups of unknown tokens.
-const UNKNOWN_AT_ONCE: usize = 32;
+const MAX_UNKNOWN: usize = 32;
 
-/// Number of tokens that are remembered as known.
-const KNOWN: usize = 10_000;
+/// Maximum number of tokens that are remembered as known.
+const MAX_KNOWN: usize = 10_000;
 
-/// A known token is one that belonged to a session when it was last looked up. It is looked up again each time, without waiting
-/// for unknown ones.
+/// A known token is one that belonged to a session when it was last looked up. It is looked up again each time, without a permit.
 pub(crate) struct SessionLookUps {
     known: Cache<TokenHash, ()>,
-    unknown: Semaphore,
+    unknown_permits: Semaphore,
 }
 
 /// More unknown tokens are being looked up than may be at once.
@@ -23,7 +22,7 @@ pub(crate) struct TooManyUnknown;
 
 impl SessionLookUps {
     pub(crate) fn new() -> Self {
-        Self { known: Cache::new(KNOWN), unknown: Semaphore::new(UNKNOWN_AT_ONCE) }
+        Self { known: Cache::new(MAX_KNOWN), unknown_permits: Semaphore::new(MAX_UNKNOWN) }
     }
 
     /// The permit for a look-up of an unknown token, to be held while it runs; `None` for a known one.
@@ -31,7 +30,7 @@ impl SessionLookUps {
         if self.known.get(&token).is_some() {
             return Ok(None);
         }
-        self.unknown.try_acquire().map(Some).map_err(|_| TooManyUnknown)
+        self.unknown_permits.try_acquire().map(Some).map_err(|_| TooManyUnknown)
     }
 
     /// Records whether the token belongs to a session.
@@ -55,7 +54,7 @@ mod tests {
         drop(look_ups.begin(token(0)).unwrap());
         look_ups.end(token(0), true);
         let running: Vec<_> =
-            (1..=UNKNOWN_AT_ONCE).map(|number| look_ups.begin(token(number)).unwrap()).collect();
+            (1..=MAX_UNKNOWN).map(|number| look_ups.begin(token(number)).unwrap()).collect();
         assert_eq!(look_ups.begin(token(1_000)).err(), Some(TooManyUnknown));
         assert!(look_ups.begin(token(0)).unwrap().is_none());
         look_ups.end(token(0), false);

@@ -42,8 +42,8 @@ impl FailedSignIns {
         Ok(())
     }
 
-    /// Uncounts an attempt that did not fail.
-    pub(crate) fn uncount_attempt(&self) {
+    /// Takes back the count of an attempt that did not fail.
+    pub(crate) fn take_back_attempt(&self) {
         let mut window = self.window.locked();
         window.failed = window.failed.saturating_sub(1);
     }
@@ -74,7 +74,7 @@ mod tests {
         let start = Instant::now();
         for _ in 0..3 {
             assert_eq!(limit.count_attempt(start), Ok(()));
-            limit.uncount_attempt();
+            limit.take_back_attempt();
         }
         assert_eq!(limit.count_attempt(start), Ok(()));
         assert!(limit.count_attempt(start).is_err());

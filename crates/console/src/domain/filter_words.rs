@@ -55,7 +55,7 @@ pub(crate) fn ai_tools() -> Vec<&'static str> {
     AiTool::ALL.iter().map(|tool| tool.as_str()).chain(["none"]).collect()
 }
 
-/// The label of a filter.
+/// The label of a filter; an unknown name as it is.
 pub(crate) fn filter_label(name: &str) -> String {
     if let Some(filter) = closed_filters().into_iter().find(|filter| filter.name == name) {
         return filter.label.to_owned();
@@ -79,8 +79,7 @@ pub(crate) fn filter_label(name: &str) -> String {
         "language" => "Language",
         "confidence_min" => "Confidence from",
         "confidence_max" => "Confidence to",
-        // Not a filter: shown as it was typed.
-        other => other,
+        unknown => unknown,
     };
     label.to_owned()
 }
@@ -95,10 +94,9 @@ pub(crate) fn value_label(name: &str, value: &str) -> String {
     }
 }
 
-/// The label of a value of the filter `ai_tool`.
+/// The label of a value of the filter `ai_tool`: of a tool, or of `none`.
 pub(crate) fn ai_tool_label(tool: &str) -> String {
     match tool {
-        // A value of the filter, not a tool.
         "none" => "no tool named".to_owned(),
         "helpScout" => "Help Scout".to_owned(),
         "hubspot" => "HubSpot".to_owned(),

@@ -24,12 +24,12 @@ struct File {
 /// The files, and their addresses for templates.
 pub(crate) struct Assets {
     files: Vec<File>,
-    pub(crate) addresses: Addresses,
+    pub(crate) addresses: AssetAddresses,
 }
 
 /// Addresses of the files.
 #[derive(Debug, Clone)]
-pub(crate) struct Addresses {
+pub(crate) struct AssetAddresses {
     pub(crate) style: String,
     pub(crate) script: String,
     pub(crate) icon: String,
@@ -38,8 +38,9 @@ pub(crate) struct Addresses {
     pub(crate) chart_script: String,
 }
 
-const STYLE: &str = "text/css; charset=utf-8";
-const SCRIPT: &str = "text/javascript; charset=utf-8";
+/// Content types.
+const CSS: &str = "text/css; charset=utf-8";
+const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
 impl Assets {
     /// Names and compresses the files.
@@ -58,15 +59,15 @@ impl Assets {
             });
             address
         };
-        let addresses = Addresses {
-            style: add("console.css", STYLE, include_bytes!("../../assets/console.css")),
-            script: add("console.js", SCRIPT, include_bytes!("../../assets/console.js")),
+        let addresses = AssetAddresses {
+            style: add("console.css", CSS, include_bytes!("../../assets/console.css")),
+            script: add("console.js", JAVASCRIPT, include_bytes!("../../assets/console.js")),
             icon: add("icon.svg", "image/svg+xml", include_bytes!("../../assets/icon.svg")),
-            htmx: add("htmx.js", SCRIPT, include_bytes!("../../assets/vendor/htmx-2.0.11.min.js")),
-            chart_style: add("uplot.css", STYLE, include_bytes!("../../assets/vendor/uplot-1.6.32.min.css")),
+            htmx: add("htmx.js", JAVASCRIPT, include_bytes!("../../assets/vendor/htmx-2.0.11.min.js")),
+            chart_style: add("uplot.css", CSS, include_bytes!("../../assets/vendor/uplot-1.6.32.min.css")),
             chart_script: add(
                 "uplot.js",
-                SCRIPT,
+                JAVASCRIPT,
                 include_bytes!("../../assets/vendor/uplot-1.6.32.iife.min.js"),
             ),
         };

@@ -90,7 +90,7 @@ pub(crate) async fn show(request: SessionRequest) -> Result<HttpResponse, PageEr
             return Ok(redirect(&address));
         }
     }
-    let agents = request.services().list_and_count_agents();
+    let agents = request.services().list_agents_and_count_others();
     let (state, mut faults) = match ListState::parse(&pairs) {
         Ok(state) => (state, Faults::default()),
         Err(errors) => (ListState::default(), Faults::new(errors)),

@@ -6,7 +6,7 @@ use askama::Template;
 
 use super::error::PageError;
 use super::respond;
-use super::shell::Shell;
+use super::shell::{NO_SECTION, Shell};
 use super::viewer::SessionRequest;
 
 #[derive(Template)]
@@ -16,6 +16,6 @@ struct Page {
 }
 
 pub(crate) async fn page(request: SessionRequest) -> Result<HttpResponse, PageError> {
-    let shell = Shell::new(&request, "", "Help");
+    let shell = Shell::new(&request, NO_SECTION, "Help");
     respond::page(&request.http, StatusCode::OK, &Page { shell })
 }

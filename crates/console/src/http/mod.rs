@@ -45,7 +45,7 @@ pub(crate) struct Console {
     pub(crate) assets: Assets,
     pub(crate) failed_sign_ins: FailedSignIns,
     pub(crate) session_look_ups: SessionLookUps,
-    /// For pages with a transcript, which has up to 4 MiB, and twice that while it is decoded.
+    /// For responses that need a transcript, which takes up to 4 MiB, and twice that while it is decoded.
     pub(crate) transcript_permits: Semaphore,
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn configure(app: &mut ServiceConfig, console: Data<Console>, auth: S
             .service(page!("/assets/{name}", assets::send_file))
             .service(form_page!("/sign-in", sign_in::show_form, sign_in::sign_in))
             .service(form!("/sign-out", sign_in::sign_out))
-            .service(form!("/sessions/{id}/end", sign_in::end))
+            .service(form!("/sessions/{id}/end", sign_in::end_session))
             .service(form!("/typed/{page:.*}", refill::show))
             .service(page!("/theme", theme::choose))
             .service(page!("/help", help::page))

@@ -18,7 +18,7 @@ use super::Console;
 use super::assets::{accepts_gzip, gzip};
 use super::error::PageError;
 use super::kept_form::{add_cookie, refill_address, remove_shown_cookie, sent_form};
-use super::shell::Shell;
+use super::shell::{NO_SECTION, Shell};
 use super::viewer::SessionRequest;
 use crate::domain::{KeptForm, Pairs};
 
@@ -112,7 +112,7 @@ async fn error_page(request: &HttpRequest, error: &PageError) -> Option<HttpResp
         _ => SessionRequest::of(request).await.ok(),
     };
     let shell = match session_request {
-        Some(request) => Shell::new(&request, "", error.title()),
+        Some(request) => Shell::new(&request, NO_SECTION, error.title()),
         None => Shell::signed_out(request, console, error.title()),
     };
     // To the gateway 401 means that its own token was refused.

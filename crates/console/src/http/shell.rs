@@ -4,7 +4,7 @@ use actix_web::HttpRequest;
 use actix_web::http::header::COOKIE;
 
 use super::Console;
-use super::assets::Addresses;
+use super::assets::AssetAddresses;
 use super::kept_form::kept_fields;
 use super::viewer::SessionRequest;
 use crate::domain::cookie_value;
@@ -23,10 +23,13 @@ pub(crate) const SECTIONS: [(&str, &str); 7] = [
     ("Imports", "/console/imports"),
 ];
 
+/// The section of a page that is not in the navigation.
+pub(crate) const NO_SECTION: &str = "";
+
 /// The frame of a page.
 pub(crate) struct Shell {
     pub(crate) title: String,
-    /// The address of the current section; empty for none.
+    /// The address of the current section, or [`NO_SECTION`].
     pub(crate) section: &'static str,
     /// `None`: without a session.
     pub(crate) organization: Option<String>,
@@ -34,9 +37,8 @@ pub(crate) struct Shell {
     pub(crate) csrf: String,
     /// `light`, `dark` or `system`.
     pub(crate) theme: &'static str,
-    /// Path and query of the page.
-    pub(crate) here: String,
-    pub(crate) files: Addresses,
+    pub(crate) path_and_query: String,
+    pub(crate) files: AssetAddresses,
     /// Whether the page has charts.
     pub(crate) has_charts: bool,
     /// Whether a form of the page shows what was typed before its request failed.
@@ -57,31 +59,33 @@ impl Shell {
 
     /// The frame of a page without a session.
     pub(crate) fn signed_out(request: &HttpRequest, console: &Console, title: impl Into<String>) -> Self {
-        let here = request.uri().path_and_query().map(|path| path.as_str().to_owned()).unwrap_or_default();
+        let path_and_query = request.uri().path_and_query().map(|path| path.as_str().to_owned());
         Self {
             title: title.into(),
-            section: "",
+            section: NO_SECTION,
             organization: None,
             csrf: String::new(),
             theme: theme(request),
-            here,
+            path_and_query: path_and_query.unwrap_or_default(),
             files: console.assets.addresses.clone(),
             has_charts: false,
             is_refilled: false,
         }
     }
 
+    /// The pages of the navigation, and whether each is the current section.
     pub(crate) fn sections(&self) -> impl Iterator<Item = (&'static str, &'static str, bool)> + '_ {
         SECTIONS.into_iter().map(|(name, address)| (name, address, address == self.section))
     }
 
+    /// The themes, and whether each is the current one.
     pub(crate) fn themes(&self) -> impl Iterator<Item = (&'static str, bool)> + '_ {
         THEMES.into_iter().map(|theme| (theme, theme == self.theme))
     }
 
     /// The part of the query that leads back to this page, for the links that change the theme.
     pub(crate) fn back_query(&self) -> String {
-        assay_contracts::evaluations::encode_query([("back", &self.here)])
+        assay_contracts::evaluations::encode_query([("back", &self.path_and_query)])
     }
 }
 

@@ -29,6 +29,7 @@ const FORM_COOKIE: &str = "assay-sign-in";
 /// Lifetime of that cookie.
 const FORM_SECONDS: i64 = 60 * 60;
 
+/// The page adds the command that makes one.
 const LINK_REFUSED: &str = "This address was used before, or it is older than an hour. Make another one:";
 const KEY_REFUSED: &str = "Assay does not know this key: it may be mistyped, expired or revoked.";
 const SCOPE_MISSING: &str = "This key may not open the console: it needs the scope `console`.";
@@ -46,7 +47,7 @@ struct SignInPage {
     key_fault: Option<String>,
 }
 
-/// What a person signs in with, as it was sent; `None` when it is malformed and needs no look-up.
+/// What a person signs in with; `None` when it is malformed and needs no look-up.
 enum SentCredential {
     Link(Option<RandomToken>),
     Key(Option<ApiKey>),
@@ -92,7 +93,7 @@ pub(crate) async fn show_form(
         }
         return show(&request, &console, StatusCode::OK, |page| page.back = back);
     };
-    if !is_opened_by_a_person(&request) {
+    if !is_opened_by_person(&request) {
         let link = token.clone();
         return show(&request, &console, StatusCode::OK, |page| page.link = Some(link));
     }
@@ -106,8 +107,8 @@ pub(crate) async fn sign_in(
     console: Data<Console>,
 ) -> Result<HttpResponse, PageError> {
     let fields = read_same_origin_form(&request, payload).await?;
-    let is_own = |token: RandomToken| token.has_derived(FORM_PURPOSE, fields.get("csrf"));
-    if !form_cookie(&request).is_some_and(is_own) {
+    let is_of_form = |cookie: RandomToken| cookie.has_derived(FORM_PURPOSE, fields.get("csrf"));
+    if !form_cookie(&request).is_some_and(is_of_form) {
         return Err(PageError::CsrfRejected(None));
     }
     let back = Some(fields.get("back")).filter(|path| may_redirect_to(path)).unwrap_or_default();
@@ -147,7 +148,7 @@ async fn attempt(
         None => Ok(SignInOutcome::Refused),
     };
     if is_guessable && !matches!(outcome, Ok(SignInOutcome::Refused | SignInOutcome::ScopeMissing)) {
-        console.failed_sign_ins.uncount_attempt();
+        console.failed_sign_ins.take_back_attempt();
     }
     let (result, fault) = match outcome? {
         SignInOutcome::Begun(session) => {
@@ -181,7 +182,7 @@ fn signed_in(request: &HttpRequest, session: &Session, token: &RandomToken, back
 /// Whether a person opened the link outside of any page, by typing it or from a terminal: the browser then sends
 /// `Sec-Fetch-Site: none`. A mail scanner, which sends no such header, must not use the link up, and a page of another site
 /// must not sign a person in unnoticed. Over plain HTTP browsers send it to localhost only; elsewhere the person confirms.
-fn is_opened_by_a_person(request: &HttpRequest) -> bool {
+fn is_opened_by_person(request: &HttpRequest) -> bool {
     let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
     *request.method() == actix_web::http::Method::GET
         && header("sec-purpose").is_none()
@@ -209,7 +210,10 @@ fn show(
     let token = form_cookie(request).map_or_else(random_token, Ok)?;
     let mut template = SignInPage {
         // The address of this page may contain a token: links to change the theme must not lead back to it.
-        shell: Shell { here: "/console".to_owned(), ..Shell::signed_out(request, console, "Sign in") },
+        shell: Shell {
+            path_and_query: "/console".to_owned(),
+            ..Shell::signed_out(request, console, "Sign in")
+        },
         form_token: token.derive(FORM_PURPOSE),
         back: String::new(),
         link: None,
@@ -232,7 +236,7 @@ pub(crate) async fn sign_out(CheckedForm { request, .. }: CheckedForm) -> Result
 }
 
 /// Ends another session of the organization.
-pub(crate) async fn end(
+pub(crate) async fn end_session(
     CheckedForm { request, .. }: CheckedForm,
     id: Path<String>,
 ) -> Result<HttpResponse, PageError> {

@@ -1,4 +1,4 @@
-//! Keys, agents and sessions of the organization.
+//! Keys, agents and sessions of the organization, which agent-registry keeps.
 
 use std::fmt::Display;
 
@@ -38,7 +38,7 @@ impl OrganizationServices<'_> {
     }
 
     /// The newest thousand agents, and the number of the others.
-    pub(crate) async fn list_and_count_agents(self) -> Result<(Vec<Agent>, usize), ClientError> {
+    pub(crate) async fn list_agents_and_count_others(self) -> Result<(Vec<Agent>, usize), ClientError> {
         let AgentList { agents, total } = self.list_agents_before(None).await?;
         let total = total.and_then(|total| usize::try_from(total).ok()).unwrap_or_default();
         let others = total.saturating_sub(agents.len());
