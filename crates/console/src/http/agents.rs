@@ -9,7 +9,7 @@ use assay_contracts::agent::{AgentType, NewAgent};
 use super::error::PageError;
 use super::form::{Faults, Fields, query_of};
 use super::kept_form::kept_fields;
-use super::long_list::{Pager, ROWS, first_page, read_id};
+use super::long_list::{MAX_ROWS, Pager, read_id, take_page};
 use super::respond::{page, redirect};
 use super::session_form::CheckedForm;
 use super::shell::Shell;
@@ -71,7 +71,7 @@ async fn show(request: &SessionRequest, typed: Fields, faults: Faults) -> Result
     let before = read_id(&query, "before", &mut query_faults);
     let found = request.services().list_agents_before(before).await?;
     let listed = u64::try_from(found.agents.len()).unwrap_or_default();
-    let (agents, last) = first_page(found.agents, ROWS, |agent| agent.id);
+    let (agents, last) = take_page(found.agents, MAX_ROWS, |agent| agent.id);
     let agents = agents.into_iter().map(|agent| Row {
         id: agent.id.to_string(),
         external_id: agent.external_id,

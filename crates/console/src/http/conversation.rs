@@ -43,20 +43,21 @@ struct ConversationPage {
     verdict: Option<Verdict>,
     /// Why there is no verdict.
     unscored: Option<String>,
-    place: Place,
+    navigation: Navigation,
 }
 
-/// The place of the conversation in the result of the list.
+/// The way to the list, and to the conversations beside this one in its result.
 #[derive(Default)]
-struct Place {
+struct Navigation {
     /// Address of the list.
     list: String,
-    /// What the links to other pages of the conversation carry.
+    /// The query of the list, for the links to messages of the conversation.
     query: Pairs,
     /// The filter in words.
     filter: String,
     previous: Option<String>,
     next: Option<String>,
+    /// "3 of 52".
     position: String,
     /// What is wrong with the query.
     faults: Faults,
@@ -70,11 +71,11 @@ struct FoundConversation {
 pub(crate) async fn show(request: SessionRequest, id: Path<String>) -> Result<HttpResponse, PageError> {
     let id: TicketId = id.parse().map_err(|_| PageError::NotFound)?;
     // Looked up before the permit is acquired, because it may take long.
-    let place = place(&request, id).await;
+    let navigation = find_navigation(&request, id).await;
     let _permit = request.console.transcript_permits.acquire().await;
-    let found = find(&request, id).await?;
-    let status = place.faults.status();
-    let template = view(&request, id, found, place);
+    let found = find_conversation(&request, id).await?;
+    let status = navigation.faults.status();
+    let template = view(&request, id, found, navigation);
     page(&request.http, status, &template)
 }
 
@@ -87,14 +88,14 @@ pub(crate) async fn message(
     let id: TicketId = id.parse().map_err(|_| PageError::NotFound)?;
     let number: usize = number.parse().map_err(|_| PageError::NotFound)?;
     let index = number.checked_sub(1).ok_or(PageError::NotFound)?;
-    let (given, list): (Pairs, Pairs) =
+    let (parts, list): (Pairs, Pairs) =
         query_of(&request.http).into_iter().partition(|pair| pair.0 == "part");
-    let part: usize = match given.first() {
+    let part: usize = match parts.first() {
         Some((_, part)) => part.parse().map_err(|_| PageError::NotFound)?,
         None => 1,
     };
     let _permit = request.console.transcript_permits.acquire().await;
-    let FoundConversation { transcript, evaluation } = find(&request, id).await?;
+    let FoundConversation { transcript, evaluation } = find_conversation(&request, id).await?;
     let transcript = transcript.ok_or(PageError::NotFound)?;
     let evaluation = evaluation.as_ref().and_then(evaluation_of);
     let quotes = Quotes::of(&transcript.messages, evaluation);
@@ -137,7 +138,7 @@ struct MessagePage {
 pub(crate) async fn json(request: SessionRequest, id: Path<String>) -> Result<HttpResponse, PageError> {
     let id: TicketId = id.parse().map_err(|_| PageError::NotFound)?;
     let _permit = request.console.transcript_permits.acquire().await;
-    let found = find(&request, id).await?.evaluation.ok_or(PageError::NotFound)?;
+    let found = find_conversation(&request, id).await?.evaluation.ok_or(PageError::NotFound)?;
     let text = serde_json::to_string_pretty(&found).map_err(|error| {
         tracing::error!(cause = %error, "evaluation cannot be written");
         PageError::Internal
@@ -149,7 +150,7 @@ pub(crate) async fn json(request: SessionRequest, id: Path<String>) -> Result<Ht
 
 /// Transcript and evaluation. The evaluation of a deleted conversation is removed a moment later than the transcript, so the
 /// transcript decides whether there is such a conversation.
-async fn find(request: &SessionRequest, id: TicketId) -> Result<FoundConversation, PageError> {
+async fn find_conversation(request: &SessionRequest, id: TicketId) -> Result<FoundConversation, PageError> {
     let services = request.services();
     let (transcript, evaluation) =
         futures_util::future::try_join(services.find_transcript(id), services.find_evaluation(id)).await?;
@@ -161,16 +162,16 @@ async fn find(request: &SessionRequest, id: TicketId) -> Result<FoundConversatio
     Ok(FoundConversation { transcript, evaluation })
 }
 
-/// The place in the result of the query. When export, which knows the result, is unavailable, the page is shown without it.
-async fn place(request: &SessionRequest, id: TicketId) -> Place {
+/// The navigation in the result of the query. When export, which knows the result, is unavailable, it lacks the neighbours.
+async fn find_navigation(request: &SessionRequest, id: TicketId) -> Navigation {
     let services = request.services();
     let pairs = query_of(&request.http);
     let state = match ListState::parse(&pairs) {
         Ok(state) => state,
-        // The list says beside its fields what is wrong, too, and keeps what is right.
+        // The link to the list keeps the query as it is: the list has the form to correct it.
         Err(errors) => {
             let list = list_address(&pairs);
-            return Place { list, query: pairs, faults: Faults::new(errors), ..Place::default() };
+            return Navigation { list, query: pairs, faults: Faults::new(errors), ..Navigation::default() };
         }
     };
     let mut query = state.filters.to_pairs();
@@ -181,24 +182,24 @@ async fn place(request: &SessionRequest, id: TicketId) -> Place {
     let (neighbours, agents) = futures_util::future::join(neighbours, agents).await;
     let address =
         |id: TicketId| with_query(&format!("/console/conversations/{id}"), &state.pairs_without_cursor());
-    let mut place = Place {
+    let mut navigation = Navigation {
         list: state.address(),
         query: state.pairs_without_cursor(),
         filter: filter_line(&state, &agents.unwrap_or_default()),
-        ..Place::default()
+        ..Navigation::default()
     };
     match neighbours {
         Ok(found) => {
-            place.position = position(&found, !place.filter.is_empty());
-            place.previous = found.previous.map(address);
-            place.next = found.next.map(address);
+            navigation.position = position(&found, !navigation.filter.is_empty());
+            navigation.previous = found.previous.map(address);
+            navigation.next = found.next.map(address);
         }
         Err(ClientError::ErrorStatus { status: 400, problem: Some(problem), .. }) => {
-            place.faults = Faults::new(problem.errors);
+            navigation.faults = Faults::new(problem.errors);
         }
         Err(error) => tracing::warn!(cause = %error, "neighbours of a conversation are not known"),
     }
-    place
+    navigation
 }
 
 fn position(found: &Neighbours, is_filtered: bool) -> String {
@@ -219,7 +220,12 @@ fn evaluation_of(evaluation: &TicketEvaluation) -> Option<&Evaluation> {
     }
 }
 
-fn view(request: &SessionRequest, id: TicketId, found: FoundConversation, place: Place) -> ConversationPage {
+fn view(
+    request: &SessionRequest,
+    id: TicketId,
+    found: FoundConversation,
+    navigation: Navigation,
+) -> ConversationPage {
     let transcript = found.transcript.as_deref();
     let done = found.evaluation.as_ref().and_then(evaluation_of);
     let unscored = match &found.evaluation {
@@ -266,10 +272,10 @@ fn view(request: &SessionRequest, id: TicketId, found: FoundConversation, place:
         items,
         verdict: done.map(|evaluation| verdict(evaluation, &|index| quotes.number_of(index))),
         is_expired: transcript.is_none(),
-        links: Links::of_conversation(id, place.query.clone()),
+        links: Links::of_conversation(id, navigation.query.clone()),
         quotes,
         unscored,
-        place,
+        navigation,
     }
 }
 

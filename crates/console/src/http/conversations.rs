@@ -4,7 +4,7 @@ use actix_web::HttpResponse;
 use askama::Template;
 use assay_clients::ClientError;
 use assay_contracts::agent::Agent;
-use assay_contracts::evaluations::{EvaluationPage, Sort};
+use assay_contracts::evaluations::{EvaluationPage, Sort, Total};
 
 use super::error::PageError;
 use super::filter_form::{Chip, FilterForm, chips};
@@ -15,7 +15,7 @@ use super::shell::Shell;
 use super::viewer::SessionRequest;
 use crate::domain::{COLUMNS, Column, ListState, Pairs, ROWS_PER_PAGE, format_total, with_query};
 
-/// Servers refuse longer addresses. A form writes a space in one byte, and a link in three.
+/// Servers refuse longer addresses. A redirect may be longer than its request: a form encodes a space in one byte, a link in three.
 const MAX_ADDRESS_BYTES: usize = 8 * 1024;
 
 #[derive(Template)]
@@ -30,11 +30,9 @@ struct ConversationsPage {
     chips: Vec<Chip>,
     form: FilterForm,
     faults: Faults,
-    /// Hidden fields of the search form: the state of the list without the search.
+    /// Hidden fields of the form of each: the state of the list without it.
     search_hidden: Pairs,
-    /// Hidden fields of the form of columns: the state of the list without the columns.
     columns_hidden: Pairs,
-    /// Hidden fields of the form of orders: the state of the list without its order.
     orders_hidden: Pairs,
     /// All orders. Narrow pages show them as a form, because their table has no heads to click.
     orders: Vec<Order>,
@@ -95,7 +93,8 @@ pub(crate) async fn show(request: SessionRequest) -> Result<HttpResponse, PageEr
         Ok(state) => (state, Faults::default()),
         Err(errors) => (ListState::default(), Faults::new(errors)),
     };
-    let found = async { if faults.is_empty() { read(&request, &state).await.map(Some) } else { Ok(None) } };
+    let found =
+        async { if faults.is_empty() { read_page(&request, &state).await.map(Some) } else { Ok(None) } };
     let (agents, found) = futures_util::future::join(agents, found).await;
     let (agents, other_agents) = agents?;
     let found = match found {
@@ -121,7 +120,7 @@ pub(crate) async fn show(request: SessionRequest) -> Result<HttpResponse, PageEr
     page(&request.http, status, &template)
 }
 
-async fn read(request: &SessionRequest, state: &ListState) -> Result<EvaluationPage, ClientError> {
+async fn read_page(request: &SessionRequest, state: &ListState) -> Result<EvaluationPage, ClientError> {
     let mut query = state.filters.to_pairs();
     query.push(("sort", state.sort.to_string()));
     query.push(("limit", ROWS_PER_PAGE.to_string()));
@@ -144,19 +143,11 @@ fn view(
     let (rows, total, next, summary) = match &found {
         None => (Vec::new(), String::new(), None, "The filter cannot be read".to_owned()),
         Some(found) => {
-            let total = format_total(&found.total);
-            let noun = if found.total.count == 1 { "conversation" } else { "conversations" };
-            let verb = match (is_filtered, found.total.count) {
-                (false, _) => "",
-                (true, 1) => " matches the filter",
-                (true, _) => " match the filter",
-            };
             let rows: Vec<Row> = found.data.iter().map(|item| row(item, &state)).collect();
             let next_row = first_row + rows.len() as u64;
             let next = found.page_info.next_cursor.as_deref();
             let next = next.map(|cursor| state.next_address(cursor, next_row));
-            let summary = format!("{total} {noun}{verb}");
-            (rows, total, next, summary)
+            (rows, format_total(&found.total), next, summary_text(&found.total, is_filtered))
         }
     };
     // A refused filter is kept by all forms as it was typed.
@@ -167,11 +158,11 @@ fn view(
     let status = match found {
         None => summary.clone(),
         Some(_) => {
-            let place = match rows.is_empty() {
+            let row_range = match rows.is_empty() {
                 true => String::new(),
                 false => format!(", rows {first_row} to {}", first_row + rows.len() as u64 - 1),
             };
-            format!("{summary}{place}, by {}", order_words(state.sort))
+            format!("{summary}{row_range}, by {}", order_words(state.sort))
         }
     };
     ConversationsPage {
@@ -195,6 +186,17 @@ fn view(
         shell,
         state,
     }
+}
+
+/// "214 conversations match the filter".
+fn summary_text(total: &Total, is_filtered: bool) -> String {
+    let text = match (total.count, is_filtered) {
+        (1, false) => "conversation",
+        (1, true) => "conversation matches the filter",
+        (_, false) => "conversations",
+        (_, true) => "conversations match the filter",
+    };
+    format!("{} {text}", format_total(total))
 }
 
 /// The order in words: "AXIS, ascending".

@@ -15,15 +15,15 @@ use assay_platform::web::query_pairs;
 use super::error::PageError;
 use super::form::{Faults, Fields, query_of};
 use super::kept_form::kept_fields;
-use super::long_list::{Pager, ROWS, first_page, read_id};
+use super::long_list::{MAX_ROWS, Pager, read_id, take_page};
 use super::respond::{page, redirect};
 use super::session_form::CheckedForm;
 use super::shell::Shell;
 use super::viewer::{SessionRequest, Viewer};
 use crate::domain::{PageTime, Pairs, browser_name, parse_day, plus_days, with_query};
 
-/// Sessions of a page, which has the keys, too.
-const SESSION_ROWS: usize = 25;
+/// Maximum number of sessions on a page, which has the keys, too.
+const MAX_SESSION_ROWS: usize = 25;
 
 #[derive(Template)]
 #[template(path = "keys.html")]
@@ -59,7 +59,7 @@ struct SessionRow {
     browser: String,
     user_agent: String,
     /// The credential that began it, in words.
-    with: String,
+    signed_in_with: String,
     began: PageTime,
     last_used: PageTime,
     ends: PageTime,
@@ -125,8 +125,8 @@ fn new_key(fields: &Fields) -> Result<NewKeyRequest, Faults> {
         faults.add("name", "Say what the key is for.");
     }
     // A session does not have the scope `admin`, so it cannot create a key that has it.
-    let known = |name| Scope::from_name(name).filter(|scope| *scope != Scope::Admin);
-    let scopes: Option<Scopes> = fields.all("scope").map(known).collect();
+    let allowed_scope = |name| Scope::from_name(name).filter(|scope| *scope != Scope::Admin);
+    let scopes: Option<Scopes> = fields.all("scope").map(allowed_scope).collect();
     let scopes = scopes.filter(|scopes| !scopes.is_empty());
     if scopes.is_none() {
         faults.add("scope", "Choose at least one scope.");
@@ -148,26 +148,26 @@ fn new_key(fields: &Fields) -> Result<NewKeyRequest, Faults> {
     }
 }
 
-/// The key and the session after which the lists of the page go on.
-struct Place {
+/// The key and the session after which the lists of the page begin; without one, a list begins with the newest.
+struct Before {
     key: Option<ApiKeyId>,
     session: Option<SessionId>,
 }
 
-/// The place that the query names, and the faults of the query.
-fn read_place(request: &HttpRequest) -> (Place, Faults) {
+/// The key and the session that the query names, and the faults of the query.
+fn read_before(request: &HttpRequest) -> (Before, Faults) {
     let query = query_of(request);
     let mut faults = Faults::of_parameters(&query, &["before", "sessions_before", "done"]);
     let key = read_id(&query, "before", &mut faults);
     let session = read_id(&query, "sessions_before", &mut faults);
-    (Place { key, session }, faults)
+    (Before { key, session }, faults)
 }
 
-/// The address of the page at a place.
+/// The address of the page whose lists begin after this key and this session.
 fn address_after(key: Option<String>, session: Option<String>) -> String {
-    let place = [("before", key), ("sessions_before", session)];
-    let place: Pairs = place.into_iter().filter_map(|(name, id)| Some((name.to_owned(), id?))).collect();
-    with_query("/console/keys", &place)
+    let pairs = [("before", key), ("sessions_before", session)];
+    let pairs: Pairs = pairs.into_iter().filter_map(|(name, id)| Some((name.to_owned(), id?))).collect();
+    with_query("/console/keys", &pairs)
 }
 
 async fn show(
@@ -176,24 +176,26 @@ async fn show(
     fill: impl FnOnce(&mut KeysPage),
 ) -> Result<HttpResponse, PageError> {
     let services = request.services();
-    let (place, query_faults) = read_place(&request.http);
-    let (keys, sessions) =
-        futures_util::future::try_join(services.list_keys(place.key), services.list_sessions(place.session))
-            .await?;
-    let (keys, last_key) = first_page(keys, ROWS, |key| key.id);
-    let (sessions, last_session) = first_page(sessions, SESSION_ROWS, |session| session.id);
+    let (before, query_faults) = read_before(&request.http);
+    let (keys, sessions) = futures_util::future::try_join(
+        services.list_keys(before.key),
+        services.list_sessions(before.session),
+    )
+    .await?;
+    let (keys, last_key) = take_page(keys, MAX_ROWS, |key| key.id);
+    let (sessions, last_session) = take_page(sessions, MAX_SESSION_ROWS, |session| session.id);
     let now = now();
     let status = if query_faults.is_empty() { status } else { StatusCode::BAD_REQUEST };
     let mut template = KeysPage {
         shell: Shell::new(request, "/console/keys", "Keys"),
         keys: keys.into_iter().map(|key| key_row(key, now)).collect(),
-        key_pages: Pager::new(place.key, last_key, |key| {
-            address_after(key, place.session.map(|id| id.to_string()))
+        key_pages: Pager::new(before.key, last_key, |key| {
+            address_after(key, before.session.map(|id| id.to_string()))
         }),
         query_faults,
         sessions: sessions.into_iter().map(|entry| session_row(entry, &request.viewer)).collect(),
-        session_pages: Pager::new(place.session, last_session, |session| {
-            address_after(place.key.map(|id| id.to_string()), session) + "#h-sessions"
+        session_pages: Pager::new(before.session, last_session, |session| {
+            address_after(before.key.map(|id| id.to_string()), session) + "#h-sessions"
         }),
         scopes: Vec::new(),
         typed: Fields::default(),
@@ -217,6 +219,7 @@ async fn show(
     page(&request.http, status, &template)
 }
 
+/// What a key with the scope may do, in words.
 fn allows(scope: Scope) -> &'static str {
     match scope {
         Scope::Assess => "submit conversations",
@@ -232,11 +235,11 @@ fn allows(scope: Scope) -> &'static str {
 }
 
 fn key_row(key: KeyEntry, now: Timestamp) -> KeyRow {
-    let (state, ends) = match (key.revoked_at, key.expires_at) {
-        (Some(at), _) => ("revoked", Some(at)),
-        (None, Some(at)) if at <= now => ("expired", Some(at)),
-        (None, Some(at)) => ("until", Some(at)),
-        (None, None) => ("active", None),
+    let (state, ends, is_active) = match (key.revoked_at, key.expires_at) {
+        (Some(at), _) => ("revoked", Some(at), false),
+        (None, Some(at)) if at <= now => ("expired", Some(at), false),
+        (None, Some(at)) => ("until", Some(at), true),
+        (None, None) => ("active", None, true),
     };
     KeyRow {
         id: key.id.to_string(),
@@ -246,7 +249,7 @@ fn key_row(key: KeyEntry, now: Timestamp) -> KeyRow {
         last_used: key.last_used_at.map(PageTime::long),
         state,
         ends: ends.map(PageTime::long),
-        is_active: matches!(state, "until" | "active"),
+        is_active,
     }
 }
 
@@ -256,7 +259,7 @@ fn session_row(entry: SessionEntry, viewer: &Viewer) -> SessionRow {
         id: entry.id.to_string(),
         browser: browser_name(&entry.browser),
         user_agent: entry.browser,
-        with: entry
+        signed_in_with: entry
             .key_name
             .map_or_else(|| "a one-time address".to_owned(), |name| format!("the key {name}")),
         began: PageTime::long(entry.created_at),

@@ -8,8 +8,8 @@ use assay_clients::ClientError;
 
 use super::form::Faults;
 
-/// Rows of a page. A thousand keys or agents would weigh more than 30 kB.
-pub(crate) const ROWS: usize = 100;
+/// Maximum number of rows on a page. A page with a thousand keys or agents would weigh more than 30 kB.
+pub(crate) const MAX_ROWS: usize = 100;
 
 /// The links between the pages of a list.
 pub(crate) struct Pager {
@@ -20,8 +20,8 @@ pub(crate) struct Pager {
 }
 
 impl Pager {
-    /// The page after the row `before`, with the last row of it if there are older ones. `address` makes the address of the page
-    /// after a row, and of the first one.
+    /// `before` is the row after which the page begins, `last` its last row if there are older ones; `address` makes the address of the
+    /// page after a row, and that of the first page.
     pub(crate) fn new<I: Display>(
         before: Option<I>,
         last: Option<I>,
@@ -31,7 +31,7 @@ impl Pager {
     }
 }
 
-/// The id in a parameter of a query, which adds a fault when it is none.
+/// The id in a parameter of a query; adds a fault if the parameter is not an id.
 pub(crate) fn read_id<T: FromStr>(query: &[(String, String)], name: &str, faults: &mut Faults) -> Option<T> {
     let (_, value) = query.iter().find(|pair| pair.0 == name)?;
     let id = value.parse::<T>().ok();
@@ -41,7 +41,7 @@ pub(crate) fn read_id<T: FromStr>(query: &[(String, String)], name: &str, faults
     id
 }
 
-/// The fault of a cursor that the service refused, for instance because it is of another list; the page shows the first rows.
+/// The fault of a cursor that the service refused, for instance because it is of another list; none if it refused no cursor.
 pub(crate) fn refused_cursor<T>(cursor: Option<&str>, listed: &Result<T, ClientError>) -> Faults {
     let mut faults = Faults::default();
     if cursor.is_some() && matches!(listed, Err(ClientError::ErrorStatus { status: 400, .. })) {
@@ -51,7 +51,7 @@ pub(crate) fn refused_cursor<T>(cursor: Option<&str>, listed: &Result<T, ClientE
 }
 
 /// The first `count` rows, and the id of the last of them if there are more.
-pub(crate) fn first_page<R, I>(
+pub(crate) fn take_page<R, I>(
     mut rows: Vec<R>,
     count: usize,
     id_of: impl Fn(&R) -> I,

@@ -28,7 +28,7 @@ pub(crate) struct AxisPart {
     pub(crate) band: &'static str,
     pub(crate) without_handoff: Score,
     /// Position on the scale, in percent.
-    pub(crate) place: String,
+    pub(crate) position: String,
 }
 
 pub(crate) struct ChargePart {
@@ -50,9 +50,9 @@ pub(crate) struct ResolutionPart {
 pub(crate) struct ScorePart {
     pub(crate) id: &'static str,
     pub(crate) title: &'static str,
-    /// `None`: of a handoff where none was in play.
+    /// `None` if the part is not applicable: the handoff of a conversation without one.
     pub(crate) band: Option<&'static str>,
-    /// Counts in AXIS in either case.
+    /// Counts in AXIS even if the part is not applicable.
     pub(crate) score: Score,
     pub(crate) reason: String,
     pub(crate) confidence: String,
@@ -74,7 +74,7 @@ pub(crate) struct Fingerprinted {
 }
 
 impl Fingerprinted {
-    pub(crate) fn start(&self) -> &str {
+    pub(crate) fn short_hash(&self) -> &str {
         self.sha256.get(..12).unwrap_or(&self.sha256)
     }
 }
@@ -107,9 +107,9 @@ fn dimensions(axis: &Axis) -> [(&'static str, &'static str, &'static str, Dimens
     ]
 }
 
-fn anchor(id: &str, at: usize, signal: &Signal) -> String {
+fn anchor(id: &str, index: usize, signal: &Signal) -> String {
     let letters = |code: &str| code.chars().filter(char::is_ascii_alphanumeric).collect::<String>();
-    format!("s-{id}-{at}-{}", letters(&signal.code.to_lowercase()))
+    format!("s-{id}-{index}-{}", letters(&signal.code.to_lowercase()))
 }
 
 /// All reasons in the order of the page.
@@ -120,8 +120,8 @@ pub(crate) fn reasons(evaluation: &Evaluation) -> Vec<Reason> {
         evidence: evaluation.resolution.evidence.clone(),
     }];
     for (id, short, _, dimension) in evaluation.axis.iter().flat_map(dimensions) {
-        reasons.extend(dimension.signals.iter().enumerate().map(|(at, signal)| Reason {
-            anchor: anchor(id, at, signal),
+        reasons.extend(dimension.signals.iter().enumerate().map(|(index, signal)| Reason {
+            anchor: anchor(id, index, signal),
             text: format!("{short} {}", words(&signal.code)),
             evidence: signal.evidence.clone(),
         }));
@@ -129,7 +129,7 @@ pub(crate) fn reasons(evaluation: &Evaluation) -> Vec<Reason> {
     reasons
 }
 
-/// The verdict; `number_of` maps the index of a quote in the evidence to its number on the page.
+/// The verdict; `number_of` maps an index in the evidence to the number of its quote on the page.
 pub(crate) fn verdict(evaluation: &Evaluation, number_of: &dyn Fn(usize) -> Option<usize>) -> Verdict {
     let numbers = |evidence: &[usize]| {
         let mut numbers: Vec<usize> = evidence.iter().filter_map(|index| number_of(*index)).collect();
@@ -138,11 +138,11 @@ pub(crate) fn verdict(evaluation: &Evaluation, number_of: &dyn Fn(usize) -> Opti
         numbers
     };
     let has_handoff = |axis: &Axis| axis.dimensions.handoff_smoothness.applicable;
-    let is_rated = |id: &str| id != HANDOFF || evaluation.axis.as_ref().is_some_and(has_handoff);
+    let is_applicable = |id: &str| id != HANDOFF || evaluation.axis.as_ref().is_some_and(has_handoff);
     let parts = evaluation.axis.iter().flat_map(dimensions).map(|(id, _, title, dimension)| ScorePart {
         id,
         title,
-        band: is_rated(id).then(|| band_of(dimension.score)),
+        band: is_applicable(id).then(|| band_of(dimension.score)),
         score: dimension.score,
         reason: dimension.reason,
         confidence: confidence(dimension.confidence),
@@ -150,8 +150,8 @@ pub(crate) fn verdict(evaluation: &Evaluation, number_of: &dyn Fn(usize) -> Opti
             .signals
             .iter()
             .enumerate()
-            .map(|(at, signal)| SignalRow {
-                id: anchor(id, at, signal),
+            .map(|(index, signal)| SignalRow {
+                id: anchor(id, index, signal),
                 code: signal.code.clone(),
                 text: capitalized(&words(&signal.code)),
                 effect: format_signed(signal.effect, 2),
@@ -164,7 +164,7 @@ pub(crate) fn verdict(evaluation: &Evaluation, number_of: &dyn Fn(usize) -> Opti
             score: axis.score,
             band: axis.band.as_str(),
             without_handoff: axis.excluding_handoff,
-            place: format!("{:.2}", score_percent(axis.score.value())),
+            position: format!("{:.2}", score_percent(axis.score.value())),
         }),
         charge: charge(&evaluation.charge),
         resolution: resolution(&evaluation.resolution, numbers(&evaluation.resolution.evidence)),
