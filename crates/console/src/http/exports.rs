@@ -38,7 +38,7 @@ struct ExportsPage {
     /// Address of the list of these conversations.
     list: String,
     has_bad_filter: bool,
-    /// Value, label, meaning, and whether it is chosen.
+    /// Value, label, meaning, and whether it is chosen; the page calls them columns.
     kinds: [(&'static str, &'static str, &'static str, bool); 2],
     faults: Faults,
     /// What is wrong with the cursor.
@@ -54,10 +54,10 @@ struct Row {
     list: String,
     created: PageTime,
     status: &'static str,
-    /// When the file is or was removed; absent while files are kept for ever.
+    /// When the file is or was removed; absent if files are kept for ever.
     file_ends: Option<PageTime>,
-    /// What the file may lack, in words.
-    lacks: Option<String>,
+    /// "up to 3 evaluations missing".
+    missing: Option<String>,
     can_download: bool,
     is_running: bool,
     error: Option<String>,
@@ -97,10 +97,10 @@ pub(crate) async fn create(CheckedForm { request, fields }: CheckedForm) -> Resu
     }
 }
 
-/// The columns that were chosen, empty without a choice, and the filter.
+/// The kind that was chosen, empty without a choice, and the filter.
 fn kind_and_filters(fields: Fields) -> (String, Pairs) {
     let kind = fields.get("kind").to_owned();
-    (kind, fields.pairs().into_iter().filter(|pair| pair.0 != "kind").collect())
+    (kind, fields.into_pairs().into_iter().filter(|pair| pair.0 != "kind").collect())
 }
 
 /// Redirects to the file, under an address that is signed now.
@@ -193,7 +193,7 @@ fn row(export: &Export, agents: &[Agent]) -> Row {
         created: PageTime::long(export.created_at),
         status: status_word(export),
         file_ends: export.file_expires_at.map(PageTime::long),
-        lacks: what_it_lacks(export),
+        missing: missing_text(export),
         can_download: export.status == ExportStatus::Complete && !is_expired(export),
         is_running: matches!(export.status, ExportStatus::Pending | ExportStatus::Running),
         error: export.error_message.clone(),
@@ -217,8 +217,8 @@ fn is_expired(export: &Export) -> bool {
     export.file_status == Some(FileStatus::Expired)
 }
 
-/// The number is an upper bound: it counts evaluations that the filter does not select, too.
-fn what_it_lacks(export: &Export) -> Option<String> {
+/// What the file may lack. The number is an upper bound: it counts evaluations that the filter does not select, too.
+fn missing_text(export: &Export) -> Option<String> {
     if export.evaluations_complete != Some(false) {
         return None;
     }

@@ -15,12 +15,12 @@ use crate::domain::{Pairs, is_same_origin, parse_pairs};
 
 const LIMITS: BodyLimits = BodyLimits { max_bytes: 64 * 1024, deadline: Duration::from_secs(10) };
 
-/// The form of exports has a field for each value of its filters. The page of an error has an element for each of them.
+/// Enough for the form of exports, which has a field for each value of a filter; an error page may have to hold all of them.
 const MAX_FIELDS: usize = 512;
 
-/// The fields of a form in order.
+/// The fields of a form, with their values, in order.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Fields(Vec<(String, String)>);
+pub(crate) struct Fields(Pairs);
 
 impl Fields {
     /// The first value of a field; empty when there is none.
@@ -41,6 +41,7 @@ impl Fields {
         self.0.is_empty()
     }
 
+    /// All values of a field.
     pub(crate) fn all<'f>(&'f self, name: &'f str) -> impl Iterator<Item = &'f str> {
         self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
     }
@@ -50,7 +51,7 @@ impl Fields {
     }
 
     /// The fields without the form's token.
-    pub(crate) fn pairs(self) -> Vec<(String, String)> {
+    pub(crate) fn into_pairs(self) -> Pairs {
         self.0.into_iter().filter(|(name, _)| name != "csrf").collect()
     }
 }
@@ -68,7 +69,7 @@ pub(crate) async fn read_same_origin_form(
     if !is_same_origin(header("sec-fetch-site"), header("origin"), &host) {
         return Err(PageError::CsrfRejected(None));
     }
-    // A budget of its own: the gateway bounds the memory of all forms together.
+    // Each form has its own budget: the gateway bounds the memory of all forms together.
     let body = read_form(request, payload, LIMITS, &BodyBudget::new(LIMITS.max_bytes)).await?;
     if url::form_urlencoded::parse(&body).nth(MAX_FIELDS).is_some() {
         return Err(PageError::Invalid(format!("A form has at most {MAX_FIELDS} fields.")));
@@ -81,7 +82,7 @@ pub(crate) fn query_of(request: &HttpRequest) -> Pairs {
     parse_pairs(request.query_string())
 }
 
-/// Faults by field, for the texts beside them.
+/// Faults by field or parameter, for the texts beside them.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Faults(Vec<FieldError>);
 
@@ -111,10 +112,10 @@ impl Faults {
     /// The parameters of a query that are not among `known`, or are given twice.
     pub(crate) fn of_parameters(query: &[(String, String)], known: &[&str]) -> Self {
         let mut faults = Self::default();
-        for (at, (name, _)) in query.iter().enumerate() {
+        for (index, (name, _)) in query.iter().enumerate() {
             if !known.contains(&name.as_str()) {
                 faults.add(name, "is not a parameter of this page");
-            } else if query[..at].iter().any(|(earlier, _)| earlier == name) {
+            } else if query[..index].iter().any(|(earlier, _)| earlier == name) {
                 faults.add(name, "is given twice");
             }
         }
@@ -130,7 +131,7 @@ impl Faults {
         self.0.is_empty()
     }
 
-    /// What is wrong with a field; a pointer `/url` is that of the field `url`, and `/events/0` of `events`.
+    /// What is wrong with a field. Services name fields by pointers: `/url` is the field `url`, and `/events/0` is `events`.
     pub(crate) fn of(&self, field: &str) -> Option<&str> {
         let is_of =
             |error: &&FieldError| error.pointer.trim_start_matches('/').split('/').next() == Some(field);

@@ -23,11 +23,11 @@ use crate::domain::{ListState, MAX_NAME_CHARACTERS, PageTime, format_count, list
 
 pub(crate) const ADDRESS: &str = "/console/imports";
 
-/// Sources with the most conversations. A name may have a thousand characters, and stands in its address once more.
-const LISTED_SOURCES: usize = 30;
+/// Maximum number of listed sources. A name may have a thousand characters, and stands in its address once more.
+const MAX_SOURCES: usize = 30;
 
-/// Failed conversations that are listed with their reasons; the list of conversations has all.
-const LISTED_FAILURES: usize = 10;
+/// Maximum number of failed conversations that are listed with their reasons; the list of conversations has all.
+const MAX_FAILURES: usize = 10;
 
 #[derive(Template)]
 #[template(path = "imports.html")]
@@ -36,14 +36,14 @@ struct ImportsPage {
     faults: Faults,
     /// The period in words; empty: everything.
     period: String,
-    /// Name, number, meaning, and the address of the rows.
+    /// Name of a status, number, meaning, and the address of the list.
     counts: Vec<(&'static str, String, &'static str, Option<String>)>,
     /// The accepted conversations; without the pending ones when these cannot be counted.
     imported: String,
     is_pending_counted: bool,
-    /// Address of all rows; absent while imports are pending, because the list does not have these.
+    /// Address of the list of all; absent while imports are pending, because the list does not have these.
     all: Option<String>,
-    /// Name, number, and the address of the rows.
+    /// Name, number, and the address of the list; those with the most conversations.
     sources: Vec<(String, String, String)>,
     /// Whether sources with fewer conversations are left out.
     has_more_sources: bool,
@@ -63,7 +63,7 @@ struct Refused {
     /// Pointers of fields, and what is wrong with each; without a pointer: with the request as a whole.
     faults: Vec<(String, String)>,
     /// Number of further faults.
-    omitted: usize,
+    omitted_faults: usize,
 }
 
 pub(crate) async fn show(request: SessionRequest) -> Result<HttpResponse, PageError> {
@@ -76,29 +76,29 @@ pub(crate) async fn show(request: SessionRequest) -> Result<HttpResponse, PageEr
     };
     let failed = failed_rows(services, &state.filters);
     let (summary, failed) = futures_util::future::try_join(services.summarize(&query), failed).await?;
-    let pending = services.count_imports(&query.filters, &summary);
-    let (pending, refused) = futures_util::future::join(pending, services.list_refusals()).await;
-    let imported = summary.totals.count + pending.map_or(0, |counts| counts.coverage.pending);
-    let at_least = pending.map_or("", ImportCounts::at_least);
+    let import_counts = services.count_imports(&query.filters, &summary);
+    let (import_counts, refused) = futures_util::future::join(import_counts, services.list_refusals()).await;
+    let imported = summary.totals.count + import_counts.map_or(0, |counts| counts.coverage.pending);
+    let at_least = import_counts.map_or("", ImportCounts::at_least);
     let filters = state.filter_pairs();
     let groups = summary.breakdown.iter().flat_map(|breakdown| &breakdown.groups);
     let has_more_sources = summary.breakdown.iter().any(|breakdown| breakdown.truncated)
-        || groups.clone().nth(LISTED_SOURCES).is_some();
-    let sources = groups.take(LISTED_SOURCES).map(|group| {
+        || groups.clone().nth(MAX_SOURCES).is_some();
+    let sources = groups.take(MAX_SOURCES).map(|group| {
         let value = group.value.clone().unwrap_or_default();
         let address = list_address_with(&filters, &[("source", &value)]);
         (shortened(&value, MAX_NAME_CHARACTERS), format_count(group.measures.count), address)
     });
     let template = ImportsPage {
-        counts: counts(&summary.totals, pending, &filters),
+        counts: count_rows(&summary.totals, import_counts, &filters),
         imported: if imported == 1 {
             "1 conversation".to_owned()
         } else {
             format!("{at_least}{} conversations", format_count(imported))
         },
-        is_pending_counted: pending.is_some(),
+        is_pending_counted: import_counts.is_some(),
         all: (imported > 0 && imported == summary.totals.count).then(|| list_address(&filters)),
-        is_empty: imported == 0 && pending.is_some(),
+        is_empty: imported == 0 && import_counts.is_some(),
         is_refused_known: refused.is_some(),
         refused: refused.unwrap_or_default().into_iter().map(refused_import).collect(),
         sources: sources.collect(),
@@ -124,29 +124,29 @@ fn read_period(request: &HttpRequest) -> (ListState, Faults) {
     }
 }
 
-/// Name, number, meaning, and the address of the rows of each state.
-fn counts(
+/// Name, number, meaning, and the address of the list of each status.
+fn count_rows(
     totals: &Measures,
-    pending: Option<ImportCounts>,
+    import_counts: Option<ImportCounts>,
     filters: &[(String, String)],
 ) -> Vec<(&'static str, String, &'static str, Option<String>)> {
     let address_of =
         |status: &str, number: u64| (number > 0).then(|| list_address_with(filters, &[("status", status)]));
-    let (pending_text, pending_meaning) = match pending {
+    let (pending_text, pending_meaning) = match import_counts {
         Some(counts) => {
             let number = format!("{}{}", counts.at_least(), format_count(counts.coverage.pending));
             (number, "accepted, waiting for the evaluation: not listed yet")
         }
         None => ("–".to_owned(), "cannot be counted now: the service that keeps imports does not answer"),
     };
-    let without_axis = "no message of an AI agent, or none of the customer";
+    let not_applicable_meaning = "no message of an AI agent, or none of the customer";
     let Measures { scored, not_applicable, failed, .. } = *totals;
     vec![
         ("Scored", format_count(scored), "with AXIS and audit", address_of("scored", scored)),
         (
             "Not applicable",
             format_count(not_applicable),
-            without_axis,
+            not_applicable_meaning,
             address_of("not_applicable", not_applicable),
         ),
         ("Pending", pending_text, pending_meaning, None),
@@ -165,7 +165,7 @@ fn refused_import(refusal: ImportRefusal) -> Refused {
         status: refusal.code.status(),
         time: PageTime::recent(refusal.refused_at, now()),
         faults,
-        omitted: refusal.omitted_errors,
+        omitted_faults: refusal.omitted_errors,
     }
 }
 
@@ -175,7 +175,7 @@ async fn failed_rows(
     filters: &EvaluationFilters,
 ) -> Result<Vec<(Row, String)>, ClientError> {
     let mut query = filters.to_pairs();
-    query.extend([("status", "failed".to_owned()), ("limit", LISTED_FAILURES.to_string())]);
+    query.extend([("status", "failed".to_owned()), ("limit", MAX_FAILURES.to_string())]);
     let listed = services.list_evaluations(&query).await?;
     let reasons = listed.data.iter().map(|item| services.find_evaluation(item.ticket.id));
     let reasons = futures_util::future::join_all(reasons).await;

@@ -6,7 +6,8 @@ use assay_contracts::validation::shortened;
 use assay_platform::runtime::now;
 
 use crate::domain::{
-    ListState, PageTime, Run, ai_tool_label, language_label, resolution_words, runs, with_query, words,
+    ListState, MAX_NAME_CHARACTERS, PageTime, Run, ai_tool_label, language_label, resolution_words, runs,
+    with_query, words,
 };
 
 /// Longer texts are shortened in the list, so that no page of it is over 100 kB; the page of the conversation has all of them.
@@ -47,7 +48,7 @@ pub(crate) fn row(item: &EvaluationItem, state: &ListState) -> Row {
         subject: runs(&shortened(subject, MAX_SUBJECT_CHARACTERS)),
         external_id: runs(&shortened(&ticket.external_id, MAX_ID_CHARACTERS)),
         tool: tool(evaluation),
-        agents: shortened(&join(ticket.agents.iter().map(agent_name)), MAX_ID_CHARACTERS),
+        agents: shortened(&join(ticket.agents.iter().map(agent_name)), MAX_NAME_CHARACTERS),
         scores: evaluation.scores,
         status: match evaluation.status {
             ResultStatus::Scored => "scored",
@@ -65,7 +66,7 @@ pub(crate) fn row(item: &EvaluationItem, state: &ListState) -> Row {
         language: evaluation.language.as_deref().map(language_label).unwrap_or_default(),
         handoff: evaluation.handoff.map(|handoff| words(handoff.as_str())).unwrap_or_default(),
         flags: join(evaluation.flags.iter().map(|flag| words(flag.as_str()))),
-        source: shortened(&ticket.source, MAX_ID_CHARACTERS),
+        source: shortened(&ticket.source, MAX_NAME_CHARACTERS),
     }
 }
 

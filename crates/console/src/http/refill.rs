@@ -31,7 +31,7 @@ async fn read_refill_request(request: &HttpRequest, payload: Payload) -> Result<
         return Err(PageError::NotFound);
     }
     let fields = read_same_origin_form(request, payload).await?;
-    let form = KeptForm::new(&path, fields.pairs());
+    let form = KeptForm::new(&path, fields.into_pairs());
     if let Some(form) = &form {
         refill(form, request);
     }

@@ -26,16 +26,15 @@ impl FromRequest for CheckedForm {
     }
 }
 
-/// Reads a form.
+/// Reads a form, and keeps it in the error or with the request, so that its page can show it again.
 ///
 /// # Errors
 /// [`PageError::SignedOut`] without a session; [`PageError::CsrfRejected`] when another site sent it, or its CSRF token is not
-/// that of the session; [`PageError::Invalid`] beyond the limits of forms. A form within them that no other site sent is kept for its
-/// page, up to 16 KiB.
+/// that of the session; [`PageError::Invalid`] beyond the limits of forms.
 async fn read_session_form(request: &HttpRequest, payload: Payload) -> Result<CheckedForm, PageError> {
     let session_request = SessionRequest::of(request).await;
     let fields = read_same_origin_form(request, payload).await?;
-    let form = KeptForm::new(request.path(), fields.clone().pairs());
+    let form = KeptForm::new(request.path(), fields.clone().into_pairs());
     match session_request {
         Ok(session_request) if session_request.viewer.has_form_token(fields.get("csrf")) => {
             // The handler may still fail because a service is down; then the page shows the form again.

@@ -18,7 +18,7 @@ use super::respond::{page, redirect};
 use super::session_form::CheckedForm;
 use super::shell::Shell;
 use super::viewer::SessionRequest;
-use super::webhooks::{SECTION, WebhookForm, request_body, state_text, webhooks_of};
+use super::webhooks::{SECTION, WebhookForm, change_body, state_text, webhooks_of};
 use crate::domain::{PageTime, Pairs, escaped_json, with_query, words};
 
 #[derive(Template)]
@@ -66,7 +66,7 @@ struct AttemptRow {
     at: PageTime,
     took: String,
     outcome: String,
-    is_good: bool,
+    has_succeeded: bool,
 }
 
 pub(crate) async fn show_webhook(
@@ -96,11 +96,11 @@ pub(crate) async fn change(
             webhooks.delete(id).await?;
             Ok(redirect(&format!("{SECTION}?done=deleted")))
         }
-        switch @ ("enable" | "disable") => {
-            webhooks.change(id, &json!({ "enabled": switch == "enable" })).await?;
+        action @ ("enable" | "disable") => {
+            webhooks.change(id, &json!({ "enabled": action == "enable" })).await?;
             redirect_back("changed")
         }
-        _ => match webhooks.change(id, &request_body(&fields, false)).await {
+        _ => match webhooks.change(id, &change_body(&fields)).await {
             Ok(_) => redirect_back("changed"),
             Err(ClientError::ErrorStatus { status: 400, problem: Some(problem), .. }) => {
                 let faults = Faults::of_problem(*problem, "url");
@@ -121,21 +121,21 @@ async fn show(
     let query = query_of(&request.http);
     let mut faults = Faults::of_parameters(&query, &["status", "cursor", "done"]);
     let get = |name: &str| query.iter().find(|pair| pair.0 == name).map(|pair| pair.1.as_str());
-    let (wanted, cursor) =
+    let (wanted_status, cursor) =
         (get("status").filter(|status| DeliveryStatus::from_name(status).is_some()), get("cursor"));
-    if get("status") != wanted {
+    if get("status") != wanted_status {
         faults.add("status", format!("is none of {}", DeliveryStatus::names()));
     }
-    let (webhook, deliveries) = read_with_deliveries(request, id, wanted, cursor, &mut faults).await?;
+    let (webhook, deliveries) = read_with_deliveries(request, id, wanted_status, cursor, &mut faults).await?;
     let status = if faults.is_empty() { status } else { StatusCode::BAD_REQUEST };
     let here = format!("{SECTION}/{id}");
     let statuses = DeliveryStatus::ALL.iter().map(|status| status.as_str());
     let address = |name: &str| with_query(&here, &[("status".to_owned(), name.to_owned())]);
     let next = deliveries.page_info.next_cursor.map(|cursor| {
-        let status = wanted.map(|status| ("status".to_owned(), status.to_owned()));
+        let status = wanted_status.map(|status| ("status".to_owned(), status.to_owned()));
         with_query(&here, &status.into_iter().chain([("cursor".to_owned(), cursor)]).collect::<Pairs>())
     });
-    let all = [("all", here.clone(), wanted.is_none())];
+    let all = [("all", here.clone(), wanted_status.is_none())];
     let mut template = WebhookPage {
         shell: Shell::new(request, SECTION, "Webhook"),
         id: id.to_string(),
@@ -146,7 +146,7 @@ async fn show(
         deliveries: deliveries.data.iter().map(row).collect(),
         statuses: all
             .into_iter()
-            .chain(statuses.map(|name| (name, address(name), wanted == Some(name))))
+            .chain(statuses.map(|name| (name, address(name), wanted_status == Some(name))))
             .collect(),
         next,
         faults,
@@ -157,7 +157,7 @@ async fn show(
     page(&request.http, status, &template)
 }
 
-/// What was done.
+/// The notice of the page after the action `done`.
 fn notice(done: &str) -> Option<&'static str> {
     match done {
         "test" => Some("A test message is queued; it appears below."),
@@ -171,12 +171,12 @@ fn notice(done: &str) -> Option<&'static str> {
 async fn read_with_deliveries(
     request: &SessionRequest,
     id: WebhookId,
-    wanted: Option<&str>,
+    wanted_status: Option<&str>,
     cursor: Option<&str>,
     faults: &mut Faults,
 ) -> Result<(Webhook, Page<WebhookDelivery>), PageError> {
     let webhooks = webhooks_of(request)?;
-    let listed = webhooks.list_deliveries(id, wanted, cursor);
+    let listed = webhooks.list_deliveries(id, wanted_status, cursor);
     let (webhook, listed) = futures_util::future::join(webhooks.read(id), listed).await;
     let webhook = webhook?;
     let refused = refused_cursor(cursor, &listed);
@@ -184,7 +184,7 @@ async fn read_with_deliveries(
         return Ok((webhook, listed?));
     }
     faults.extend(refused);
-    Ok((webhook, webhooks.list_deliveries(id, wanted, None).await?))
+    Ok((webhook, webhooks.list_deliveries(id, wanted_status, None).await?))
 }
 
 pub(crate) async fn show_delivery(
@@ -218,7 +218,7 @@ fn delivery_page(shell: Shell, webhook: &Webhook, found: WebhookDeliveryDetails)
             (Some(code), Some(error)) => format!("{code}, {}", words(error.as_str())),
             (None, error) => error.map_or_else(String::new, |error| words(error.as_str())),
         },
-        is_good: attempt.error.is_none(),
+        has_succeeded: attempt.error.is_none(),
     });
     DeliveryPage {
         refusal: match (&found.payload, webhook.enabled) {

@@ -26,7 +26,7 @@ struct WebhooksPage {
     /// `None`: this installation sends no webhooks.
     webhooks: Option<Vec<Row>>,
     /// Whether there are more than are listed.
-    is_cut: bool,
+    has_more: bool,
     form: WebhookForm,
     /// Address and secret of the webhook that was just created: this page shows the secret once.
     created: Option<(String, String)>,
@@ -85,7 +85,7 @@ impl WebhookForm {
         }
     }
 
-    /// A webhook as it is.
+    /// The form with the settings of a webhook.
     pub(crate) fn of(webhook: &Webhook) -> Self {
         Self {
             url: webhook.url.clone(),
@@ -102,22 +102,32 @@ fn events(is_chosen: impl Fn(&str) -> bool) -> Vec<(&'static str, String, bool)>
     all.map(|name| (name, words(name), is_chosen(name))).collect()
 }
 
-/// The body of a request that creates or changes a webhook, as in the public API; the service checks it. An empty description
-/// is left out for a new webhook, and sent for a changed one, which loses its description.
-pub(crate) fn request_body(fields: &Fields, is_new: bool) -> Value {
+/// The body of a request that changes a webhook, as in the public API; the service checks it. An empty description removes the one
+/// that the webhook has.
+pub(crate) fn change_body(fields: &Fields) -> Value {
     let low_score = fields.get("axis_low_score_below").trim();
     let low_score: Value = low_score.parse::<f64>().map_or_else(|_| Value::from(low_score), Value::from);
     let events: Vec<&str> = fields.all("events").collect();
-    let mut body =
-        json!({ "url": fields.get("url").trim(), "events": events, "axis_low_score_below": low_score });
-    let description = fields.get("description").trim();
-    if !(is_new && description.is_empty()) {
-        body["description"] = Value::from(description);
+    json!({
+        "url": fields.get("url").trim(),
+        "events": events,
+        "axis_low_score_below": low_score,
+        "description": fields.get("description").trim(),
+    })
+}
+
+/// The body of a request that creates a webhook: an empty description is left out.
+fn creation_body(fields: &Fields) -> Value {
+    let mut body = change_body(fields);
+    if body["description"] == ""
+        && let Some(object) = body.as_object_mut()
+    {
+        object.remove("description");
     }
     body
 }
 
-/// The service; not found when webhooks are turned off.
+/// The service of webhooks; [`PageError::NotFound`] when they are turned off.
 pub(crate) fn webhooks_of(request: &SessionRequest) -> Result<OrganizationWebhooks<'_>, PageError> {
     request.services().webhooks().ok_or(PageError::NotFound)
 }
@@ -134,7 +144,7 @@ pub(crate) async fn list(request: SessionRequest) -> Result<HttpResponse, PageEr
 }
 
 pub(crate) async fn create(CheckedForm { request, fields }: CheckedForm) -> Result<HttpResponse, PageError> {
-    match webhooks_of(&request)?.create(&request_body(&fields, true)).await {
+    match webhooks_of(&request)?.create(&creation_body(&fields)).await {
         Ok(created) => {
             let shown = (created.webhook.url, created.secret);
             show(&request, StatusCode::CREATED, |page| page.created = Some(shown)).await
@@ -159,7 +169,7 @@ async fn show(
     };
     let mut template = WebhooksPage {
         shell: Shell::new(request, SECTION, "Webhooks"),
-        is_cut: listed.as_ref().is_some_and(|page| page.page_info.has_next_page),
+        has_more: listed.as_ref().is_some_and(|page| page.page_info.has_next_page),
         webhooks: listed.map(|page| page.data.iter().map(row).collect()),
         form: WebhookForm::empty(),
         created: None,
