@@ -27,7 +27,6 @@ impl SignInResult {
     }
 }
 
-/// Counts an attempt to sign in.
 pub(crate) fn count_sign_in(is_link: bool, result: SignInResult) {
     sign_ins(is_link, result).increment(1);
 }

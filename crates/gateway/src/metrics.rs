@@ -39,7 +39,6 @@ impl AuthenticationFailure {
     }
 }
 
-/// Counts a request that was not authenticated.
 pub(crate) fn count_authentication_failure(reason: AuthenticationFailure) {
     counter!("assay_authentication_failures_total", "reason" => reason.as_str()).increment(1);
 }

@@ -141,7 +141,6 @@ fn watch_services(gateway: &Gateway, tasks: &mut Tasks) {
     }
 }
 
-/// Reports refused imports from time to time.
 fn start_reports(gateway: &Gateway, tasks: &mut Tasks) {
     const NAME: &str = "gateway reports of refused imports";
     let state = (Arc::clone(&gateway.refusals), gateway.ingest.clone());

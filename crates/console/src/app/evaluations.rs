@@ -28,7 +28,6 @@ impl ImportCounts {
     }
 }
 
-/// The outcome of looking up a transcript.
 pub(crate) enum TranscriptLookup {
     Kept(Box<TicketTranscript>),
     /// Removed at the end of its retention period; the evaluation is kept.
@@ -38,7 +37,6 @@ pub(crate) enum TranscriptLookup {
 }
 
 impl OrganizationServices<'_> {
-    /// A page of the list.
     pub(crate) async fn list_evaluations(
         self,
         query: &[(&'static str, String)],
@@ -47,7 +45,6 @@ impl OrganizationServices<'_> {
         self.services.export.get_json(self.claims, &path).await
     }
 
-    /// A summary.
     pub(crate) async fn summarize(self, query: &SummaryQuery) -> Result<Summary, ClientError> {
         let path = with_query("/internal/v1/evaluations/summary", &query.to_pairs());
         self.services.export.get_json(self.claims, &path).await
@@ -95,7 +92,6 @@ impl OrganizationServices<'_> {
         self.services.export.get_json(self.claims, &path).await
     }
 
-    /// The transcript of a conversation.
     pub(crate) async fn find_transcript(self, id: TicketId) -> Result<TranscriptLookup, ClientError> {
         let path = format!("/internal/v1/tickets/{id}/transcript");
         match self.services.ingest.get_json(self.claims, &path).await {

@@ -32,7 +32,6 @@ impl OrganizationServices<'_> {
         Ok(address.download_url)
     }
 
-    /// Queues an export.
     pub(crate) async fn create_export(self, new: &NewExport) -> Result<Export, ClientError> {
         self.services.export.post_json(self.claims, EXPORTS, new).await
     }

@@ -63,7 +63,6 @@ impl OrganizationServices<'_> {
         Ok(self.services.registry.get_json::<SessionList>(self.claims, &path).await?.sessions)
     }
 
-    /// Ends a session of the organization.
     pub(crate) async fn end_session(self, id: SessionId) -> Result<(), ClientError> {
         let path = format!("{SESSIONS}/{id}");
         send_without_body(&self.services.registry, self.claims, Method::DELETE, &path).await

@@ -7,7 +7,6 @@ use assay_platform::auth::ServiceClaims;
 use reqwest::Method;
 use reqwest::header::HeaderMap;
 
-/// Clients of all services.
 pub(crate) struct Services {
     pub(crate) registry: ServiceClient,
     pub(crate) ingest: ServiceClient,

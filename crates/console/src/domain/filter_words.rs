@@ -84,7 +84,6 @@ pub(crate) fn filter_label(name: &str) -> String {
     label.to_owned()
 }
 
-/// The label of a value of a filter.
 pub(crate) fn value_label(name: &str, value: &str) -> String {
     match name {
         "ai_tool" => ai_tool_label(value),
@@ -136,7 +135,6 @@ pub(crate) fn language_label(code: &str) -> String {
     named.map_or(code, |(_, name)| *name).to_owned()
 }
 
-/// The meaning of a charge reason.
 pub(crate) fn reason_meaning(reason: ChargeReason) -> &'static str {
     match reason {
         ChargeReason::HumanResolved => "a human solved it",

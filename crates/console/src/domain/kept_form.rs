@@ -30,7 +30,6 @@ impl KeptForm {
         &self.path
     }
 
-    /// What was typed, by field.
     pub(crate) fn typed(&self) -> &Pairs {
         &self.typed
     }

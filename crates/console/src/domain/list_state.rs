@@ -8,7 +8,6 @@ use assay_contracts::validation::FieldError;
 
 use super::dates::{day_of, parse_day, plus_days, start_of_day};
 
-/// Rows per page.
 pub(crate) const ROWS_PER_PAGE: u32 = 25;
 
 /// The highest row number that a URL may have; no list is as long.
@@ -16,7 +15,6 @@ const MAX_ROW: u64 = 1_000_000_000_000;
 
 pub(crate) type Pairs = Vec<(String, String)>;
 
-/// A column of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Column {
     pub(crate) name: &'static str,
@@ -53,7 +51,6 @@ pub(crate) const COLUMNS: [Column; 14] = [
     optional(column("source", "Source", None)),
 ];
 
-/// Filters, order, columns, cursor and first row.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct ListState {
     pub(crate) filters: EvaluationFilters,
@@ -91,7 +88,6 @@ impl ListState {
         query.finish(Self { filters, sort, columns, cursor, first_row }).map_err(explain_days)
     }
 
-    /// The pairs of the filters alone.
     pub(crate) fn filter_pairs(&self) -> Pairs {
         filter_pairs(&self.filters)
     }
@@ -111,7 +107,6 @@ impl ListState {
         list_address(&self.pairs_without_cursor())
     }
 
-    /// The address of the next page.
     pub(crate) fn next_address(&self, cursor: &str, first_row: u64) -> String {
         let mut pairs = self.pairs_without_cursor();
         pairs.push(("cursor".to_owned(), cursor.to_owned()));
@@ -119,7 +114,6 @@ impl ListState {
         list_address(&pairs)
     }
 
-    /// The address without these filters.
     pub(crate) fn address_without(&self, names: &[&str]) -> String {
         let is_kept = |pair: &(String, String)| !names.contains(&pair.0.as_str());
         list_address(&self.pairs_without_cursor().into_iter().filter(is_kept).collect::<Pairs>())
@@ -201,7 +195,6 @@ fn explain_days(mut faults: Vec<FieldError>) -> Vec<FieldError> {
     faults
 }
 
-/// The address of the list.
 pub(crate) fn list_address(pairs: &[(String, String)]) -> String {
     with_query("/console/conversations", pairs)
 }

@@ -32,7 +32,6 @@ pub(crate) const ALL: &str = "all";
 /// Most days from the first to the last chosen day. A period includes both, so that its trend has up to [`MAX_POINTS`] weeks.
 const MAX_DAYS: i64 = (MAX_POINTS - 1) * 7;
 
-/// The period of the overview.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Period {
     /// A name of [`PERIODS`], [`ALL`], or `None` for chosen days.
@@ -45,12 +44,10 @@ pub(crate) struct Period {
 pub(crate) type Fault = (&'static str, &'static str);
 
 impl Period {
-    /// The period of everything.
     pub(crate) fn all() -> Self {
         Self { name: Some(ALL), days: None }
     }
 
-    /// The named period.
     pub(crate) fn named(name: &str, now: Timestamp) -> Option<Self> {
         if name == ALL {
             return Some(Self::all());

@@ -11,7 +11,6 @@ pub(crate) fn words(code: &str) -> String {
     words.join(" ")
 }
 
-/// A text with a capital at the beginning.
 pub(crate) fn capitalized(text: &str) -> String {
     let mut characters = text.chars();
     characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()

@@ -21,10 +21,8 @@ use crate::domain::{PageTime, Pairs, format_count, with_query};
 struct AgentsPage {
     shell: Shell,
     agents: Vec<Row>,
-    /// Number of all agents.
     total: String,
     pages: Pager,
-    /// Whether an agent was just registered.
     is_registered: bool,
     /// What is wrong with the query.
     query_faults: Faults,

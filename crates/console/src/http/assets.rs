@@ -13,7 +13,6 @@ use sha2::{Digest, Sha256};
 use super::Console;
 use super::error::PageError;
 
-/// One file.
 struct File {
     name: String,
     content_type: &'static str,
@@ -27,7 +26,6 @@ pub(crate) struct Assets {
     pub(crate) addresses: AssetAddresses,
 }
 
-/// Addresses of the files.
 #[derive(Debug, Clone)]
 pub(crate) struct AssetAddresses {
     pub(crate) style: String,

@@ -47,7 +47,6 @@ struct ConversationsPage {
     is_filtered: bool,
 }
 
-/// An order of the list.
 struct Order {
     /// The value of the parameter `sort`.
     value: String,

@@ -212,7 +212,6 @@ fn status_word(export: &Export) -> &'static str {
     }
 }
 
-/// Whether the file is no longer kept.
 fn is_expired(export: &Export) -> bool {
     export.file_status == Some(FileStatus::Expired)
 }

@@ -77,21 +77,18 @@ fn value_text(name: &str, value: &str, agents: &[Agent]) -> String {
     value_label(name, value)
 }
 
-/// A choice among values.
 pub(crate) struct Choice {
     pub(crate) value: String,
     pub(crate) label: String,
     pub(crate) is_chosen: bool,
 }
 
-/// The choices of one filter.
 pub(crate) struct ChoiceGroup {
     pub(crate) name: &'static str,
     pub(crate) label: &'static str,
     pub(crate) choices: Vec<Choice>,
 }
 
-/// A field with a label.
 pub(crate) struct Field {
     pub(crate) name: String,
     pub(crate) label: String,
@@ -106,14 +103,12 @@ pub(crate) struct TextFields {
     pub(crate) values: Vec<String>,
 }
 
-/// The range of a score.
 pub(crate) struct Range {
     pub(crate) label: &'static str,
     pub(crate) min: Field,
     pub(crate) max: Field,
 }
 
-/// All filters.
 pub(crate) struct FilterForm {
     /// `from` and `to`.
     pub(crate) days: Vec<Field>,

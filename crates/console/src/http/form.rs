@@ -41,7 +41,6 @@ impl Fields {
         self.0.is_empty()
     }
 
-    /// All values of a field.
     pub(crate) fn all<'f>(&'f self, name: &'f str) -> impl Iterator<Item = &'f str> {
         self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
     }
@@ -77,7 +76,6 @@ pub(crate) async fn read_same_origin_form(
     Ok(Fields::parse(&body))
 }
 
-/// The decoded pairs of the query.
 pub(crate) fn query_of(request: &HttpRequest) -> Pairs {
     parse_pairs(request.query_string())
 }

@@ -55,7 +55,6 @@ struct ImportsPage {
     is_refused_known: bool,
 }
 
-/// A refused import.
 struct Refused {
     title: &'static str,
     status: u16,

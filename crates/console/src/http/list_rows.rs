@@ -14,7 +14,6 @@ use crate::domain::{
 const MAX_SUBJECT_CHARACTERS: usize = 200;
 const MAX_ID_CHARACTERS: usize = 100;
 
-/// One conversation.
 pub(crate) struct Row {
     pub(crate) id: String,
     pub(crate) address: String,

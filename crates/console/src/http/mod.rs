@@ -39,7 +39,6 @@ use self::error::PageError;
 use crate::app::{Services, SessionLookUps};
 use crate::domain::FailedSignIns;
 
-/// State of the handlers.
 pub(crate) struct Console {
     pub(crate) services: Services,
     pub(crate) assets: Assets,

@@ -31,7 +31,6 @@ use crate::domain::{
 struct OverviewPage {
     shell: Shell,
     title: String,
-    /// The days of the compared period.
     compared_period: Option<String>,
     links: Links,
     from: String,
@@ -71,14 +70,12 @@ struct OverviewPage {
 /// Maximum number of rows of the breakdown, so that the page stays below 100 kB.
 const MAX_GROUP_ROWS: usize = 150;
 
-/// What can be chosen by links.
 struct Links {
     periods: Vec<Link>,
     breakdowns: Vec<Link>,
     distributions: Vec<Link>,
 }
 
-/// A choice that is a link.
 struct Link {
     label: &'static str,
     address: String,

@@ -38,7 +38,6 @@ fn band_of(mean: f64) -> &'static str {
     }
 }
 
-/// One of the four means with its trend.
 pub(crate) struct MeanChart {
     pub(crate) id: &'static str,
     pub(crate) title: &'static str,
@@ -156,7 +155,6 @@ fn table(series: &[SeriesPoint], compared: &[SeriesPoint], value: fn(&Means) -> 
         .collect()
 }
 
-/// The address of the list of a period, with more filters.
 fn list_address_of(period: &Period, more: &[(&str, &str)]) -> String {
     let filters =
         EvaluationFilters { from: Some(period.from), to: Some(period.to), ..EvaluationFilters::default() };
@@ -199,7 +197,6 @@ pub(crate) fn bars(summary: &Summary, score: &str, filters: &[(String, String)])
         .collect()
 }
 
-/// Conversations of one band.
 pub(crate) struct BandCell {
     pub(crate) band: &'static str,
     pub(crate) count: Cell,
@@ -207,7 +204,6 @@ pub(crate) struct BandCell {
     pub(crate) share_change: Option<String>,
 }
 
-/// The four bands of the conversations.
 pub(crate) fn band_cells(summary: &Summary, filters: &[(String, String)]) -> Vec<BandCell> {
     let counts = |measures: &Measures| {
         let bands = measures.bands;
@@ -248,7 +244,6 @@ pub(crate) fn charge_bar(charges: &ChargeCounts) -> Vec<ChargeSegment> {
     bar
 }
 
-/// One assessment of charges.
 pub(crate) struct ChargeRow {
     pub(crate) name: &'static str,
     pub(crate) count: Cell,
@@ -281,7 +276,6 @@ pub(crate) fn charge_rows(summary: &Summary, filters: &[(String, String)]) -> Ve
         .collect()
 }
 
-/// A reason of charges.
 pub(crate) struct ReasonRow {
     pub(crate) code: &'static str,
     pub(crate) meaning: &'static str,
@@ -289,7 +283,6 @@ pub(crate) struct ReasonRow {
     pub(crate) cells: [Cell; 3],
 }
 
-/// The reasons of charges, and how they were assessed.
 pub(crate) fn reasons(summary: &Summary, filters: &[(String, String)]) -> Vec<ReasonRow> {
     let reasons = summary.charge_reasons.iter().filter(|reason| reason.count > 0);
     reasons
@@ -380,7 +373,6 @@ pub(crate) fn groups(summary: &Summary, filters: &[(String, String)]) -> Vec<Gro
     found
 }
 
-/// The filters, and that of a group.
 fn with_filter_of(group: &Group, dimension: &str, filters: &[(String, String)]) -> Pairs {
     let value = group.value.iter().map(|value| (dimension.to_owned(), value.clone()));
     filters.iter().cloned().chain(value).collect()

@@ -39,7 +39,6 @@ pub(crate) const DISTRIBUTIONS: [DistributionChoice; 4] = [
     DistributionChoice { score: "handoff_smoothness", label: "HS" },
 ];
 
-/// The parameters of the URL.
 const PARAMETERS: [&str; 6] = ["period", "from", "to", "beside", "by", "of"];
 
 /// Those of the period.
@@ -50,7 +49,6 @@ const MAX_DAYS_BY_DAY: i64 = 31;
 /// Longest period, in days, whose trends have a point for each week; with more weeks the page would weigh more than 30 kB.
 const MAX_DAYS_BY_WEEK: i64 = 5 * 91;
 
-/// What the URL selects.
 pub(crate) struct Selection {
     pub(crate) period: Period,
     /// Whether the URL names no period.
@@ -93,13 +91,11 @@ impl Selection {
         self.step = step_of(None);
     }
 
-    /// The filter of the period.
     pub(crate) fn filters(&self) -> EvaluationFilters {
         let (from, to) = (self.period.days.map(|days| days.0), self.period.days.map(|days| days.1));
         EvaluationFilters { from, to, ..EvaluationFilters::default() }
     }
 
-    /// The query of the summary.
     pub(crate) fn query(&self) -> SummaryQuery {
         SummaryQuery {
             filters: self.filters(),

@@ -39,7 +39,6 @@ pub(crate) struct Shell {
     pub(crate) theme: &'static str,
     pub(crate) path_and_query: String,
     pub(crate) files: AssetAddresses,
-    /// Whether the page has charts.
     pub(crate) has_charts: bool,
     /// Whether a form of the page shows what was typed before its request failed.
     pub(crate) is_refilled: bool,
@@ -57,7 +56,6 @@ impl Shell {
         }
     }
 
-    /// The frame of a page without a session.
     pub(crate) fn signed_out(request: &HttpRequest, console: &Console, title: impl Into<String>) -> Self {
         let path_and_query = request.uri().path_and_query().map(|path| path.as_str().to_owned());
         Self {

@@ -26,8 +26,7 @@ use crate::metrics::{SignInResult, count_sign_in};
 
 /// The cookie from which the token of the form is derived, because there is no session yet.
 const FORM_COOKIE: &str = "assay-sign-in";
-/// Lifetime of that cookie.
-const FORM_SECONDS: i64 = 60 * 60;
+const FORM_COOKIE_SECONDS: i64 = 60 * 60;
 
 /// The page adds the command that makes one.
 const LINK_REFUSED: &str = "This address was used before, or it is older than an hour. Make another one:";
@@ -223,11 +222,10 @@ fn show(
     fill(&mut template);
     let mut response = page(request, status, &template)?;
     let headers = response.headers_mut();
-    PublicAddress::of(request).set_cookie(headers, FORM_COOKIE, token.reveal(), FORM_SECONDS);
+    PublicAddress::of(request).set_cookie(headers, FORM_COOKIE, token.reveal(), FORM_COOKIE_SECONDS);
     Ok(response)
 }
 
-/// Ends the session of the request.
 pub(crate) async fn sign_out(CheckedForm { request, .. }: CheckedForm) -> Result<HttpResponse, PageError> {
     request.services().end_session(request.viewer.session.id).await?;
     let mut response = redirect("/console/sign-in");

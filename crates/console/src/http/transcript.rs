@@ -31,7 +31,6 @@ pub(crate) struct Item {
 
 /// The addresses of the links of a transcript, with the query of the list that one came from. Templates pass numbers as references.
 pub(crate) struct Links {
-    /// Path of the conversation.
     path: String,
     list: Pairs,
     /// The page that has the reasons; empty on that page itself.
@@ -175,7 +174,6 @@ pub(crate) fn items_of_quotes(evaluation: &Evaluation, quotes: &Quotes) -> Vec<I
 /// A part of one message, for its own page.
 pub(crate) struct MessagePart {
     pub(crate) item: Item,
-    /// Number of parts of the message.
     pub(crate) part_count: usize,
 }
 

@@ -35,7 +35,6 @@ impl SessionRequest {
         Ok(Self { http: request.clone(), console, viewer })
     }
 
-    /// The services on behalf of this person.
     pub(crate) fn services(&self) -> OrganizationServices<'_> {
         OrganizationServices { services: &self.console.services, claims: &self.viewer.claims }
     }
@@ -59,7 +58,6 @@ pub(crate) struct Viewer {
 }
 
 impl Viewer {
-    /// The session of the request.
     async fn of(request: &HttpRequest, console: &Console) -> Result<Self, PageError> {
         let token = session_token(request).ok_or(PageError::SignedOut(None))?;
         let look_ups = &console.session_look_ups;
@@ -120,7 +118,6 @@ impl PublicAddress {
     }
 }
 
-/// The cookie of the session.
 pub(crate) const SESSION_COOKIE: &str = "assay-session";
 
 fn session_token(request: &HttpRequest) -> Option<RandomToken> {

@@ -45,7 +45,6 @@ struct Row {
     failing_since: Option<PageTime>,
 }
 
-/// The fields of a webhook.
 pub(crate) struct WebhookForm {
     pub(crate) url: String,
     pub(crate) description: String,
@@ -56,7 +55,6 @@ pub(crate) struct WebhookForm {
 }
 
 impl WebhookForm {
-    /// An empty form.
     fn empty() -> Self {
         Self {
             url: String::new(),

@@ -13,7 +13,6 @@ use assay_platform::web::{WebError, without_content};
 use bytes::Bytes;
 use reqwest::header::HeaderMap;
 
-/// Response headers that are relayed to the client.
 const RELAYED_HEADERS: [&str; 11] = [
     "content-type",
     "content-disposition",
@@ -28,7 +27,6 @@ const RELAYED_HEADERS: [&str; 11] = [
     "x-content-type-options",
 ];
 
-/// Response headers that are relayed to a browser.
 const RELAYED_PAGE_HEADERS: [&str; 18] = [
     "allow",
     "cache-control",

@@ -20,7 +20,6 @@ use assay_platform::runtime::{LockExt as _, new_id, now};
 use reqwest::Method;
 use reqwest::header::HeaderMap;
 
-/// Pause between two reports.
 pub(crate) const REPORT_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Maximum number of refusals of all organizations that wait. One has less than 2 kB of our own texts, which are ASCII.

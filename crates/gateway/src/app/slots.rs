@@ -29,7 +29,6 @@ impl Slots {
         Self { slots: Arc::new(Semaphore::new(slots)), shares: Shares::half_of(slots) }
     }
 
-    /// Whether a slot is free now.
     pub(crate) fn has_free(&self) -> bool {
         self.slots.available_permits() > 0
     }

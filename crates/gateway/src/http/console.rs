@@ -27,7 +27,6 @@ const FORM_LIMITS: BodyLimits = BodyLimits { max_bytes: 64 * 1024, deadline: Dur
 
 const HTML: &str = "text/html; charset=utf-8";
 
-/// Request headers that are passed on.
 const PASSED_HEADERS: [&str; 11] = [
     "accept-encoding",
     "cookie",
@@ -99,7 +98,6 @@ const fn advice(code: ProblemCode, is_form: bool) -> &'static str {
     }
 }
 
-/// A page or a file of the console.
 pub(crate) async fn forward_page(
     request: HttpRequest,
     gateway: Data<Gateway>,
@@ -107,7 +105,6 @@ pub(crate) async fn forward_page(
     forward(&request, &gateway, None).await
 }
 
-/// A form of the console.
 pub(crate) async fn forward_form(
     request: HttpRequest,
     payload: Payload,

@@ -43,7 +43,6 @@ impl Modify for Examples {
     }
 }
 
-/// The operations of a path.
 pub(super) fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     [&mut item.get, &mut item.post, &mut item.put, &mut item.patch, &mut item.delete].into_iter().flatten()
 }

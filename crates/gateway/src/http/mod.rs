@@ -100,7 +100,6 @@ fn evaluations_and_exports(config: &mut ServiceConfig) {
     guarded!(config, "/v1/tickets/{id}/evaluation", Tickets, [GET tickets::get_evaluation]);
 }
 
-/// Webhooks and what was delivered to them.
 fn webhooks_and_deliveries(config: &mut ServiceConfig) {
     guarded!(config, "/v1/webhooks", Webhooks, [GET webhooks::list_webhooks, POST webhooks::create_webhook]);
     guarded!(config, "/v1/webhooks/{id}", Webhooks, [
@@ -136,7 +135,6 @@ fn downloads_and_openapi(config: &mut ServiceConfig) {
         );
 }
 
-/// The pages of the role `console`.
 fn console_pages(config: &mut ServiceConfig) {
     config.app_data(RefusedHeadPage(console::refused_head));
     for path in ["/console", "/console/{page:.*}"] {
@@ -149,7 +147,6 @@ fn console_pages(config: &mut ServiceConfig) {
     }
 }
 
-/// The page of the API's documentation.
 fn docs_pages(config: &mut ServiceConfig) {
     config
         .service(resource("/docs", vec![("GET", web::get().to(docs::redirect))]).wrap(from_fn(limit_keyless)))

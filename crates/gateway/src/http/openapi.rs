@@ -17,7 +17,6 @@ use super::examples::{Examples, operations};
 use super::responses::PublicProblems;
 use super::{agents, assess, downloads, evaluations, exports, tickets, webhook_deliveries, webhooks};
 
-/// The OpenAPI document.
 pub fn document() -> Document {
     ApiDocument::openapi()
 }
