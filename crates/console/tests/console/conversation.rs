@@ -53,7 +53,7 @@ async fn expired_transcript_leaves_the_quotes_of_the_evaluation() -> Result<()> 
 
 /// A message of three parts with two quotes. The first one uses up what is kept of quotes, so that the second one is in a cut.
 #[tokio::test]
-async fn page_of_a_message_has_the_quote_and_the_list() -> Result<()> {
+async fn page_of_a_message_links_to_its_quote_and_keeps_the_list() -> Result<()> {
     let (app, session) = TestApp::signed_in().await?;
     app.answer_all();
     let long = "a".repeat(130_000);
@@ -77,7 +77,7 @@ async fn page_of_a_message_has_the_quote_and_the_list() -> Result<()> {
 }
 
 #[tokio::test]
-async fn handoff_that_was_not_in_play_has_no_band() -> Result<()> {
+async fn handoff_that_is_not_applicable_has_no_band() -> Result<()> {
     let (app, session) = TestApp::signed_in().await?;
     app.answer_all();
     let mut found = evaluation("m-2", "Hello", 0);

@@ -1,4 +1,4 @@
-//! A form that was sent in vain: nothing that was typed is lost.
+//! A form whose request failed: nothing that was typed is lost.
 
 use anyhow::{Context as _, Result};
 use serde_json::json;
@@ -61,7 +61,7 @@ async fn form_shows_what_was_typed_before_the_session_ended() -> Result<()> {
 }
 
 #[tokio::test]
-async fn form_of_an_earlier_session_leads_back_to_what_was_typed() -> Result<()> {
+async fn form_of_an_earlier_session_is_kept() -> Result<()> {
     let app = TestApp::start().await?;
     let (old, new) = (app.sign_in().await?, app.sign_in().await?);
     let token = app.get(&old, "/console/keys").await?.form_token()?;
@@ -75,7 +75,7 @@ async fn form_of_an_earlier_session_leads_back_to_what_was_typed() -> Result<()>
 }
 
 #[tokio::test]
-async fn button_and_form_of_another_site_keep_nothing() -> Result<()> {
+async fn button_and_form_of_another_site_are_not_kept() -> Result<()> {
     let app = TestApp::start().await?;
     let refused = send_too_late(&app, "/console/sign-out", &[]).await?;
     assert_eq!((refused.status, refused.location.as_str()), (303, "/console/sign-in?back=%2Fconsole"));
@@ -103,7 +103,7 @@ async fn form_that_a_service_does_not_answer_is_kept() -> Result<()> {
 }
 
 #[tokio::test]
-async fn form_with_more_fields_or_text_than_any_is_not_kept() -> Result<()> {
+async fn form_beyond_the_limits_of_fields_or_text_is_not_kept() -> Result<()> {
     let app = TestApp::start().await?;
     let fields = [("a", ""); 20_000];
     let refused = send_too_late(&app, "/console/keys", &fields).await?;
@@ -192,7 +192,7 @@ async fn long_form_that_a_service_does_not_answer_is_kept_on_its_page() -> Resul
 }
 
 #[tokio::test]
-async fn page_with_what_was_typed_needs_the_same_site_and_a_form() -> Result<()> {
+async fn form_is_refilled_only_for_its_own_site_and_a_page_with_a_form() -> Result<()> {
     let (app, session) = TestApp::signed_in().await?;
     let sent = async |path: &str, site: &str| {
         let request = app.request(reqwest::Method::POST, path)?.header("cookie", &session);

@@ -31,7 +31,7 @@ async fn every_key_and_agent_is_reached_by_light_pages() -> Result<()> {
     Ok(())
 }
 
-/// Two hundred are the rows of an answer of agent-registry.
+/// There are more than the two hundred rows of an answer of agent-registry.
 #[tokio::test]
 async fn every_session_is_reached_by_light_pages() -> Result<()> {
     let (app, session) = TestApp::signed_in().await?;
@@ -69,7 +69,7 @@ async fn ids(
 }
 
 #[tokio::test]
-async fn list_that_cannot_go_on_says_so() -> Result<()> {
+async fn malformed_and_unknown_parameters_of_lists_are_named() -> Result<()> {
     let (app, session) = TestApp::signed_in().await?;
     for path in ["/console/keys", "/console/agents"] {
         let page = app.get(&session, &format!("{path}?before=x&after=y")).await?;

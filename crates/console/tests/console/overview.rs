@@ -44,7 +44,7 @@ async fn pending_imports_are_counted_and_announced() -> Result<()> {
 }
 
 #[tokio::test]
-async fn limited_count_of_pending_imports_is_a_minimum() -> Result<()> {
+async fn limited_count_of_pending_imports_is_shown_as_a_minimum() -> Result<()> {
     let (app, session) = app_with(nothing_evaluated()).await?;
     app.services.answer("/internal/v1/tickets?", 200, json!({ "count": 10_000, "since": TICKET }));
     app.services.answer("/internal/v1/evaluations/count", 200, json!({ "count": 9_993 }));
@@ -89,7 +89,7 @@ async fn every_fault_of_the_query_is_named() -> Result<()> {
         "<li>From: A period has",
         "<li>Break down by: is none of tool, agent, involvement, language</li>",
         "<li>nosuch: is not a parameter of this page</li>",
-        // A way out.
+        // A link that works.
         "href=\"/console?period=28d\"",
     ]);
     Ok(())
@@ -119,7 +119,7 @@ async fn form_of_the_period_keeps_breakdown_and_distribution() -> Result<()> {
     Ok(())
 }
 
-/// The summary of a period of days, with everything that a trend can have.
+/// The summary of a period of days, with all points of its trends and all groups.
 fn summary_of(days: i64, step_days: i64) -> Value {
     let mut summary = summary();
     let measures = |at: i64| {

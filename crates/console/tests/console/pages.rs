@@ -241,7 +241,7 @@ fn date_field_text(millis: i64) -> String {
 }
 
 #[tokio::test]
-async fn row_out_of_range_is_a_fault() -> Result<()> {
+async fn row_number_out_of_range_is_a_fault() -> Result<()> {
     let (app, session) = TestApp::signed_in().await?;
     app.services.answer("/internal/v1/evaluations", 200, listed(&["One"], 1, None));
     let page = app.get(&session, "/console/conversations?cursor=x&row=18446744073709551615").await?;

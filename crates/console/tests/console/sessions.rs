@@ -7,8 +7,8 @@ use reqwest::Method;
 
 use crate::test_app::{ORGANIZATION, TestApp, page, with_form};
 
-/// A key like those that operators choose.
-const GUESS: &str = "a-key-that-somebody-made-up-and-guesses";
+/// A key like those that operators choose: it could be guessed.
+const CHOSEN_KEY: &str = "a-key-that-somebody-made-up-and-guesses";
 
 #[tokio::test]
 async fn sign_in_link_works_once() -> Result<()> {
@@ -87,7 +87,7 @@ async fn key_needs_the_scope_console() -> Result<()> {
     assert_eq!(refused.status, 403);
     assert!(refused.text.contains("needs the scope"));
     assert!(!refused.text.contains(plain.reveal()), "a key is never sent back");
-    for wrong in [ApiKey::generate()?.reveal(), "asy_mistyped", GUESS] {
+    for wrong in [ApiKey::generate()?.reveal(), "asy_mistyped", CHOSEN_KEY] {
         let refused = attempt(wrong).await?;
         assert!(refused.status == 403 && refused.text.contains("does not know this key"), "{wrong}");
     }
@@ -184,7 +184,7 @@ async fn failed_sign_ins_with_chosen_keys_are_limited() -> Result<()> {
         }
         assert_eq!(app.open("/console/sign-in?token=AAAA").await?.status, 403);
     }
-    let guesses = (0..6).map(|number| format!("{GUESS}-{number}")).collect::<Vec<_>>();
+    let guesses = (0..6).map(|number| format!("{CHOSEN_KEY}-{number}")).collect::<Vec<_>>();
     let answers = futures_util::future::try_join_all(guesses.iter().map(|guess| attempt(guess))).await?;
     let mut statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();
     statuses.sort_unstable();

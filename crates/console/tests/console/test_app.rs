@@ -182,7 +182,7 @@ impl TestApp {
         page(self.request(Method::GET, path)?.header("cookie", cookie).send().await?).await
     }
 
-    /// Bytes of a page, compressed.
+    /// Compressed size of a page, in bytes.
     pub async fn weight(&self, cookie: &str, path: &str) -> Result<usize> {
         let request = self.request(Method::GET, path)?.header("cookie", cookie);
         let response = request.header("accept-encoding", "gzip").send().await?.error_for_status()?;
