@@ -76,7 +76,7 @@ pub(crate) struct ApiKeyCache {
 }
 
 impl ApiKeyCache {
-    /// `lifetime` of grants, at most [`MAX_LIFETIME`]; at most `max_unknown` keys without a grant are looked up at once.
+    /// Grants are used for `lifetime`, at most [`MAX_LIFETIME`]; at most `max_unknown` keys without a grant are looked up at once.
     pub(crate) fn new(registry: RegistryClient, lifetime: Duration, max_unknown: usize) -> Self {
         Self { registry, resolved: ResolvedKeys::new(lifetime, max_unknown) }
     }
@@ -95,7 +95,7 @@ struct ResolvedKeys {
     unknown: Cache<ApiKeyHash, Arc<CachedKey>>,
     lifetime: Duration,
     /// For look-ups of keys without a grant.
-    permits: Semaphore,
+    unknown_permits: Semaphore,
     /// When a failed renewal was last logged as a warning.
     warned_at: Mutex<Option<Instant>>,
 }
@@ -139,7 +139,7 @@ impl ResolvedKeys {
             granted: Cache::new(GRANTED_CAPACITY),
             unknown: Cache::new(UNKNOWN_CAPACITY),
             lifetime: lifetime.min(MAX_LIFETIME),
-            permits: Semaphore::new(max_unknown),
+            unknown_permits: Semaphore::new(max_unknown),
             warned_at: Mutex::default(),
         }
     }
@@ -192,18 +192,18 @@ impl ResolvedKeys {
     ) -> Entry {
         let asked_at = Instant::now();
         let was_granted = previous.as_ref().is_some_and(Entry::was_granted);
-        let in_grace = previous.and_then(|entry| entry.grant_in_grace(asked_at));
-        let deadline = if in_grace.is_some() { RENEWAL_DEADLINE } else { LOOK_UP_DEADLINE };
+        let known_grant = previous.and_then(|entry| entry.grant_in_grace(asked_at));
+        let deadline = if known_grant.is_some() { RENEWAL_DEADLINE } else { LOOK_UP_DEADLINE };
         let answer = async {
             let _permit = if was_granted { None } else { Some(self.acquire_permit().await?) };
             let answer = timeout(deadline, call).await.ok_or(LookUpError::TooSlow)?;
             answer.map_err(LookUpError::from)
         };
-        match (answer.await, in_grace) {
+        match (answer.await, known_grant) {
             (Ok(grant), _) => self.answered(grant, asked_at),
             (Err(error), Some((grant, grace_until))) if Instant::now() < grace_until => {
                 self.report_failed_renewal(&error);
-                Entry::paused(grant, grace_until)
+                Entry::not_renewed(grant, grace_until)
             }
             (Err(error), _) => Entry::failed(error, was_granted),
         }
@@ -211,7 +211,7 @@ impl ResolvedKeys {
 
     /// A permit for the look-up of a key without a grant.
     async fn acquire_permit(&self) -> Result<SemaphorePermit<'_>, LookUpError> {
-        let permit = timeout(PERMIT_DEADLINE, self.permits.acquire()).await;
+        let permit = timeout(PERMIT_DEADLINE, self.unknown_permits.acquire()).await;
         permit.and_then(Result::ok).ok_or(LookUpError::Busy)
     }
 
@@ -251,8 +251,8 @@ impl CachedKey {
         self.entry.locked()
     }
 
-    /// The resolution that a caller may use without a look-up: its entry is fresh, or the look-up ended after the caller
-    /// `began`. So an error is shared with the callers that waited for it, and is not cached.
+    /// The resolution that a caller may use without a look-up: that of a fresh entry, or of a look-up that ended after the caller
+    /// `began` to wait. So an error is shared with the callers that waited for it, and is not cached.
     fn usable(&self, began: Instant) -> Option<Resolution> {
         let entry = self.entry();
         let entry = entry.as_ref()?;
@@ -290,8 +290,8 @@ impl Entry {
         }
     }
 
-    /// A known grant, used without another look-up for [`RENEWAL_PAUSE`].
-    fn paused(grant: KeyGrant, grace_until: Instant) -> Self {
+    /// A known grant whose renewal failed: used without another look-up for [`RENEWAL_PAUSE`].
+    fn not_renewed(grant: KeyGrant, grace_until: Instant) -> Self {
         let now = Instant::now();
         let fresh_until = (now + RENEWAL_PAUSE).min(grace_until);
         Self { outcome: Outcome::Granted { grant, grace_until }, ended_at: now, fresh_until }

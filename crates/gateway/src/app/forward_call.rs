@@ -48,8 +48,8 @@ const RELAYED_PAGE_HEADERS: [&str; 18] = [
     "x-content-type-options",
 ];
 
-/// A request to a service.
-pub(crate) struct Forward<'a> {
+/// A request to a service on behalf of a caller.
+pub(crate) struct ServiceCall<'a> {
     pub(crate) service: &'a ServiceClient,
     pub(crate) claims: &'a ServiceClaims,
     pub(crate) method: reqwest::Method,
@@ -62,40 +62,40 @@ pub(crate) struct Forward<'a> {
 ///
 /// # Errors
 /// 503 when the service cannot be reached in time, does not accept the gateway's token, or does not know the route.
-pub(crate) async fn forward(call: Forward<'_>) -> Result<HttpResponse, WebError> {
+pub(crate) async fn forward(call: ServiceCall<'_>) -> Result<HttpResponse, WebError> {
     relay(call, &RELAYED_HEADERS, check_route).await
 }
 
-/// [`forward`] for a file, with the organization that owns it: `None` for any other response.
+/// [`forward`] for a file, with the organization that owns it; `None` if the response is not a file.
 ///
 /// # Errors
 /// As [`forward`].
 pub(crate) async fn forward_file(
-    call: Forward<'_>,
+    call: ServiceCall<'_>,
 ) -> Result<(HttpResponse, Option<OrganizationId>), WebError> {
-    let relayed = [&RELAYED_HEADERS[..], &[FILE_OWNER_HEADER]].concat();
-    let mut response = relay(call, &relayed, check_route).await?;
-    // The header is internal.
+    let with_owner = [&RELAYED_HEADERS[..], &[FILE_OWNER_HEADER]].concat();
+    let mut response = relay(call, &with_owner, check_route).await?;
+    // The header is internal: clients do not get it.
     let owner = response.headers_mut().remove(FILE_OWNER_HEADER).next();
     let owner = owner.and_then(|owner| owner.to_str().ok()?.parse().ok());
     Ok((response, owner))
 }
 
-/// [`forward`] for a page of the console, whose paths people type: an unknown one is no fault of the installation.
+/// [`forward`] for a page of the console. People type its paths, so an unknown path is relayed as it is.
 ///
 /// # Errors
 /// 503 when the console cannot be reached in time, or does not accept the gateway's token.
-pub(crate) async fn forward_page(call: Forward<'_>) -> Result<HttpResponse, WebError> {
+pub(crate) async fn forward_page(call: ServiceCall<'_>) -> Result<HttpResponse, WebError> {
     relay(call, &RELAYED_PAGE_HEADERS, |_, _| Ok(())).await
 }
 
-/// `check_missing` sees the body of a 404 or 405, and may refuse to relay it.
+/// Relays these headers. `check_missing` gets the body of a 404 or 405, and may refuse to relay it.
 async fn relay(
-    call: Forward<'_>,
-    relayed: &[&str],
+    call: ServiceCall<'_>,
+    headers_to_relay: &[&str],
     check_missing: fn(&ServiceClient, &[u8]) -> Result<(), WebError>,
 ) -> Result<HttpResponse, WebError> {
-    let Forward { service, claims, method, path, headers, body } = call;
+    let ServiceCall { service, claims, method, path, headers, body } = call;
     let is_head = method == reqwest::Method::HEAD;
     let answer = service.send(claims, Call { method, path, headers, body }).await?;
     let status =
@@ -103,7 +103,7 @@ async fn relay(
     if status == StatusCode::UNAUTHORIZED {
         return Err(token_rejected(service));
     }
-    let (mut response, length) = relayed_head(status, answer.headers(), relayed);
+    let (mut response, length) = relayed_head(status, answer.headers(), headers_to_relay);
     // These have no body (RFC 9110, sections 15.3.5 and 15.4.5).
     if matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
         return Ok(response.finish());
@@ -112,9 +112,9 @@ async fn relay(
         return Ok(response.body(without_content(BodySize::Sized(length.unwrap_or(0)))));
     }
     if matches!(status, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) {
-        let problem = answer.bytes().await.map_err(|error| WebError::unavailable(&error.without_url()))?;
-        check_missing(service, &problem)?;
-        return Ok(response.body(problem));
+        let body = answer.bytes().await.map_err(|error| WebError::unavailable(&error.without_url()))?;
+        check_missing(service, &body)?;
+        return Ok(response.body(body));
     }
     Ok(match length {
         Some(0) => response.finish(),
@@ -127,12 +127,12 @@ async fn relay(
 fn relayed_head(
     status: StatusCode,
     headers: &HeaderMap,
-    relayed: &[&str],
+    headers_to_relay: &[&str],
 ) -> (HttpResponseBuilder, Option<u64>) {
     let mut response = HttpResponse::build(status);
     let length = headers.get("content-length").and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     // `no_chunking` below sets `Content-Length`.
-    for name in relayed.iter().filter(|name| **name != "content-length") {
+    for name in headers_to_relay.iter().filter(|name| **name != "content-length") {
         // There is one `Set-Cookie` header for each cookie.
         for value in headers.get_all(*name) {
             if let (Ok(name), Ok(value)) =
@@ -161,8 +161,8 @@ fn token_rejected(service: &ServiceClient) -> WebError {
 
 /// Refuses to relay that the service has no such route or method: the client's request was right, gateway and service are of
 /// different releases, and the problem names an internal path.
-fn check_route(service: &ServiceClient, problem: &[u8]) -> Result<(), WebError> {
-    let code = serde_json::from_slice::<Problem>(problem).ok().map(|problem| problem.code);
+fn check_route(service: &ServiceClient, body: &[u8]) -> Result<(), WebError> {
+    let code = serde_json::from_slice::<Problem>(body).ok().map(|problem| problem.code);
     if !matches!(code, Some(ProblemCode::RouteNotFound | ProblemCode::MethodNotAllowed)) {
         return Ok(());
     }

@@ -2,7 +2,7 @@
 //!
 //! Only the gateway sees every refusal: its own and those of ingest that it relays. Refusals wait in memory, bounded for each
 //! organization and in total, and are reported together every [`REPORT_INTERVAL`]. So a flood of invalid bodies costs ingest at most
-//! one small transaction for each organization in this time. The price: of more than [`MAX_REFUSALS`] in an interval only the latest are
+//! one small transaction for each organization in this time. But of more than [`MAX_REFUSALS`] in an interval only the latest are
 //! reported, and those that wait when the process ends are lost.
 
 use std::collections::{HashMap, VecDeque};
@@ -22,7 +22,7 @@ use reqwest::header::HeaderMap;
 
 pub(crate) const REPORT_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Maximum number of refusals of all organizations that wait. One has less than 2 kB of our own texts, which are ASCII.
+/// Maximum number of refusals of all organizations that wait. One takes less than 2 kB.
 const MAX_WAITING: usize = 2_000;
 
 /// Refused imports that wait for the next report.
@@ -94,18 +94,18 @@ impl Waiting {
 /// # Errors
 /// The last failure of a call. What was not reported waits for the next time, except refusals that ingest does not accept.
 pub(crate) async fn report_refusals(refusals: &Refusals, ingest: &ServiceClient) -> Result<(), ClientError> {
-    // Taken at once: what is noted meanwhile belongs to the next report, also during a flood.
+    // All are taken before the first call: what is noted meanwhile is for the next report, so that a flood does not prolong this one.
     let mut waiting = refusals.take().into_iter();
     let mut outcome = Ok(());
-    while let Some((organization_id, of_organization)) = waiting.next() {
-        let report = ImportRefusals { refusals: of_organization.into() };
+    while let Some((organization_id, refused)) = waiting.next() {
+        let report = ImportRefusals { refusals: refused.into() };
         let Err(error) = send(ingest, organization_id, &report).await else { continue };
         let is_answered = matches!(error, ClientError::ErrorStatus { .. });
-        let failed = error.is_transient().then(|| (organization_id, VecDeque::from(report.refusals)));
-        refusals.restore(failed.into_iter());
+        let to_retry = error.is_transient().then(|| (organization_id, VecDeque::from(report.refusals)));
+        refusals.restore(to_retry.into_iter());
         outcome = Err(error);
         if !is_answered {
-            // The reports of the others would wait for the deadline one after the other.
+            // Ingest is unreachable: each further call would only wait for its deadline.
             refusals.restore(waiting);
             break;
         }

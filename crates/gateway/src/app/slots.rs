@@ -1,6 +1,5 @@
 //! Slots of requests and of downloads, held until the response is sent: a slow reader keeps its own. One organization has at most
-//! half of them. Beyond that it is refused at once and does not wait, which would keep the request's body in memory: half of the
-//! default are 512 requests, eight times as many as `make bench` sends at a time, so an organization alone loses no throughput.
+//! half of them: its share. Beyond that it is refused at once; waiting would keep the body of the request in memory.
 
 use std::sync::Arc;
 
@@ -33,8 +32,10 @@ impl Slots {
         self.slots.available_permits() > 0
     }
 
+    /// Whether the organization may occupy one more slot now.
+    ///
     /// # Errors
-    /// When the organization uses its whole share now.
+    /// When it uses its whole share.
     pub(crate) fn check_share(&self, owner: OrganizationId) -> Result<(), ShareExhausted> {
         if self.shares.has_room(owner) { Ok(()) } else { Err(ShareExhausted(self.shares.limit())) }
     }

@@ -19,8 +19,8 @@ use crate::metrics;
 /// Maximum size of a problem of ingest, in bytes. One has at most twenty errors.
 const MAX_PROBLEM_BYTES: usize = 256 * 1024;
 
-/// Statuses of ingest's refusals that are noted. Not 409: duplicates are not kept, and may be many.
-const NOTED: [StatusCode; 3] =
+/// Statuses of ingest's refusals that are noted for the console. Not 409: duplicates are not kept there, and may be many.
+const NOTED_STATUSES: [StatusCode; 3] =
     [StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND, StatusCode::UNPROCESSABLE_ENTITY];
 
 /// Score a conversation
@@ -51,7 +51,7 @@ pub(crate) async fn assess(request: KeyedRequest, payload: Payload) -> Result<Ht
         Err(error) => error.status_code().as_u16(),
     });
     match answer {
-        Ok(answer) if NOTED.contains(&answer.status()) => note_relayed(answer, &request).await,
+        Ok(answer) if NOTED_STATUSES.contains(&answer.status()) => note_relayed(answer, &request).await,
         Ok(answer) => Ok(answer),
         Err(error) => {
             request.gateway.refusals.note(request.caller.organization_id, error.problem());
@@ -70,6 +70,7 @@ async fn submit(request: &KeyedRequest, payload: Payload) -> Result<HttpResponse
 async fn note_relayed(answer: HttpResponse, request: &KeyedRequest) -> Result<HttpResponse, WebError> {
     let (head, body) = answer.into_parts();
     let body = to_bytes_limited(body, MAX_PROBLEM_BYTES).await;
+    // The outer error is a body beyond the limit, the inner one a failure while it is read.
     let body = body.map_err(|error| WebError::unavailable(&error))?;
     let body = body.map_err(|error| WebError::unavailable(&error))?;
     if let Ok(problem) = serde_json::from_slice::<Problem>(&body) {

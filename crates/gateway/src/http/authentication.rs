@@ -24,7 +24,7 @@ use crate::metrics::{AuthenticationFailure, count_authentication_failure};
 
 /// The authenticated caller, set by this middleware.
 #[derive(Clone)]
-pub(crate) struct Authenticated {
+pub(crate) struct AuthenticatedCaller {
     pub(crate) organization_id: OrganizationId,
     /// For calls to services on the caller's behalf.
     pub(crate) claims: ServiceClaims,
@@ -32,7 +32,7 @@ pub(crate) struct Authenticated {
     slot: Rc<OnceCell<Slot>>,
 }
 
-impl Authenticated {
+impl AuthenticatedCaller {
     /// Occupies one of the gateway's slots for requests in flight, until the response is sent.
     ///
     /// # Errors
@@ -54,11 +54,11 @@ pub(crate) async fn authenticate(
     let grant = find_grant(&gateway, &request).await?;
     let Some(grant) = grant else { return Err(unauthorized().into()) };
     let caller = authorize(&gateway, grant, scope)?;
-    call_as(caller, request, next).await
+    handle_as(caller, request, next).await
 }
 
-/// [`authenticate`] for tickets: the API has no 401 for reading a ticket, so without a valid key the answer is the same as for
-/// an unknown ticket; deletion has a 401.
+/// [`authenticate`] for tickets: reading a ticket without a valid key is answered like an unknown ticket, because the API has no 401
+/// for it; deletion has a 401.
 pub(crate) async fn authenticate_or_not_found(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
@@ -70,7 +70,7 @@ pub(crate) async fn authenticate_or_not_found(
         );
     };
     let caller = authorize(&gateway, grant, Scope::Tickets)?;
-    call_as(caller, request, next).await
+    handle_as(caller, request, next).await
 }
 
 fn unauthorized() -> WebError {
@@ -109,9 +109,9 @@ async fn find_grant(gateway: &Gateway, request: &ServiceRequest) -> Result<Optio
     }
 }
 
-/// Handles the request as one of this caller. A large response keeps the caller's slot until it is sent.
-async fn call_as(
-    caller: Authenticated,
+/// Handles the request as one of this caller. A large response keeps the slot of the request until it is sent.
+async fn handle_as(
+    caller: AuthenticatedCaller,
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
@@ -121,7 +121,7 @@ async fn call_as(
     Ok(response.map_body(|_, body| hold_large_until_sent(body.boxed(), slot)))
 }
 
-fn authorize(gateway: &Gateway, grant: KeyGrant, scope: Scope) -> Result<Authenticated, WebError> {
+fn authorize(gateway: &Gateway, grant: KeyGrant, scope: Scope) -> Result<AuthenticatedCaller, WebError> {
     if !grant.scopes.allows(scope) {
         return Err(WebError::new(ProblemCode::Forbidden, format!("the API key needs the scope `{scope}`")));
     }
@@ -130,7 +130,7 @@ fn authorize(gateway: &Gateway, grant: KeyGrant, scope: Scope) -> Result<Authent
     }
     let organization_id = grant.organization_id;
     let claims = ServiceClaims::Tenant(Tenant { organization_id, scopes: grant.scopes });
-    Ok(Authenticated { organization_id, claims, slot: Rc::default() })
+    Ok(AuthenticatedCaller { organization_id, claims, slot: Rc::default() })
 }
 
 fn rate_limited(limit: &RateLimit, wait: std::time::Duration) -> WebError {

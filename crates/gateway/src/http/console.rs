@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::http::header::{CONTENT_TYPE as RESPONSE_TYPE, HeaderValue as ResponseValue};
+use actix_web::http::header;
 use actix_web::middleware::Next;
 use actix_web::web::{Data, Payload};
 use actix_web::{Error, HttpRequest, HttpResponse, ResponseError as _};
@@ -20,7 +20,7 @@ use bytes::Bytes;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 
 use super::context::{Gateway, copy_headers, with_query};
-use crate::app::{Forward, forward_page as forward_to_console};
+use crate::app::{ServiceCall, forward_page as forward_to_console};
 
 /// Enough for the largest form, which has some names, an address and a filter.
 const FORM_LIMITS: BodyLimits = BodyLimits { max_bytes: 64 * 1024, deadline: Duration::from_secs(10) };
@@ -52,20 +52,21 @@ pub(crate) async fn as_page(
     let error = response.response().error().and_then(|error| error.as_error::<WebError>());
     if let Some(text) = error.map(|error| problem_page(error.problem(), is_form)) {
         response = response.map_body(|_, _| BoxBody::new(text));
-        response.headers_mut().insert(RESPONSE_TYPE, ResponseValue::from_static(HTML));
+        response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(HTML));
     }
     add_page_headers(response.headers_mut());
     Ok(response)
 }
 
-/// The page of a request that reaches no route, because its address or its headers are too long; `None` for paths that have no pages.
-pub(crate) fn refused_head(path: &str, error: &WebError) -> Option<HttpResponse> {
+/// The page for a request whose head is refused before it reaches a route; `None` for paths that have no pages.
+pub(crate) fn page_of_refused_head(path: &str, error: &WebError) -> Option<HttpResponse> {
     let rest = path.strip_prefix("/console")?;
     if !(rest.is_empty() || rest.starts_with('/')) {
         return None;
     }
-    let mut response = error.error_response().set_body(BoxBody::new(problem_page(error.problem(), false)));
-    response.headers_mut().insert(RESPONSE_TYPE, ResponseValue::from_static(HTML));
+    let is_form = false;
+    let mut response = error.error_response().set_body(BoxBody::new(problem_page(error.problem(), is_form)));
+    response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(HTML));
     add_page_headers(response.headers_mut());
     Some(response)
 }
@@ -142,8 +143,8 @@ async fn forward(
     };
     let path = with_query(request.path(), request);
     let claims = &ServiceClaims::Service;
-    let response =
-        forward_to_console(Forward { service: console, claims, method, path: &path, headers, body }).await?;
+    let call = ServiceCall { service: console, claims, method, path: &path, headers, body };
+    let response = forward_to_console(call).await?;
     Ok(response.map_body(|_, body| hold_until_sent(body, response_slot)))
 }
 

@@ -1,4 +1,4 @@
-//! State and helpers shared by the handlers.
+//! The state of the handlers, and what they share.
 
 use std::sync::Arc;
 
@@ -81,17 +81,17 @@ pub(crate) fn with_query(path: &str, request: &HttpRequest) -> String {
     }
 }
 
-/// Parses an id in the path. Text that is not an id is answered like an unknown id.
-pub(crate) fn path_id<T: std::str::FromStr>(text: &str, not_found: ProblemCode) -> Result<T, WebError> {
-    text.parse().map_err(|_| missing(not_found))
+/// Parses an id in the path. Text that is not an id is answered like an unknown id, with this code.
+pub(crate) fn path_id<T: std::str::FromStr>(text: &str, code: ProblemCode) -> Result<T, WebError> {
+    text.parse().map_err(|_| not_found(code))
 }
 
 /// The one answer for a missing, deleted or foreign ticket.
 pub(crate) fn ticket_not_found() -> WebError {
-    missing(ProblemCode::TicketNotFound)
+    not_found(ProblemCode::TicketNotFound)
 }
 
-fn missing(code: ProblemCode) -> WebError {
+fn not_found(code: ProblemCode) -> WebError {
     WebError::new(code, "there is none with this id in your organization")
 }
 
@@ -105,6 +105,7 @@ pub(super) fn share_exhausted(ShareExhausted(limit): ShareExhausted) -> WebError
     WebError::new(ProblemCode::RateLimited, detail).with_header(RETRY_AFTER, SHARE_RETRY_AFTER_SECONDS)
 }
 
+/// Whether a `Host` header has only characters of a host and a port.
 fn is_authority(host: &str) -> bool {
     !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-:[]_".contains(&byte))
 }

@@ -58,8 +58,8 @@ static UNPACKED: LazyLock<Result<BTreeMap<&str, File>, archive::Unreadable>> = L
 fn unpack() -> Result<BTreeMap<&'static str, File>, archive::Unreadable> {
     let mut files = archive::read(SWAGGER_UI_VENDORED, "dist", &FILES.map(|(name, _)| name))?;
     files.insert(INITIALIZER.0, INITIALIZER_CODE.to_vec());
-    let typed = FILES.into_iter().chain([INITIALIZER]);
-    Ok(typed
+    let media_types = FILES.into_iter().chain([INITIALIZER]);
+    Ok(media_types
         .filter_map(|(name, media_type)| {
             Some((name, File { media_type, content: files.remove(name)?.into() }))
         })

@@ -10,7 +10,7 @@ use assay_platform::web::{WebError, hold_large_until_sent, hold_until_sent};
 
 use super::context::{Gateway, copy_headers};
 use super::responses::PublicProblems;
-use crate::app::{Forward, ShareExhausted, forward_file};
+use crate::app::{ServiceCall, ShareExhausted, forward_file};
 
 /// Suggested pause of a client whose organization uses its whole share of the download slots, in seconds.
 const RETRY_AFTER_SECONDS: &str = "10";
@@ -62,7 +62,7 @@ pub(crate) async fn download_file(
         reqwest::Method::GET
     };
     let path = format!("/v1/downloads/{id}?{}", request.query_string());
-    let call = Forward {
+    let call = ServiceCall {
         service: &gateway.export,
         claims: &ServiceClaims::Service,
         method,
@@ -72,7 +72,8 @@ pub(crate) async fn download_file(
     };
     let (response, owner) = forward_file(call).await?;
     let Some(owner) = owner else {
-        // No file of anybody, such as a refused signature: who has none must not keep the slots of those who have one.
+        // Not a file, for instance a refused signature: a small response frees its slot at once, so that callers without a valid
+        // signature cannot keep slots by reading slowly.
         return Ok(response.map_body(|_, body| hold_large_until_sent(body, slot)));
     };
     let slot = slot.assign_to(owner).map_err(share_exhausted)?;

@@ -14,7 +14,7 @@ use super::context::{path_id, with_query};
 use super::filter_parameters::FilterParameters;
 use super::keyed_request::{KeyedRequest, read_answer};
 use super::responses::{BadRequest, CommonProblems, IfNoneMatchHeader, NotFound};
-use crate::app::{Forward, forward};
+use crate::app::{ServiceCall, forward};
 
 /// List evaluations
 ///
@@ -131,6 +131,6 @@ pub(crate) async fn get_neighbours(
     forward(get(&request, &with_query(&path, &request.http))).await
 }
 
-fn get<'a>(request: &'a KeyedRequest, path: &'a str) -> Forward<'a> {
+fn get<'a>(request: &'a KeyedRequest, path: &'a str) -> ServiceCall<'a> {
     request.get(&request.gateway.export, path, &["if-none-match"])
 }

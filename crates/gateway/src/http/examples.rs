@@ -30,7 +30,7 @@ struct OperationExamples {
 
 impl Modify for Examples {
     fn modify(&self, document: &mut Document) {
-        // A broken file is caught by tests; the document then has no examples.
+        // If the file is broken, which tests detect, the document has no examples.
         let mut examples: BTreeMap<String, OperationExamples> =
             serde_json::from_str(EXAMPLES).unwrap_or_default();
         for (path, item) in &mut document.paths.paths {
@@ -77,7 +77,7 @@ struct OperationShape<'a> {
 impl OperationShape<'_> {
     fn may_answer(&self, code: ProblemCode) -> bool {
         let is_under = |prefix: &str| self.path.starts_with(prefix);
-        let (is_file, is_download) = (is_under("/v1/downloads"), self.path.ends_with("/download"));
+        let (is_file, is_file_address) = (is_under("/v1/downloads"), self.path.ends_with("/download"));
         match code {
             ProblemCode::MalformedJson => self.has_body,
             ProblemCode::AgentMismatch | ProblemCode::UnknownAgent | ProblemCode::DuplicateImport => {
@@ -90,8 +90,8 @@ impl OperationShape<'_> {
             ProblemCode::TicketNotFound => is_under("/v1/tickets"),
             ProblemCode::TranscriptExpired => self.path.ends_with("/transcript"),
             ProblemCode::ExportNotFound => is_under("/v1/evaluations/exports"),
-            ProblemCode::ExportFileGone => is_file || is_download,
-            ProblemCode::ExportNotReady | ProblemCode::ExportFailed => is_download,
+            ProblemCode::ExportFileGone => is_file || is_file_address,
+            ProblemCode::ExportNotReady | ProblemCode::ExportFailed => is_file_address,
             ProblemCode::TooManyExports => is_under("/v1/evaluations/exports") && self.has_body,
             ProblemCode::TooManyDownloads => is_file,
             ProblemCode::WebhookAddressRefused => is_under("/v1/webhooks") && self.has_body,

@@ -19,7 +19,7 @@ use super::request_body::read_small;
 use super::responses::{
     BadRequest, BodyProblems, CommonProblems, IdempotencyConflict, IdempotencyHeader, NotFound,
 };
-use crate::app::{Forward, forward};
+use crate::app::{ServiceCall, forward};
 use crate::domain::prefers_json;
 
 /// Create an evaluation export
@@ -130,6 +130,7 @@ pub(crate) async fn download_export(
     Ok(answer.insert_header((LOCATION, address.download_url)).finish())
 }
 
+/// Passes a request on to export, with the public base URL, with which the addresses of files begin.
 async fn send(
     request: &KeyedRequest,
     method: Method,
@@ -140,5 +141,5 @@ async fn send(
     if let Ok(base) = HeaderValue::from_str(&request.gateway.public_base_url(&request.http)) {
         call.headers.insert(PUBLIC_BASE_URL_HEADER, base);
     }
-    forward(Forward { method, body, ..call }).await
+    forward(ServiceCall { method, body, ..call }).await
 }

@@ -12,19 +12,19 @@ use assay_platform::web::WebError;
 use reqwest::Method;
 use serde::de::DeserializeOwned;
 
-use super::authentication::{Authenticated, gateway};
+use super::authentication::{AuthenticatedCaller, gateway};
 use super::context::{Gateway, copy_headers};
-use crate::app::{Forward, forward};
+use crate::app::{ServiceCall, forward};
 
 /// The request, its caller, and the state of the gateway.
 pub(crate) struct KeyedRequest {
     pub(super) http: HttpRequest,
     pub(super) gateway: Data<Gateway>,
-    pub(super) caller: Authenticated,
+    pub(super) caller: AuthenticatedCaller,
 }
 
 impl KeyedRequest {
-    /// See [`Authenticated::occupy_slot`]. Not done by the extractor: a handler with a body occupies the slot later.
+    /// See [`AuthenticatedCaller::occupy_slot`]. Not done by the extractor: a handler with a body occupies the slot later.
     pub(super) fn occupy_slot(&self) -> Result<(), WebError> {
         self.caller.occupy_slot(&self.gateway)
     }
@@ -35,12 +35,12 @@ impl KeyedRequest {
         service: &'a ServiceClient,
         path: &'a str,
         headers: &[&'static str],
-    ) -> Forward<'a> {
+    ) -> ServiceCall<'a> {
         let headers = copy_headers(&self.http, headers);
-        Forward { service, claims: &self.caller.claims, method: Method::GET, path, headers, body: None }
+        ServiceCall { service, claims: &self.caller.claims, method: Method::GET, path, headers, body: None }
     }
 
-    /// Passes a body on to a service, which creates something of it.
+    /// Passes a body on to a service, with the `Idempotency-Key` of the request.
     pub(super) async fn post(
         &self,
         service: &ServiceClient,
@@ -48,11 +48,11 @@ impl KeyedRequest {
         body: bytes::Bytes,
     ) -> Result<HttpResponse, WebError> {
         let get = self.get(service, path, &["idempotency-key"]);
-        forward(Forward { method: Method::POST, body: Some(body), ..get }).await
+        forward(ServiceCall { method: Method::POST, body: Some(body), ..get }).await
     }
 }
 
-/// Reads a JSON answer of a service that is not only passed on.
+/// Reads a JSON answer of a service, for handlers that do not relay it unchanged.
 pub(super) async fn read_answer<T: DeserializeOwned>(answer: HttpResponse) -> Result<T, WebError> {
     let body = to_bytes(answer.into_body()).await.map_err(|error| WebError::unavailable(&error))?;
     serde_json::from_slice(&body).map_err(|error| WebError::internal(&JsonFault::of(&error)))
@@ -63,7 +63,7 @@ impl FromRequest for KeyedRequest {
     type Future = Ready<Result<Self, WebError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let caller = request.extensions().get::<Authenticated>().cloned();
+        let caller = request.extensions().get::<AuthenticatedCaller>().cloned();
         let caller = caller.ok_or_else(|| WebError::internal(&"route without authentication"));
         let extracted = caller.and_then(|caller| {
             let gateway = gateway(request)?;

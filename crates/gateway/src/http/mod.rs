@@ -136,7 +136,7 @@ fn downloads_and_openapi(config: &mut ServiceConfig) {
 }
 
 fn console_pages(config: &mut ServiceConfig) {
-    config.app_data(RefusedHeadPage(console::refused_head));
+    config.app_data(RefusedHeadPage(console::page_of_refused_head));
     for path in ["/console", "/console/{page:.*}"] {
         let routes = vec![
             ("GET", web::get().to(console::forward_page)),

@@ -16,7 +16,7 @@ use reqwest::Method;
 use super::context::{path_id, ticket_not_found};
 use super::keyed_request::KeyedRequest;
 use super::responses::{CommonProblems, IfNoneMatchHeader, NotFound, PublicProblems};
-use crate::app::{Forward, forward};
+use crate::app::{ServiceCall, forward};
 
 /// Get a ticket
 ///
@@ -65,7 +65,7 @@ pub(crate) async fn delete_ticket(request: KeyedRequest, id: Path<String>) -> Re
     let id: TicketId = path_id(&id, ProblemCode::TicketNotFound)?;
     let path = format!("/internal/v1/tickets/{id}");
     let get = request.get(&request.gateway.ingest, &path, &[]);
-    ticket_or_not_found(forward(Forward { method: Method::DELETE, ..get }).await?)
+    ticket_or_not_found(forward(ServiceCall { method: Method::DELETE, ..get }).await?)
 }
 
 /// Get a ticket's evaluation

@@ -12,7 +12,7 @@ use reqwest::Method;
 use super::context::{path_id, with_query};
 use super::keyed_request::KeyedRequest;
 use super::responses::{BadRequest, WebhookProblems};
-use super::webhooks::{send, to_webhook};
+use super::webhooks::{forward_to_webhook, send};
 
 /// Send a trial message
 ///
@@ -30,7 +30,7 @@ use super::webhooks::{send, to_webhook};
     ),
 )]
 pub(crate) async fn test_webhook(request: KeyedRequest, id: Path<String>) -> Result<HttpResponse, WebError> {
-    to_webhook(&request, &id, Method::POST, "/test").await
+    forward_to_webhook(&request, &id, Method::POST, "/test").await
 }
 
 /// List the deliveries of a webhook
@@ -58,7 +58,7 @@ pub(crate) async fn list_webhook_deliveries(
     id: Path<String>,
 ) -> Result<HttpResponse, WebError> {
     let rest = with_query("/deliveries", &request.http);
-    to_webhook(&request, &id, Method::GET, &rest).await
+    forward_to_webhook(&request, &id, Method::GET, &rest).await
 }
 
 /// Get a delivery
@@ -82,7 +82,7 @@ pub(crate) async fn get_webhook_delivery(
     request: KeyedRequest,
     ids: Path<(String, String)>,
 ) -> Result<HttpResponse, WebError> {
-    to_delivery(&request, &ids, Method::GET, "").await
+    forward_to_delivery(&request, &ids, Method::GET, "").await
 }
 
 /// Send a delivery again
@@ -107,11 +107,11 @@ pub(crate) async fn replay_webhook_delivery(
     request: KeyedRequest,
     ids: Path<(String, String)>,
 ) -> Result<HttpResponse, WebError> {
-    to_delivery(&request, &ids, Method::POST, "/replay").await
+    forward_to_delivery(&request, &ids, Method::POST, "/replay").await
 }
 
-/// [`to_webhook`] for a delivery; `rest` is the path behind its id.
-async fn to_delivery(
+/// [`forward_to_webhook`] for a delivery; `rest` is the path behind its id.
+async fn forward_to_delivery(
     request: &KeyedRequest,
     (id, delivery_id): &(String, String),
     method: Method,

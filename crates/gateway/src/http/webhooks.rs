@@ -21,7 +21,7 @@ use super::responses::{
     BadRequest, BodyProblems, CommonProblems, IdempotencyConflict, IdempotencyHeader, WebhookAddressRefused,
     WebhookProblems, WebhooksOff,
 };
-use crate::app::{Forward, forward};
+use crate::app::{ServiceCall, forward};
 
 /// Create a webhook
 ///
@@ -91,7 +91,7 @@ pub(crate) async fn list_webhooks(request: KeyedRequest) -> Result<HttpResponse,
     ),
 )]
 pub(crate) async fn get_webhook(request: KeyedRequest, id: Path<String>) -> Result<HttpResponse, WebError> {
-    to_webhook(&request, &id, Method::GET, "").await
+    forward_to_webhook(&request, &id, Method::GET, "").await
 }
 
 /// Change a webhook
@@ -139,7 +139,7 @@ pub(crate) async fn delete_webhook(
     request: KeyedRequest,
     id: Path<String>,
 ) -> Result<HttpResponse, WebError> {
-    to_webhook(&request, &id, Method::DELETE, "").await
+    forward_to_webhook(&request, &id, Method::DELETE, "").await
 }
 
 /// Get a webhook's secret
@@ -158,7 +158,7 @@ pub(crate) async fn get_webhook_secret(
     request: KeyedRequest,
     id: Path<String>,
 ) -> Result<HttpResponse, WebError> {
-    to_webhook(&request, &id, Method::GET, "/secret").await
+    forward_to_webhook(&request, &id, Method::GET, "/secret").await
 }
 
 /// Rotate a webhook's secret
@@ -179,12 +179,12 @@ pub(crate) async fn rotate_webhook_secret(
     request: KeyedRequest,
     id: Path<String>,
 ) -> Result<HttpResponse, WebError> {
-    to_webhook(&request, &id, Method::POST, "/secret/rotate").await
+    forward_to_webhook(&request, &id, Method::POST, "/secret/rotate").await
 }
 
 /// Occupies a slot and passes a request without a body on to the webhook with this id; `rest` is the path behind the id, with the
 /// query. A function, not an extractor: a handler's extractors run concurrently, and the slot comes first.
-pub(super) async fn to_webhook(
+pub(super) async fn forward_to_webhook(
     request: &KeyedRequest,
     id: &str,
     method: Method,
@@ -195,17 +195,18 @@ pub(super) async fn to_webhook(
     send(request, method, &format!("/internal/v1/webhooks/{id}{rest}"), None).await
 }
 
+/// Passes a request on to the service of webhooks.
 pub(super) async fn send(
     request: &KeyedRequest,
     method: Method,
     path: &str,
     body: Option<Bytes>,
 ) -> Result<HttpResponse, WebError> {
-    let get = request.get(service(&request.gateway)?, path, &["idempotency-key"]);
-    forward(Forward { method, body, ..get }).await
+    let get = request.get(webhooks_service(&request.gateway)?, path, &["idempotency-key"]);
+    forward(ServiceCall { method, body, ..get }).await
 }
 
-fn service(gateway: &Gateway) -> Result<&ServiceClient, WebError> {
+fn webhooks_service(gateway: &Gateway) -> Result<&ServiceClient, WebError> {
     gateway.webhooks.as_ref().ok_or_else(|| {
         WebError::new(
             ProblemCode::WebhooksOff,
