@@ -31,20 +31,27 @@ fn resolve<'s>(schemas: &'s Value, schema: &'s Value) -> &'s Value {
     }
 }
 
-/// A value that matches a schema: with every property when `full`, else with the required ones.
-fn value_of(schemas: &Value, schema: &Value, full: bool) -> Value {
+/// The properties that an example has.
+#[derive(Clone, Copy, PartialEq)]
+enum Include {
+    All,
+    Required,
+}
+
+/// A value that matches a schema.
+fn value_of(schemas: &Value, schema: &Value, include: Include) -> Value {
     let schema = resolve(schemas, schema);
     if let Some(variants) = schema["oneOf"].as_array() {
         let variant = variants.iter().find(|variant| variant["type"] != "null").unwrap();
-        return value_of(schemas, variant, full);
+        return value_of(schemas, variant, include);
     }
     if let Some(values) = schema["enum"].as_array() {
         return values.last().unwrap().clone();
     }
     // Optional fields may be `null`: the other type comes first.
     match schema["type"].as_array().map_or(&schema["type"], |types| &types[0]).as_str() {
-        Some("object") => object_of(schemas, schema, full),
-        Some("array") => json!([value_of(schemas, &schema["items"], full)]),
+        Some("object") => object_of(schemas, schema, include),
+        Some("array") => json!([value_of(schemas, &schema["items"], include)]),
         Some("integer") => json!(1_763_600_000_000_i64),
         Some("number") => schema["minimum"].clone(),
         Some("string") => json!("text"),
@@ -65,17 +72,14 @@ fn list_filter_value(name: &str, schema: &Value) -> Option<Value> {
     }
 }
 
-fn object_of(schemas: &Value, schema: &Value, full: bool) -> Value {
+fn object_of(schemas: &Value, schema: &Value, include: Include) -> Value {
     let required = schema["required"].as_array().cloned().unwrap_or_default();
     let properties = schema["properties"].as_object().unwrap();
-    let fields = properties.iter().filter(|(name, _)| full || required.contains(&json!(name))).map(
-        |(name, property)| {
-            (
-                name.clone(),
-                list_filter_value(name, property).unwrap_or_else(|| value_of(schemas, property, full)),
-            )
-        },
-    );
+    let is_included = |name: &String| include == Include::All || required.contains(&json!(name));
+    let fields = properties.iter().filter(|(name, _)| is_included(name)).map(|(name, property)| {
+        let value = list_filter_value(name, property);
+        (name.clone(), value.unwrap_or_else(|| value_of(schemas, property, include)))
+    });
     Value::Object(Map::from_iter(fields))
 }
 
@@ -83,8 +87,8 @@ fn object_of(schemas: &Value, schema: &Value, full: bool) -> Value {
 fn documented_bodies_are_accepted_with_and_without_optional_fields() {
     let schemas = schemas();
     for (name, parse) in BODIES {
-        for full in [false, true] {
-            let body = value_of(&schemas, &schemas[name], full);
+        for include in [Include::Required, Include::All] {
+            let body = value_of(&schemas, &schemas[name], include);
             let result = parse(body.to_string().as_bytes());
             assert!(result.is_ok(), "{name}: {body}: {result:?}");
         }
@@ -95,8 +99,8 @@ fn documented_bodies_are_accepted_with_and_without_optional_fields() {
 fn documented_authors_are_accepted() {
     let schemas = schemas();
     for variant in schemas["ImportAuthor"]["oneOf"].as_array().unwrap() {
-        let mut body = value_of(&schemas, &schemas["ImportRequest"], false);
-        body["messages"][0]["author"] = value_of(&schemas, variant, true);
+        let mut body = value_of(&schemas, &schemas["ImportRequest"], Include::Required);
+        body["messages"][0]["author"] = value_of(&schemas, variant, Include::All);
         let result = Conversation::parse(body.to_string().as_bytes());
         assert!(result.is_ok(), "{body}: {result:?}");
     }
@@ -108,7 +112,7 @@ fn body_without_a_required_field_is_refused_at_that_field() {
     for (name, parse) in BODIES {
         for field in schemas[name]["required"].as_array().unwrap() {
             let field = field.as_str().unwrap();
-            let mut body = value_of(&schemas, &schemas[name], true);
+            let mut body = value_of(&schemas, &schemas[name], Include::All);
             body.as_object_mut().unwrap().remove(field);
             let Err(BodyError::Invalid(errors)) = parse(body.to_string().as_bytes()) else {
                 panic!("{name} without {field} was accepted");
@@ -122,20 +126,13 @@ fn body_without_a_required_field_is_refused_at_that_field() {
 fn documented_enum_values_match_the_wire_names() {
     let schemas = schemas();
     let names = |schema: &str| schemas[schema]["enum"].clone();
-    let all = |names: &[&'static str]| json!(names);
-    assert_eq!(names("AiTool"), all(&AiTool::ALL.map_names(|tool| tool.as_str())));
-    assert_eq!(names("ChargeReason"), all(&ChargeReason::ALL.map_names(|reason| reason.as_str())));
-    assert_eq!(names("HandoffState"), all(&HandoffState::ALL.map_names(|state| state.as_str())));
-    assert_eq!(names("Flag"), all(&Flag::ALL.map_names(|flag| flag.as_str())));
-    assert_eq!(names("ExportStatus"), all(&ExportStatus::ALL.map_names(|status| status.as_str())));
+    assert_eq!(names("AiTool"), names_of(AiTool::ALL, |tool| tool.as_str()));
+    assert_eq!(names("ChargeReason"), names_of(ChargeReason::ALL, |reason| reason.as_str()));
+    assert_eq!(names("HandoffState"), names_of(HandoffState::ALL, |state| state.as_str()));
+    assert_eq!(names("Flag"), names_of(Flag::ALL, |flag| flag.as_str()));
+    assert_eq!(names("ExportStatus"), names_of(ExportStatus::ALL, |status| status.as_str()));
 }
 
-trait MapNames<T> {
-    fn map_names(&self, name: fn(&T) -> &'static str) -> Vec<&'static str>;
-}
-
-impl<T> MapNames<T> for [T] {
-    fn map_names(&self, name: fn(&T) -> &'static str) -> Vec<&'static str> {
-        self.iter().map(name).collect()
-    }
+fn names_of<T>(all: &[T], name: fn(&T) -> &'static str) -> Value {
+    all.iter().map(name).collect()
 }

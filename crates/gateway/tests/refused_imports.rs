@@ -79,7 +79,7 @@ async fn import(http: &Client, gateway: &Gateway, key: &str, body: String) -> Re
 async fn refusals_of_gateway_and_ingest_are_reported_for_their_organization() -> Result<()> {
     let reports = Data::new(Reports::default());
     let (services, gateway) = start(reports.clone())?;
-    let (first, second) = (services.key()?, services.key()?);
+    let (first, second) = (services.new_key()?, services.new_key()?);
     let http = client_builder().build()?;
 
     let invalid = import(&http, &gateway, first.reveal(), json!({"ticket_id": "t"}).to_string()).await?;

@@ -47,7 +47,7 @@ impl Fixture {
             config.service_deadline_milliseconds = 5_000;
             edit(config);
         })?;
-        let key = services.key()?.reveal().to_owned();
+        let key = services.new_key()?.reveal().to_owned();
         Ok(Self { http: client()?, gateway, services, key })
     }
 
@@ -70,7 +70,7 @@ async fn head_is_answered_wherever_get_is() -> Result<()> {
     let document = serde_json::to_value(assay_gateway::openapi_document())?;
     let paths = document["paths"].as_object().context("no paths")?;
     let documented = paths.iter().filter(|(_, item)| item["get"].is_object()).map(|(path, _)| path.as_str());
-    let mut asked = 0;
+    let mut compared = 0;
     let others = ["/docs", "/docs/", "/docs/swagger-ui-bundle.js", "/v1/tickets/none", "/none"];
     for path in documented.chain(others) {
         let path = path.split('/').map(|part| if part.starts_with('{') { ID } else { part });
@@ -87,9 +87,9 @@ async fn head_is_answered_wherever_get_is() -> Result<()> {
             ensure!(of_get.0 == of_head.0, "{path}: GET {of_get:?}, HEAD {of_head:?}");
         }
         ensure!(head.bytes().await?.is_empty(), "{path}: HEAD has a body");
-        asked += 1;
+        compared += 1;
     }
-    ensure!(asked > 12, "only {asked} paths");
+    ensure!(compared > 12, "only {compared} paths");
     let list = fixture.request(Method::HEAD, "/v1/evaluations/exports").send().await?;
     ensure!(list.headers()["content-length"] == ANSWER.len().to_string().as_str(), "{list:?}");
     let file = fixture.request(Method::HEAD, &format!("/v1/downloads/{ID}?signature=x")).send().await?;
@@ -126,7 +126,7 @@ async fn one_organization_occupies_half_of_the_slots_until_its_responses_are_sen
     ensure!(refused.status() == StatusCode::TOO_MANY_REQUESTS, "{refused:?}");
     ensure!(refused.headers()["retry-after"] == "1", "{refused:?}");
     ensure!(refused.json::<Problem>().await?.code == ProblemCode::RateLimited);
-    let other_key = fixture.services.key()?;
+    let other_key = fixture.services.new_key()?;
     let other = client()?.get(fixture.gateway.url(&path)).bearer_auth(other_key.reveal()).send().await?;
     ensure!(other.status() == StatusCode::OK, "another organization: {other:?}");
     drop(unread);
@@ -177,7 +177,7 @@ async fn one_organization_holds_at_most_half_of_the_body_budget() -> Result<()> 
         config.body_memory_bytes = config.max_body_bytes;
         config.body_deadline_seconds = 30;
     })?;
-    let other = fixture.services.key()?.reveal().to_owned();
+    let other = fixture.services.new_key()?.reveal().to_owned();
     let message = json!({"author": {"type": "contact", "external_id": "c"}, "content": "x".repeat(100_000),
                          "external_id": "m", "timestamp": 0});
     let import = json!({"ticket_id": "t", "messages": [message]}).to_string();
@@ -189,6 +189,7 @@ async fn one_organization_holds_at_most_half_of_the_body_budget() -> Result<()> 
         let unfinished = futures_util::stream::iter([chunk]).chain(futures_util::stream::pending());
         send(&fixture.key, reqwest::Body::wrap_stream(unfinished))
     };
+    // In a task, because it must go on while the others are sent.
     let mut large = JoinSet::new();
     large.spawn(begin_large());
     let deadline = Instant::now() + Duration::from_secs(20);

@@ -104,7 +104,7 @@ impl Fixture {
             config.max_in_flight = 16;
             config.service_deadline_milliseconds = 5_000;
         })?;
-        let key = services.key()?.reveal().to_owned();
+        let key = services.new_key()?.reveal().to_owned();
         Ok(Self { http: client_builder().build()?, gateway, key, known, _services: services })
     }
 

@@ -78,8 +78,8 @@ impl Services {
         Ok(Self { address, registry, _tasks: tasks })
     }
 
-    /// A key that agent-registry knows.
-    pub fn key(&self) -> Result<ApiKey> {
+    /// A new key that agent-registry knows.
+    pub fn new_key(&self) -> Result<ApiKey> {
         let key = ApiKey::generate()?;
         let scopes = Scopes::default_for_keys();
         let grant = KeyGrant { key_id: new_id(), organization_id: new_id(), scopes };
@@ -98,11 +98,11 @@ impl Registry {
     }
 
     /// Whether look-ups are answered with 503 from now on.
-    pub fn fail(&self, is_failing: bool) {
+    pub fn set_failing(&self, is_failing: bool) {
         *self.is_failing.locked() = is_failing;
     }
 
-    pub fn delay_unknown(&self, delay: Duration) {
+    pub fn delay_unknown_keys(&self, delay: Duration) {
         *self.unknown_delay.locked() = delay;
     }
 
