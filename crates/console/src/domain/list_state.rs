@@ -158,7 +158,7 @@ pub(crate) fn filter_pairs(filters: &EvaluationFilters) -> Pairs {
 
 /// Whether both ends of the period are days, and the first is later than the last.
 fn days_are_reversed(pairs: &[(String, String)]) -> bool {
-    let day = |name: &str| pairs.iter().find(|pair| pair.0 == name).and_then(|pair| parse_day(pair.1.trim()));
+    let day = |name: &str| first_value(pairs, name).and_then(|value| parse_day(value.trim()));
     day("from") > day("to")
 }
 
@@ -202,6 +202,11 @@ pub(crate) fn list_address(pairs: &[(String, String)]) -> String {
 /// The decoded pairs of a query, or of the body of a form.
 pub(crate) fn parse_pairs(encoded: impl AsRef<[u8]>) -> Pairs {
     url::form_urlencoded::parse(encoded.as_ref()).into_owned().collect()
+}
+
+/// The first value of a parameter or field.
+pub(crate) fn first_value<'p>(pairs: &'p [(String, String)], name: &str) -> Option<&'p str> {
+    pairs.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
 /// A path with a query, if there is one.

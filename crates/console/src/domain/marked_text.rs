@@ -254,8 +254,8 @@ pub(crate) fn max_bytes_per_text(lengths: &[usize], budget: usize) -> usize {
     let mut sorted = lengths.to_vec();
     sorted.sort_unstable();
     let mut remaining = budget;
-    for (at, length) in sorted.iter().enumerate() {
-        let share = remaining / (sorted.len() - at);
+    for (index, length) in sorted.iter().enumerate() {
+        let share = remaining / (sorted.len() - index);
         if *length > share {
             return share;
         }

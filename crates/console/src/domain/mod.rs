@@ -22,7 +22,8 @@ pub(crate) use self::filter_words::{
 };
 pub(crate) use self::kept_form::KeptForm;
 pub(crate) use self::list_state::{
-    COLUMNS, Column, ListState, Pairs, ROWS_PER_PAGE, filter_pairs, list_address, parse_pairs, with_query,
+    COLUMNS, Column, ListState, Pairs, ROWS_PER_PAGE, filter_pairs, first_value, list_address, parse_pairs,
+    with_query,
 };
 pub(crate) use self::marked_text::{
     PART_BYTES, Quote, Run, Segment, escaped_json, max_bytes_per_text, part_ranges, plain_text, runs,

@@ -20,7 +20,7 @@ use super::respond::{page, redirect};
 use super::session_form::CheckedForm;
 use super::shell::Shell;
 use super::viewer::{PublicAddress, SessionRequest};
-use crate::domain::{ListState, PageTime, Pairs, format_count, list_address, with_query};
+use crate::domain::{ListState, PageTime, Pairs, first_value, format_count, list_address, with_query};
 
 /// Longer filters of exports are shortened; the list of their conversations shows them whole.
 const MAX_FILTER_CHARACTERS: usize = 400;
@@ -117,12 +117,11 @@ async fn show(
     kind: &str,
     faults: Option<Faults>,
 ) -> Result<HttpResponse, PageError> {
-    let value_of = |name: &str| query.iter().find(|pair| pair.0 == name).map(|pair| pair.1.clone());
-    let (cursor, is_created) = (value_of("cursor"), value_of("done").is_some());
+    let (cursor, is_created) = (first_value(&query, "cursor"), first_value(&query, "done").is_some());
     let filters: Pairs =
         query.iter().filter(|pair| !matches!(pair.0.as_str(), "cursor" | "done")).cloned().collect();
     let base_url = PublicAddress::of(&request.http).base_url;
-    let listed = read_page(request, &base_url, cursor.as_deref());
+    let listed = read_page(request, &base_url, cursor);
     let ((exports, query_faults), agents) =
         futures_util::future::try_join(listed, request.services().list_agents()).await?;
     let (state, has_bad_filter, faults) = match (ListState::parse(&filters), faults) {

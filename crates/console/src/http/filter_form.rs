@@ -3,8 +3,8 @@
 use assay_contracts::agent::Agent;
 
 use crate::domain::{
-    ListState, Pairs, SCORES, ai_tools, closed_filters, filter_label, format_days, languages, parse_day,
-    value_label,
+    ListState, Pairs, SCORES, ai_tools, closed_filters, filter_label, first_value, format_days, languages,
+    parse_day, value_label,
 };
 
 /// A filter that is set.
@@ -67,14 +67,14 @@ fn period_text(state: &ListState) -> Option<String> {
 }
 
 fn value_text(name: &str, value: &str, agents: &[Agent]) -> String {
-    if name == "agent" {
-        let named = agents.iter().find(|agent| agent.id.to_string() == value);
-        return named.map_or_else(
-            || if value == "none" { "none named".to_owned() } else { value.to_owned() },
-            |agent| agent.name.clone(),
-        );
+    if name != "agent" {
+        return value_label(name, value);
     }
-    value_label(name, value)
+    match agents.iter().find(|agent| agent.id.to_string() == value) {
+        Some(agent) => agent.name.clone(),
+        None if value == "none" => "none named".to_owned(),
+        None => value.to_owned(),
+    }
 }
 
 pub(crate) struct Choice {
@@ -131,8 +131,7 @@ const TEXTS: [(&str, bool); 4] =
 impl FilterForm {
     /// The form for the pairs of a query.
     pub(crate) fn new(pairs: &[(String, String)], agents: &[Agent]) -> Self {
-        let value =
-            |name: &str| pairs.iter().find(|pair| pair.0 == name).map_or("", |pair| &pair.1).to_owned();
+        let value = |name: &str| first_value(pairs, name).unwrap_or_default().to_owned();
         let field =
             |name: &str| Field { value: value(name), label: filter_label(name), name: name.to_owned() };
         let is_chosen = |name: &str, value: &str| pairs.iter().any(|pair| pair.0 == name && pair.1 == value);
@@ -239,13 +238,8 @@ mod tests {
         assert_eq!(values("subject"), ["a", "b", ""]);
         assert_eq!(values("source"), ["c", "d", ""]);
         let charge = form.groups.iter().find(|group| group.name == "charge").unwrap();
-        let chosen: Vec<&str> = charge
-            .choices
-            .iter()
-            .filter(|choice| choice.is_chosen)
-            .map(|choice| choice.value.as_str())
-            .collect();
-        assert_eq!(chosen, ["review"]);
+        let chosen = charge.choices.iter().filter(|choice| choice.is_chosen);
+        assert_eq!(chosen.map(|choice| choice.value.as_str()).collect::<Vec<_>>(), ["review"]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use assay_platform::web::{BodyBudget, BodyLimits, read_form};
 
 use super::error::PageError;
 use super::viewer::PublicAddress;
-use crate::domain::{Pairs, is_same_origin, parse_pairs};
+use crate::domain::{Pairs, first_value, is_same_origin, parse_pairs};
 
 const LIMITS: BodyLimits = BodyLimits { max_bytes: 64 * 1024, deadline: Duration::from_secs(10) };
 
@@ -25,7 +25,7 @@ pub(crate) struct Fields(Pairs);
 impl Fields {
     /// The first value of a field; empty when there is none.
     pub(crate) fn get(&self, name: &str) -> &str {
-        self.0.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
+        first_value(&self.0, name).unwrap_or_default()
     }
 
     pub(crate) fn of(pairs: Pairs) -> Self {

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use assay_clients::ClientError;
 
 use super::form::Faults;
+use crate::domain::first_value;
 
 /// Maximum number of rows on a page. A page with a thousand keys or agents would weigh more than 30 kB.
 pub(crate) const MAX_ROWS: usize = 100;
@@ -33,8 +34,7 @@ impl Pager {
 
 /// The id in a parameter of a query; adds a fault if the parameter is not an id.
 pub(crate) fn read_id<T: FromStr>(query: &[(String, String)], name: &str, faults: &mut Faults) -> Option<T> {
-    let (_, value) = query.iter().find(|pair| pair.0 == name)?;
-    let id = value.parse::<T>().ok();
+    let id = first_value(query, name)?.parse::<T>().ok();
     if id.is_none() {
         faults.add(name, "is no id");
     }

@@ -22,8 +22,8 @@ use super::shell::Shell;
 use super::viewer::SessionRequest;
 use crate::app::ImportCounts;
 use crate::domain::{
-    COMPARISONS, PERIODS, Pairs, charge_counts, charge_total, day_of, filter_pairs, format_count,
-    format_days, list_address, with_query,
+    COMPARISONS, PERIODS, Pairs, charge_counts, charge_total, day_of, filter_pairs, first_value,
+    format_count, format_days, list_address, with_query,
 };
 
 #[derive(Template)]
@@ -194,8 +194,8 @@ fn view(
     let (from, to) = selection.period.days.unwrap_or((summary.period.from, summary.period.to));
     // A refused form keeps what was typed.
     let typed = |name: &str, otherwise: String| {
-        let found = query.iter().find(|pair| pair.0 == name).map(|pair| pair.1.clone());
-        found.filter(|_| !faults.is_empty()).unwrap_or(otherwise)
+        let found = first_value(query, name).filter(|_| !faults.is_empty());
+        found.map_or(otherwise, str::to_owned)
     };
     let mut groups = groups(summary, &filters);
     let is_truncated = groups.len() > MAX_GROUP_ROWS

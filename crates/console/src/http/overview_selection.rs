@@ -4,7 +4,7 @@ use assay_contracts::evaluations::{Comparison, Dimension, EvaluationFilters, Ste
 use assay_platform::runtime::now;
 
 use super::form::Faults;
-use crate::domain::{COMPARISONS, PERIODS, Pairs, Period};
+use crate::domain::{COMPARISONS, PERIODS, Pairs, Period, first_value};
 
 pub(crate) struct BreakdownChoice {
     /// Name in the URL.
@@ -65,7 +65,7 @@ pub(crate) struct Selection {
 impl Selection {
     /// Reads the pairs of a query, and its faults by parameter. What is at fault has its default.
     pub(crate) fn read(query: &[(String, String)]) -> (Self, Faults) {
-        let get = |name: &str| query.iter().find(|pair| pair.0 == name).map_or("", |pair| pair.1.trim());
+        let get = |name: &str| first_value(query, name).map_or("", str::trim);
         let mut faults = Faults::of_parameters(query, &PARAMETERS);
         let period = read_period(get("period"), get("from"), get("to"), &mut faults);
         let is_default_period = [get("period"), get("from"), get("to")] == ["", "", ""];

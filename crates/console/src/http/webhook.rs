@@ -19,7 +19,7 @@ use super::session_form::CheckedForm;
 use super::shell::Shell;
 use super::viewer::SessionRequest;
 use super::webhooks::{SECTION, WebhookForm, change_body, state_text, webhooks_of};
-use crate::domain::{PageTime, Pairs, escaped_json, with_query, words};
+use crate::domain::{PageTime, Pairs, escaped_json, first_value, with_query, words};
 
 #[derive(Template)]
 #[template(path = "webhook.html")]
@@ -120,7 +120,7 @@ async fn show(
 ) -> Result<HttpResponse, PageError> {
     let query = query_of(&request.http);
     let mut faults = Faults::of_parameters(&query, &["status", "cursor", "done"]);
-    let get = |name: &str| query.iter().find(|pair| pair.0 == name).map(|pair| pair.1.as_str());
+    let get = |name: &str| first_value(&query, name);
     let (wanted_status, cursor) =
         (get("status").filter(|status| DeliveryStatus::from_name(status).is_some()), get("cursor"));
     if get("status") != wanted_status {

@@ -33,9 +33,7 @@ async fn refused_parameters_are_named_on_the_page_of_a_record() -> Result<()> {
 async fn expired_transcript_leaves_the_quotes_of_the_evaluation() -> Result<()> {
     let (app, session) = TestApp::signed_in().await?;
     app.answer_all();
-    let problem = json!({ "status": 404, "title": "The transcript has expired",
-        "type": "urn:assay:problem:transcript-expired", "code": "transcript-expired" });
-    app.services.answer(&format!("/internal/v1/tickets/{TICKET}/transcript"), 404, problem);
+    app.services.refuse(&format!("/internal/v1/tickets/{TICKET}/transcript"), 404, "transcript-expired");
     let found = evaluation("m-2", "Hello <you>", 0);
     app.services.answer(&format!("/internal/v1/tickets/{TICKET}/evaluation"), 200, found);
     let page = app.get(&session, &format!("/console/conversations/{TICKET}")).await?;

@@ -58,9 +58,8 @@ async fn state_of_a_file_is_shown() -> Result<()> {
 #[tokio::test]
 async fn refused_cursor_is_named_above_the_first_page() -> Result<()> {
     let (app, session) = TestApp::signed_in().await?;
-    let problem = json!({ "status": 400, "title": "The cursor is not valid", "type": "urn:assay:problem:invalid-cursor", "code": "invalid-cursor" });
     app.services.answer("/internal/v1/exports?limit=25", 200, list_with(&json!({})));
-    app.services.answer("/internal/v1/exports?limit=25&cursor=", 400, problem);
+    app.services.refuse("/internal/v1/exports?limit=25&cursor=", 400, "invalid-cursor");
     let page = app.get(&session, "/console/exports?cursor=old").await?;
     assert_eq!(page.status, 400, "{}", page.text);
     page.assert_has(&["id=\"cursor-fault\"", "belongs to another list", "id=\"h-new\"", TICKET]);

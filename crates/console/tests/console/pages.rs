@@ -98,8 +98,7 @@ async fn filter_that_is_too_long_for_an_address_stays_in_the_form() -> Result<()
 #[tokio::test]
 async fn cursor_of_another_list_is_a_fault() -> Result<()> {
     let (app, session) = TestApp::signed_in().await?;
-    let problem = json!({ "status": 400, "title": "The cursor is not valid", "type": "urn:assay:problem:invalid-cursor", "code": "invalid-cursor" });
-    app.services.answer("/internal/v1/evaluations", 400, problem);
+    app.services.refuse("/internal/v1/evaluations", 400, "invalid-cursor");
     let page = app.get(&session, "/console/conversations?cursor=old").await?;
     assert_eq!(page.status, 400);
     assert!(page.text.contains("belongs to another list"));
@@ -212,8 +211,7 @@ async fn theme_choice_returns_to_the_page() -> Result<()> {
 #[tokio::test]
 async fn unknown_conversation_is_not_found() -> Result<()> {
     let (app, session) = TestApp::signed_in().await?;
-    let problem = json!({ "status": 404, "title": "There is no such ticket", "type": "urn:assay:problem:ticket-not-found", "code": "ticket-not-found" });
-    app.services.answer("/internal/v1/tickets", 404, problem);
+    app.services.refuse("/internal/v1/tickets", 404, "ticket-not-found");
     let page = app.get(&session, &format!("/console/conversations/{TICKET}")).await?;
     assert_eq!(page.status, 404);
     assert!(page.text.contains("There is no such page"));

@@ -40,6 +40,11 @@ impl StandIn {
         self.answers.lock().unwrap().insert(path.to_owned(), (status, body));
     }
 
+    /// Answers with a problem of which only the code matters.
+    pub fn refuse(&self, path: &str, status: u16, code: &str) {
+        self.answer(path, status, json!({ "status": status, "title": "Refused", "type": "", "code": code }));
+    }
+
     /// The bodies that were sent.
     pub fn bodies(&self) -> Vec<Value> {
         self.bodies.lock().unwrap().clone()

@@ -96,9 +96,8 @@ async fn list_of_webhooks_says_that_it_is_cut() -> Result<()> {
 #[tokio::test]
 async fn refused_cursor_of_messages_is_named_above_the_first_page() -> Result<()> {
     let (app, session) = app_with(true, details(None)).await?;
-    let problem = json!({ "status": 400, "title": "The cursor is not valid", "type": "urn:assay:problem:invalid-cursor", "code": "invalid-cursor" });
     let path = format!("/internal/v1/webhooks/{TICKET}/deliveries?limit=25&status=failed&cursor=");
-    app.services.answer(&path, 400, problem);
+    app.services.refuse(&path, 400, "invalid-cursor");
     let page = app.get(&session, &format!("/console/webhooks/{TICKET}?status=failed&cursor=old")).await?;
     assert_eq!(page.status, 400, "{}", page.text);
     let row = format!("id=\"delivery-{TICKET}\"");
