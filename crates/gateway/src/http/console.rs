@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::http::header;
+use actix_web::http::{Method, header};
 use actix_web::middleware::Next;
 use actix_web::web::{Data, Payload};
 use actix_web::{Error, HttpRequest, HttpResponse, ResponseError as _};
@@ -47,7 +47,7 @@ pub(crate) async fn as_page(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    let is_form = *request.method() == actix_web::http::Method::POST;
+    let is_form = *request.method() == Method::POST;
     let mut response = next.call(request).await?.map_into_boxed_body();
     let error = response.response().error().and_then(|error| error.as_error::<WebError>());
     if let Some(text) = error.map(|error| problem_page(error.problem(), is_form)) {
@@ -137,8 +137,8 @@ async fn forward(
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(FORM_CONTENT_TYPE));
     }
     let method = match *request.method() {
-        actix_web::http::Method::POST => reqwest::Method::POST,
-        actix_web::http::Method::HEAD => reqwest::Method::HEAD,
+        Method::POST => reqwest::Method::POST,
+        Method::HEAD => reqwest::Method::HEAD,
         _ => reqwest::Method::GET,
     };
     let path = with_query(request.path(), request);

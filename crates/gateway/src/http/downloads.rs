@@ -1,5 +1,6 @@
 //! `GET /v1/downloads/{id}`: a file at its signed address. The signature is the credential.
 
+use actix_web::http::Method;
 use actix_web::http::header::{CACHE_CONTROL, RETRY_AFTER};
 use actix_web::web::{Data, Path};
 use actix_web::{HttpRequest, HttpResponse};
@@ -50,17 +51,9 @@ pub(crate) async fn download_file(
 ) -> Result<HttpResponse, WebError> {
     let busy = || WebError::unavailable(&"too many downloads in flight");
     let slot = gateway.downloads.acquire().ok_or_else(busy)?;
-    let id: ExportId = id.parse().map_err(|_| {
-        WebError::new(
-            ProblemCode::InvalidSignature,
-            "ask for a fresh address at the export's download operation",
-        )
-    })?;
-    let method = if request.method() == actix_web::http::Method::HEAD {
-        reqwest::Method::HEAD
-    } else {
-        reqwest::Method::GET
-    };
+    let advice = "ask for a fresh address at the export's download operation";
+    let id: ExportId = id.parse().map_err(|_| WebError::new(ProblemCode::InvalidSignature, advice))?;
+    let method = if request.method() == Method::HEAD { reqwest::Method::HEAD } else { reqwest::Method::GET };
     let path = format!("/v1/downloads/{id}?{}", request.query_string());
     let call = ServiceCall {
         service: &gateway.export,

@@ -207,10 +207,6 @@ pub(super) async fn send(
 }
 
 fn webhooks_service(gateway: &Gateway) -> Result<&ServiceClient, WebError> {
-    gateway.webhooks.as_ref().ok_or_else(|| {
-        WebError::new(
-            ProblemCode::WebhooksOff,
-            "the operator of this service has to turn them on: services.webhooks_url",
-        )
-    })
+    let advice = "the operator of this service has to turn them on: services.webhooks_url";
+    gateway.webhooks.as_ref().ok_or_else(|| WebError::new(ProblemCode::WebhooksOff, advice))
 }
