@@ -58,7 +58,7 @@ struct Order {
 struct Head {
     column: &'static Column,
     /// The address that a click leads to; `None`: not sortable.
-    sort: Option<String>,
+    sort_address: Option<String>,
     /// The direction when the list is sorted by this column.
     direction: Option<&'static str>,
 }
@@ -219,7 +219,7 @@ fn orders(current: Sort) -> Vec<Order> {
 fn head(column: &'static Column, state: &ListState) -> Head {
     let is_current = column.sort == Some(state.sort.key.as_str());
     Head {
-        sort: column.sort.map(|key| state.address_sorted(key)),
+        sort_address: column.sort.map(|key| state.address_sorted(key)),
         direction: is_current.then_some(if state.sort.descending { "descending" } else { "ascending" }),
         column,
     }

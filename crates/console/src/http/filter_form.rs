@@ -173,12 +173,12 @@ impl FilterForm {
             unlisted_agents,
             hidden: Vec::new(),
         };
-        form.hidden = pairs.iter().filter(|pair| form.must_hide(pair)).cloned().collect();
+        form.hidden = pairs.iter().filter(|pair| form.needs_hidden_field(pair)).cloned().collect();
         form
     }
 
-    /// Whether the pair needs a hidden field: no other field carries it. Cursor and row are dropped, because the list changes.
-    fn must_hide(&self, (name, value): &(String, String)) -> bool {
+    /// Whether no other field carries the pair. Cursor and row are dropped, because the list changes.
+    fn needs_hidden_field(&self, (name, value): &(String, String)) -> bool {
         let is_in = |field: &Field| field.name == *name && field.value == *value;
         let is_chosen_in = |group: &ChoiceGroup| {
             group.name == name

@@ -14,8 +14,8 @@ use super::overview_parts::{
     charge_bar, charge_rows, charts, groups, list_address_with, reasons,
 };
 use super::overview_selection::{
-    BREAKDOWNS, BreakdownChoice, DISTRIBUTIONS, DistributionChoice, PERIOD_PARAMETERS, Selection, accepted,
-    step_of,
+    BREAKDOWNS, BreakdownChoice, DISTRIBUTIONS, DistributionChoice, PERIOD_PARAMETERS, Selection,
+    accepted_pairs, step_of,
 };
 use super::respond::page;
 use super::shell::Shell;
@@ -154,7 +154,7 @@ fn coverage_line(counts: ImportCounts, filters: &[(String, String)]) -> Coverage
 
 /// The links keep the accepted parameters of the query, each with another value of its own one.
 fn links(query: &[(String, String)], selection: &Selection, faults: &Faults) -> Links {
-    let accepted = accepted(query, faults);
+    let accepted = accepted_pairs(query, faults);
     let address_with = |name: &str, value: &str, replaced: &[&str]| {
         let kept = accepted.iter().filter(|pair| !replaced.contains(&pair.0.as_str())).cloned();
         with_query("/console", &kept.chain([(name.to_owned(), value.to_owned())]).collect::<Pairs>())

@@ -118,7 +118,7 @@ impl Selection {
 
 /// The pairs of a query that links keep: those that are not refused. A period is refused as a whole, because a part of it selects
 /// another one.
-pub(crate) fn accepted(query: &[(String, String)], faults: &Faults) -> Pairs {
+pub(crate) fn accepted_pairs(query: &[(String, String)], faults: &Faults) -> Pairs {
     let is_refused = |name: &str| faults.of(name).is_some();
     let is_period_refused = PERIOD_PARAMETERS.iter().any(|name| is_refused(name));
     let is_accepted = |name: &str| {
@@ -224,7 +224,7 @@ mod tests {
             ("from=2026-01-01&to=2026-01-31&nosuch=1", "from=2026-01-01&to=2026-01-31"),
         ] {
             let pairs = parse_pairs(query);
-            let accepted = accepted(&pairs, &Selection::read(&pairs).1);
+            let accepted = accepted_pairs(&pairs, &Selection::read(&pairs).1);
             let kept: Vec<String> =
                 accepted.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
             assert_eq!(kept.join("&"), expected, "{query}");
