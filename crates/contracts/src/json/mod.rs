@@ -219,7 +219,8 @@ impl<'f, 'b> ObjectReader<'f, 'b> {
         in_range
     }
 
-    fn non_empty_text_of(&mut self, field: &str, value: Tree<'b>) -> Option<String> {
+    /// Checks a value from [`Self::take`] that must be a string of at least one character, without a maximum length.
+    pub fn non_empty_text_of(&mut self, field: &str, value: Tree<'b>) -> Option<String> {
         let text = self.text_of(field, value)?;
         if text.is_empty() {
             self.add_error(field, "must not be empty");

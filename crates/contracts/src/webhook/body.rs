@@ -77,13 +77,8 @@ impl WebhookChange {
         let tree = parse_tree(body, &FIELDS)?;
         let mut errors = ValidationErrors::default();
         let change = ObjectReader::new(tree, "", &mut errors).map(|mut object| {
-            let url = object.take("url").and_then(|value| match value {
-                Tree::String(url) => check_url_length(&mut object, url.into_owned()),
-                other => {
-                    object.add_error("url", format!("must be a string, not {}", other.kind()));
-                    None
-                }
-            });
+            let url = object.take("url").and_then(|value| object.non_empty_text_of("url", value));
+            let url = url.and_then(|url| check_url_length(&mut object, url));
             let description = object.take("description").and_then(|value| match value {
                 Tree::String(text) if text.is_empty() => Some(String::new()),
                 value => object.short_text_of("description", value),
@@ -224,7 +219,18 @@ mod tests {
         assert_eq!(change, WebhookChange { enabled: Some(false), ..WebhookChange::default() });
         let change = WebhookChange::parse(br#"{"description": ""}"#).unwrap();
         assert_eq!(change.description.as_deref(), Some(""), "an empty description removes it");
-        for body in [r#"{"description": 1}"#, r#"{"enabled": "yes"}"#, r#"{"events": []}"#, r#"{"url": 1}"#] {
+    }
+
+    #[test]
+    fn change_is_refused_as_a_new_webhook_is() {
+        for body in [
+            r#"{"description": 1}"#,
+            r#"{"enabled": "yes"}"#,
+            r#"{"events": []}"#,
+            r#"{"url": 1}"#,
+            r#"{"url": ""}"#,
+            r#"{"url": "https://a.example/\u0000"}"#,
+        ] {
             assert!(WebhookChange::parse(body.as_bytes()).is_err(), "{body}");
         }
     }
