@@ -159,7 +159,7 @@ pub(crate) fn filter_pairs(filters: &EvaluationFilters) -> Pairs {
 /// Whether both ends of the period are days, and the first is later than the last.
 fn days_are_reversed(pairs: &[(String, String)]) -> bool {
     let day = |name: &str| first_value(pairs, name).and_then(|value| parse_day(value.trim()));
-    day("from") > day("to")
+    day("from").zip(day("to")).is_some_and(|(from, to)| from > to)
 }
 
 /// The pairs for the API: those of a form or a link without empty ones, trimmed, and with moments in place of days. A source is not
@@ -256,7 +256,9 @@ mod tests {
             assert_eq!(faults[0].pointer, "from", "{query}");
         }
         // The same moment is an empty period, as in the API.
-        assert!(ListState::parse(&parse_pairs("from=1767225600001&to=1767225600001")).is_ok());
+        for query in ["from=1767225600001&to=1767225600001", "from=2026-01-01&to=1767225600000"] {
+            assert!(ListState::parse(&parse_pairs(query)).is_ok(), "{query}");
+        }
     }
 
     #[test]
