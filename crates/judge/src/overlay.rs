@@ -66,6 +66,7 @@ pub(crate) fn overlay(
     let ruled_resolution = ruling.resolution;
     let resolution = &mut evaluation.resolution;
     // Not `ruled_resolution.basis`: where a human solved it, that is `HumanResolved`, although the customer may have confirmed it.
+    // A confirmation that the built-in scorer found stands while the judge says resolved, too.
     let confirmed = answer.resolution.finding.basis == ResolutionBasis::CustomerConfirmed;
     resolution.customer_confirmed =
         confirmed || (resolution.customer_confirmed && ruled_resolution.status == ResolutionStatus::Resolved);

@@ -25,7 +25,7 @@ pub struct OutgoingEvent {
     pub(crate) payload: String,
     /// Number of the next delivery attempt, from 1.
     pub(crate) attempt: u32,
-    /// How many earlier deliveries ended with the process, without those that the broker counts in the header of its message.
+    /// How many deliveries before this publication ended with the process; RabbitMQ counts those after it (`x-delivery-count`).
     pub(crate) times_cut_short: u32,
 }
 

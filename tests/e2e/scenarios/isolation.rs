@@ -193,8 +193,8 @@ impl Owner {
         Ok(())
     }
 
-    /// The key is checked before the media type, the body and the ids, which are the owner's: 401 or, where none is
-    /// documented, the response to an unknown id.
+    /// The key is checked before the media type, the body and the ids, which are the owner's: 401, or where the path has an id that
+    /// nobody without a key may learn of (no 401 is documented there), the response to an unknown id.
     async fn expect_unauthorized(
         &self,
         api: &Api,

@@ -8,6 +8,7 @@ use crate::domain::OrganizationName;
 pub(super) type Connection = diesel::pg::PgConnection;
 type Id = diesel::sql_types::Uuid;
 
+// The same source as in `sqlite.rs`: it takes what differs by database from here, through `super`.
 #[path = "sql/mod.rs"]
 #[expect(clippy::duplicate_mod, reason = "the same statements, compiled for both databases")]
 mod sql;

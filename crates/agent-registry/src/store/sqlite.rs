@@ -7,6 +7,7 @@ use crate::domain::OrganizationName;
 pub(super) type Connection = diesel::sqlite::SqliteConnection;
 type Id = diesel::sql_types::Text;
 
+// The same source as in `postgres.rs`: it takes what differs by database from here, through `super`.
 #[path = "sql/mod.rs"]
 #[cfg_attr(
     feature = "distributed",

@@ -58,6 +58,7 @@ impl ReadPermits {
             let common = all.acquire_owned().await?;
             Ok::<_, AcquireError>(ReadPermit { _own: own, _common: common })
         };
+        // A task, because a request that is not polled must not keep the others from a permit that it was given. It ends with the request.
         let taken = timeout(deadline, spawn_and_wait(waiting)).await;
         let busy = || DatabaseError::Unavailable("all permits to read days are in use".to_owned());
         taken.ok_or_else(busy)??.map_err(|_| busy())

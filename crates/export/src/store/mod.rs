@@ -1,5 +1,6 @@
 //! The stores of jobs and of the read model: one for the export role, one for its lists and one for the export worker. Their
-//! statements are written once (`sql/`) and compiled for each database.
+//! statements are written once (`sql/`) and compiled for each database: `on_database!` calls `postgres::f(connection, …)` or
+//! `sqlite::f(connection, …)`.
 
 mod conditions;
 mod day_cache;

@@ -26,6 +26,7 @@ type Id = diesel::sql_types::Uuid;
 /// Reads a result of any length row by row, without holding it in memory.
 type RowByRow = PgRowByRowLoadingMode;
 
+// The same source as in `sqlite.rs`: it takes what differs by database from here, through `super`.
 #[path = "sql/mod.rs"]
 mod sql;
 

@@ -21,6 +21,7 @@ type Id = Text;
 /// The only mode of SQLite, which computes each row as it is read.
 type RowByRow = DefaultLoadingMode;
 
+// The same source as in `postgres.rs`: it takes what differs by database from here, through `super`.
 #[path = "sql/mod.rs"]
 #[cfg_attr(
     feature = "distributed",

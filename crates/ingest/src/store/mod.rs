@@ -1,4 +1,5 @@
-//! The store of conversations, shaped by the use cases. Its statements are written once (`sql`) and compiled for each database.
+//! The store of conversations, shaped by the use cases. Its statements are written once (`sql`) and compiled for each
+//! database: `on_database!` calls `postgres::f(connection, …)` or `sqlite::f(connection, …)`.
 
 #[cfg(feature = "distributed")]
 mod postgres;

@@ -1,5 +1,6 @@
 //! PostgreSQL: conversations are partitioned by month, and a batch of imports is written in one statement for each table.
 
+// The same source as in `sqlite.rs`: it takes what differs by database from here, through `super`.
 #[path = "sql/mod.rs"]
 #[expect(clippy::duplicate_mod, reason = "the same statements, compiled for both databases")]
 mod sql;

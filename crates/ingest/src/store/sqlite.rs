@@ -1,6 +1,7 @@
 //! SQLite: no partitions, one writer, and one statement for each row: statements are cheap inside the process, and a batch
 //! only saves commits.
 
+// The same source as in `postgres.rs`: it takes what differs by database from here, through `super`.
 #[path = "sql/mod.rs"]
 mod sql;
 

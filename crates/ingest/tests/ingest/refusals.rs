@@ -96,6 +96,7 @@ async fn refusals_expire_after_30_days(app: TestApp) -> Result<()> {
     report(&app, app.organization, &[days_ago(1, 31), days_ago(2, 29)]).await?;
     let is_expired = || async { Ok(list(&app, app.organization).await?.len() == 1) };
     eventually("the older refusal to expire", is_expired).await?;
+    // Another run of the maintenance, which asks the registry for retention periods, keeps the younger one.
     app.registry.wait_for_maintenance().await?;
     assert_eq!(list(&app, app.organization).await?[0].id, refusal(2).id);
     Ok(())

@@ -48,7 +48,7 @@ const RELEASE_ALL_CLAIMS: &str = "
         next_attempt_at = CASE WHEN cut_short < 2 THEN next_attempt_at ELSE $1 + 10000 * (cut_short - 1) END
     WHERE claimed_until > 0";
 
-/// No more fit into the limit: each has at least nine tenths of its share, which is half of the limit.
+/// A large organization has nine tenths of its share, which is half of what may be pending (`backlog`): a third one has no room.
 const MAX_LARGE_ORGANIZATIONS: i64 = 2;
 
 const COUNT_PENDING: &str =
@@ -146,6 +146,7 @@ pub(in crate::outbox) fn record_results(
     })
 }
 
+/// Only while no relay of this outbox runs: the standalone calls it at its start.
 pub(in crate::outbox) fn release_all_claims(
     connection: &mut Connection,
     now: Timestamp,

@@ -14,6 +14,7 @@ use super::NewEvaluation;
 pub(super) type Connection = diesel::pg::PgConnection;
 type IdType = SqlUuid;
 
+// The same source as in `sqlite.rs`: it takes what differs by database from here, through `super`.
 #[path = "sql/mod.rs"]
 #[expect(clippy::duplicate_mod, reason = "the same statements, compiled for both databases")]
 mod sql;

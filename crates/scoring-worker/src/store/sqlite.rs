@@ -13,6 +13,7 @@ use super::NewEvaluation;
 pub(super) type Connection = diesel::sqlite::SqliteConnection;
 type IdType = diesel::sql_types::Text;
 
+// The same source as in `postgres.rs`: it takes what differs by database from here, through `super`.
 #[path = "sql/mod.rs"]
 #[cfg_attr(
     feature = "distributed",

@@ -45,6 +45,7 @@ fn reasons(verdict: &Verdict, course: &CustomerCourse, handoff: &HandoffFindings
         || (state == HandoffState::RequestedNotCompleted && handoff.promised)
         || verdict.basis == ResolutionBasis::Escalated;
     let ignored = state == HandoffState::RequestedNotCompleted && handoff.requested_by_customer();
+    // `System`: a human took over and nobody had asked. With a customer who is not unhappy that is a workflow, no escalation.
     let planned = state == HandoffState::Completed
         && handoff.handoff.requested_by == Some(HandoffRequester::System)
         && !course.end.is_unhappy();

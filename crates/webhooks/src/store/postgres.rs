@@ -13,6 +13,7 @@ use crate::domain::endpoint::{Endpoint, EndpointReference};
 
 pub(super) use self::sql::*;
 
+// The same source as in `sqlite.rs`: it takes what differs by database from here, through `super`.
 #[path = "sql/mod.rs"]
 #[expect(clippy::duplicate_mod, reason = "the same statements, compiled for both databases")]
 mod sql;

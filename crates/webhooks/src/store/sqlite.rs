@@ -10,6 +10,7 @@ use self::sql::sending::due_messages;
 
 pub(super) use self::sql::*;
 
+// The same source as in `postgres.rs`: it takes what differs by database from here, through `super`.
 #[path = "sql/mod.rs"]
 #[cfg_attr(
     feature = "distributed",
