@@ -91,7 +91,8 @@ pub(crate) async fn list_evaluations(
     let has_next_page = found.len() > query.limit as usize;
     found.truncate(query.limit as usize);
     let last = found.last().filter(|_| has_next_page);
-    let next_cursor = last.map(|last| cursors.encode(&ListCursor { position: position_of(last, sort), total }));
+    let next_cursor =
+        last.map(|last| cursors.encode(&ListCursor { position: position_of(last, sort), total }));
     let page_info = PageInfo { has_next_page, limit: query.limit, next_cursor };
     Ok(EvaluationPage { data: found.into_iter().map(EvaluationFacts::into_item).collect(), page_info, total })
 }
