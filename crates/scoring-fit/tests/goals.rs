@@ -23,10 +23,10 @@ use public::{dimensions, held_out};
 /// of statuses, solvers, charges that agree with the raters. Floors are measured on `test` with the model that ships, rounded down;
 /// they may only be raised while the model, the rules of the engine and the writers of the part stay (ADR 25).
 const CORPUS: [(&str, [f64; 6], [f64; 6]); 4] = [
-    ("everyday", [0.88, 0.80, 0.85, 0.92, 0.92, 0.90], [0.812, 0.890, 0.857, 0.837, 0.879, 0.839]),
-    ("unusual", [0.78, 0.78, 0.75, 0.85, 0.85, 0.82], [0.889, 0.939, 0.922, 0.862, 0.874, 0.886]),
-    ("languages", [0.75, 0.72, 0.70, 0.80, 0.80, 0.78], [0.795, 0.854, 0.750, 0.822, 0.874, 0.811]),
-    ("tone", [0.70, 0.65, 0.70, 0.80, 0.80, 0.78], [0.768, 0.751, 0.729, 0.834, 0.886, 0.824]),
+    ("everyday", [0.88, 0.80, 0.85, 0.92, 0.92, 0.90], [0.817, 0.900, 0.864, 0.853, 0.889, 0.844]),
+    ("unusual", [0.78, 0.78, 0.75, 0.85, 0.85, 0.82], [0.887, 0.947, 0.901, 0.874, 0.899, 0.911]),
+    ("languages", [0.75, 0.72, 0.70, 0.80, 0.80, 0.78], [0.803, 0.868, 0.769, 0.860, 0.899, 0.862]),
+    ("tone", [0.70, 0.65, 0.70, 0.80, 0.80, 0.78], [0.765, 0.761, 0.742, 0.872, 0.886, 0.849]),
 ];
 
 /// A public set, rated by people.
@@ -41,10 +41,10 @@ struct PublicSet {
 }
 
 const PUBLIC: [PublicSet; 4] = [
-    PublicSet { name: "stc3_en", label: "A", score: accuracy, goal: 0.632 - 0.03, floor: 0.490 },
-    PublicSet { name: "stc3_en", label: "E", score: effort, goal: 0.715 - 0.03, floor: 0.603 },
-    PublicSet { name: "reuse_sgd", label: "goal3", score: accuracy, goal: 0.744 - 0.03, floor: 0.728 },
-    PublicSet { name: "reuse_mwoz", label: "goal3", score: accuracy, goal: 0.472 - 0.03, floor: 0.393 },
+    PublicSet { name: "stc3_en", label: "A", score: accuracy, goal: 0.632 - 0.03, floor: 0.534 },
+    PublicSet { name: "stc3_en", label: "E", score: effort, goal: 0.715 - 0.03, floor: 0.607 },
+    PublicSet { name: "reuse_sgd", label: "goal3", score: accuracy, goal: 0.744 - 0.03, floor: 0.759 },
+    PublicSet { name: "reuse_mwoz", label: "goal3", score: accuracy, goal: 0.472 - 0.03, floor: 0.370 },
 ];
 
 fn accuracy(scored: &Dimensions) -> f64 {

@@ -17,12 +17,13 @@ use support::expectations::check;
 use support::{golden, read, scorer};
 
 /// Maximum evaluations that violate an expectation, as measured. May only be lowered.
-const MAX_VIOLATIONS: usize = 43;
+const MAX_VIOLATIONS: usize = 42;
 
 /// Probes that the scorer fails. The list is exact: a passing probe must be removed; one is added with another model file only (ADR 25).
 const FAILING_PROBES: &[&str] = &[
     "probe-ai-message-empty-emoji",
     "probe-asked-for-human-then-solved-by-ai",
+    "probe-correct-refusal-accepted",
     "probe-correct-refusal-not-accepted",
     "probe-human-offered-refused",
     "probe-human-work-in-notes-then-thanks",
@@ -32,6 +33,7 @@ const FAILING_PROBES: &[&str] = &[
     "probe-polite-goodbye-without-solution",
     "probe-promised-callback-never-came",
     "probe-question-after-thanks",
+    "probe-reopened-then-fixed",
     "probe-spam-ai-praise-of-itself",
     "probe-will-try-and-come-back",
     "probe-yes-to-still-having-trouble",
@@ -39,7 +41,7 @@ const FAILING_PROBES: &[&str] = &[
 
 /// The same for the hard cases of the measurement data.
 const FAILING_PROBES_OF_MEASUREMENT_DATA: &[&str] =
-    &["adv-whitespace-ai", "adv-spanish", "adv-two-issues-one-done"];
+    &["adv-whitespace-ai", "adv-spanish", "adv-two-issues-one-done", "adv-handoff-repeat"];
 
 /// Threads that evaluate at the same time.
 const THREADS: usize = 8;

@@ -55,8 +55,15 @@ const VERDICTS: [(&str, Status, Solver, Basis, Charge); 27] = [
 ];
 
 /// Samples with a wrong verdict. The list is exact: a correct one must be removed.
-const MISJUDGED: [&str; 4] =
-    ["action-done-and-thanked", "two-wishes-one-granted", "human-work-in-notes", "mixed-items"];
+const MISJUDGED: [&str; 7] = [
+    "action-done-and-thanked",
+    "two-wishes-one-granted",
+    "human-work-in-notes",
+    "mixed-items",
+    "handoff-with-repetition",
+    "handoff-offered-and-declined",
+    "no-after-anything-else",
+];
 
 #[test]
 fn verdicts_fail_exactly_as_listed() {

@@ -1,4 +1,4 @@
-//! Features of the linear models (step 2 of the [reader](super)): which acts occurred, by whom, when, and in which order.
+//! Features of the models of step 2 of the [reader](super): which acts occurred, by whom, when, and in which order.
 
 use super::acts::{Act, MessageActs};
 use super::encoding::IMPRESSION_OUTPUTS;

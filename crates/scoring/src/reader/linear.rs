@@ -3,6 +3,7 @@
 use assay_encoder::Model;
 
 use super::error::ReaderError;
+use super::tensor;
 
 /// Weights and biases. Sums run in the order of the inputs: the same bytes on every machine.
 #[derive(Debug)]
@@ -20,15 +21,10 @@ impl Linear {
         inputs: usize,
         outputs: usize,
     ) -> Result<Self, ReaderError> {
-        let tensor = |part: &str, expected: &[usize]| {
-            let name = format!("{name}.{part}");
-            let found = model.tensor_shape(&name).unwrap_or_default().to_vec();
-            match model.tensor_f32(&name) {
-                Some(values) if found == expected => Ok(values.to_vec()),
-                _ => Err(ReaderError::Tensor { name, expected: expected.to_vec(), found }),
-            }
-        };
-        Ok(Self { weights: tensor("weight", &[inputs, outputs])?, bias: tensor("bias", &[outputs])? })
+        Ok(Self {
+            weights: tensor(model, &format!("{name}.weight"), &[inputs, outputs])?.to_vec(),
+            bias: tensor(model, &format!("{name}.bias"), &[outputs])?.to_vec(),
+        })
     }
 
     /// Computes the outputs.

@@ -3,8 +3,8 @@
 //!
 //! Step 1 (`encoding`): a small transformer encodes the messages in order (`layout`); heads over its vectors predict the
 //! acts of each message (confirms, rejects, helps, misses the point, …) and an impression of the conversation so far.
-//! Step 2 (`linear`): a linear model predicts scores and verdicts from the acts, the impression, and who did what when and
-//! in which order (`course_features`, `structure`). `score_rules` constrains the scores message by message.
+//! Step 2 (`linear`, `trees`): linear models and boosted trees together predict scores and verdicts from the acts, the impression, and
+//! who did what when and in which order (`course_features`, `structure`). `score_rules` constrains the scores message by message.
 
 mod acts;
 mod course_features;
@@ -15,6 +15,7 @@ mod linear;
 mod score_rules;
 mod selection;
 mod structure;
+mod trees;
 
 use crate::weights::INPUTS;
 use assay_encoder::Model;
@@ -30,10 +31,11 @@ use self::linear::Linear;
 use self::score_rules::{ScoreRules, Scores};
 use self::selection::{SelectedMessage, selected_messages};
 use self::structure::{HiddenItems, STRUCTURAL_FEATURES, structural_features};
+use self::trees::Trees;
 use crate::transcript::{Role, Transcript};
 
 /// Version of the features; a model fitted on another version is refused.
-pub const FEATURES_VERSION: u32 = 2;
+pub const FEATURES_VERSION: u32 = 3;
 /// Outputs of step 2: three scores, then logits of three statuses, five solvers and four charges.
 const OUTPUTS: usize = 3 + 3 + 5 + 4;
 
@@ -168,11 +170,13 @@ pub(crate) struct Reader {
     metadata: Metadata,
     sha256: String,
     message_reader: MessageReader,
-    outcome_model: Linear,
+    /// An output is the sum of this and the leaves of its trees.
+    linear: Linear,
+    trees: Trees,
 }
 
 impl Reader {
-    /// Loads the heads and the linear model.
+    /// Loads the heads and the models of step 2.
     pub(crate) fn new(model: Model) -> Result<Self, ReaderError> {
         let unreadable = |error: serde_json::Error| ReaderError::Metadata(error.to_string());
         let metadata: Metadata =
@@ -198,7 +202,8 @@ impl Reader {
             return Err(ReaderError::Values("calibration"));
         }
         Ok(Self {
-            outcome_model: Linear::read(&model, "outcome", FEATURES, OUTPUTS)?,
+            linear: Linear::read(&model, "outcome", FEATURES, OUTPUTS)?,
+            trees: Trees::read(&model, "outcome", FEATURES, OUTPUTS)?,
             sha256: model.sha256().to_owned(),
             metadata,
             message_reader: MessageReader::new(model)?,
@@ -260,7 +265,22 @@ impl Reader {
     }
 
     fn outcome(&self, features: &[f32]) -> Vec<f64> {
-        self.outcome_model.apply(features).into_iter().map(f64::from).collect()
+        let mut outputs: Vec<f64> = self.linear.apply(features).into_iter().map(f64::from).collect();
+        self.trees.add_to(&mut outputs, features);
+        outputs
+    }
+}
+
+/// A tensor of 32-bit numbers of the model file, with this shape.
+fn tensor<'m>(model: &'m Model, name: &str, expected: &[usize]) -> Result<&'m [f32], ReaderError> {
+    let found = model.tensor_shape(name).unwrap_or_default();
+    match model.tensor_f32(name) {
+        Some(values) if found == expected => Ok(values),
+        _ => Err(ReaderError::Tensor {
+            name: name.to_owned(),
+            expected: expected.to_vec(),
+            found: found.to_vec(),
+        }),
     }
 }
 
