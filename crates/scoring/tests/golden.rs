@@ -32,9 +32,7 @@ const FAILING_PROBES: &[&str] = &[
     "probe-planned-handoff-collect-then-human",
     "probe-polite-goodbye-without-solution",
     "probe-promised-callback-never-came",
-    "probe-question-after-thanks",
     "probe-reopened-then-fixed",
-    "probe-spam-ai-praise-of-itself",
     "probe-will-try-and-come-back",
     "probe-yes-to-still-having-trouble",
 ];
