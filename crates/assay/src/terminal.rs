@@ -19,7 +19,7 @@ pub fn one_line(text: &str) -> String {
     text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
 }
 
-/// A progress bar with this template of `indicatif`.
+/// The style of a progress bar with this template of `indicatif`.
 pub fn progress_style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }

@@ -42,7 +42,7 @@ impl StandIn {
 
     /// Answers with a problem of which only the code matters.
     pub fn refuse(&self, path: &str, status: u16, code: &str) {
-        self.answer(path, status, json!({ "status": status, "title": "Refused", "type": "", "code": code }));
+        self.answer(path, status, json!({ "status": status, "title": "Refused", "type": format!("urn:assay:problem:{code}"), "code": code }));
     }
 
     /// The bodies that were sent.

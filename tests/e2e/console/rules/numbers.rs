@@ -108,6 +108,7 @@ const UNLINKED: &str = r"(() => {
 
 /// Compares every number of the pages with the list that it links to: a count with the number of rows, a mean with the
 /// mean of their scores.
+/// Pending imports are not checked here: no service lists them (`pending_imports_are_counted_and_announced`).
 pub async fn run(visit: &mut Visit) -> Result<()> {
     let mut lists: BTreeMap<String, Rows> = BTreeMap::new();
     let mut cases = Cases::default();

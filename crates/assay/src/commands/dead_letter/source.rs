@@ -70,7 +70,8 @@ impl DeadLetterSource {
         let settings = installation::load_settings(&location.services)?;
         let queue_or_service = location.queue_or_service.as_deref();
         let is_local_bus = settings.bus.url.expose_secret() == "local:";
-        // Names of queues have a dot, names of services none. With a broker, an outbox has the events that the broker itself refused.
+        // Names of queues have a dot, names of services none. With a broker, an outbox has the events that the broker refused
+        // because of the event itself.
         let is_service = queue_or_service.is_some_and(|name| !name.contains('.'));
         if is_local_bus || is_service {
             let outboxes = installation::open_outboxes(&settings).await?;
