@@ -13,7 +13,7 @@ pub const MAX_REFUSALS: usize = 100;
 /// How long a refusal is kept, in milliseconds.
 pub const REFUSAL_RETENTION_MILLIS: i64 = 30 * DAY_MILLIS;
 
-/// Maximum number of field errors in a refusal. The response to the caller has all of them.
+/// Maximum number of field errors in a refusal. The response to the caller has up to `MAX_REPORTED_ERRORS`.
 const MAX_ERRORS: usize = 5;
 
 /// Maximum length of a pointer, in characters; those of errors in imports are shorter.

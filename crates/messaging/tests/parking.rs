@@ -121,7 +121,7 @@ async fn failing_event_of_a_small_organization_does_not_stop_another(
         if delivery.organization_id == failing && !fails {
             success.store(true, Ordering::SeqCst);
         }
-        // Postponed: the bus does not count the attempts, however long the other one takes.
+        // Postponed: it becomes no dead letter, however long the other one takes.
         if fails { Outcome::Postpone { reason: "not this time".to_owned() } } else { Outcome::Done }
     });
     let (_consumer, parking) = consume(&database, &bus, handler.clone());

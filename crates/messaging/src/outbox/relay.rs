@@ -142,8 +142,8 @@ async fn flush(outbox: &Outbox, bus: &Bus, stop: &CancellationToken) {
     }
 }
 
-/// Claims rows to publish together, or, with `is_isolated_due`, one isolated row. If none of these can be claimed, `isolated_due`
-/// becomes the time at which to look again, or `None` when no row is isolated.
+/// Claims rows to publish together. With `is_isolated_due` it first tries one isolated row; if none can be claimed, it sets
+/// `isolated_due` to the time at which to look again, or `None` when no row is isolated, and claims other rows.
 async fn claim(
     outbox: &Outbox,
     schedule: &mut PollSchedule,

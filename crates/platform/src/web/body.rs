@@ -89,7 +89,7 @@ async fn read_within(
     }
 }
 
-/// Maximum size of a small body, in bytes; only imports are larger. Large bodies are parsed on the blocking thread pool, few at once.
+/// Maximum size of a small body, in bytes; of client requests only imports are larger. Large bodies are parsed on the blocking thread pool, few at once.
 pub const SMALL_BODY: usize = 64 * 1024;
 
 /// Parses a body, see [`SMALL_BODY`].

@@ -34,7 +34,8 @@ struct State {
     /// Bytes that may be read now.
     room: Cell<usize>,
     is_in_progress: Cell<bool>,
-    /// Reading has paused while no request was in progress, and none has begun since: the buffer holds no whole head.
+    /// Reading has paused while no request was in progress, and none has begun since. If it is still set when
+    /// the connection is read again, the buffer holds no whole head.
     paused_between_requests: Cell<bool>,
     /// Wakes the connection when it may be read further.
     waker: RefCell<Option<Waker>>,
