@@ -1,6 +1,7 @@
 //! What holds for the evaluation of every conversation.
 //!
 //! The model that ships is slow: it scores about one in [`FULL_MODEL_EVERY`] conversations, and a small model scores the others.
+//! About one in [`REPEATED_EVERY`] is scored again.
 
 #[path = "small_model.rs"]
 mod small_model;
@@ -17,17 +18,19 @@ static SMALL: LazyLock<Scorer> =
     LazyLock::new(|| Scorer::with_model(&small_model::small_model(MODEL)).expect("the small model is one"));
 
 const FULL_MODEL_EVERY: usize = 16_384;
+/// Divides [`FULL_MODEL_EVERY`]: what the whole model scores is always scored again.
+const REPEATED_EVERY: usize = 16;
 
-/// The scorer for a conversation: always the same one, so that findings can be repeated.
-fn scorer(conversation: &Conversation) -> &'static Scorer {
+/// A hash of the texts. What is done with a conversation depends on it alone, so that findings can be repeated.
+fn hash(conversation: &Conversation) -> usize {
     let bytes = conversation.messages.iter().flat_map(|message| message.content.bytes());
-    let hash = bytes.fold(0_usize, |hash, byte| hash.wrapping_mul(31).wrapping_add(byte.into()));
-    if hash.is_multiple_of(FULL_MODEL_EVERY) { &FULL } else { &SMALL }
+    bytes.fold(0, |hash: usize, byte| hash.wrapping_mul(31).wrapping_add(byte.into()))
 }
 
 /// Quotes are exact, JSON holds the whole evaluation, and a second evaluation is the same.
 pub fn check_evaluation(conversation: &Conversation) {
-    let scorer = scorer(conversation);
+    let hash = hash(conversation);
+    let scorer: &Scorer = if hash.is_multiple_of(FULL_MODEL_EVERY) { &FULL } else { &SMALL };
     let evaluation = scorer.evaluate(conversation);
     for evidence in &evaluation.evidence {
         let is_exact_quote = conversation.messages.iter().any(|message| {
@@ -40,6 +43,9 @@ pub fn check_evaluation(conversation: &Conversation) {
     // Scores and confidences outside of their ranges are refused on the way back.
     let read: Evaluation = serde_json::from_str(&json).expect("an evaluation can be read back");
     assert_eq!(read, evaluation);
+    if !hash.is_multiple_of(REPEATED_EVERY) {
+        return;
+    }
     let again = serde_json::to_string(&scorer.evaluate(conversation)).expect("an evaluation is JSON");
     assert_eq!(again, json, "the same conversation, another evaluation");
     let inputs = scorer.weights_inputs(conversation);

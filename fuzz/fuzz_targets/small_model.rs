@@ -1,5 +1,5 @@
-//! The model that ships, cut down to one layer of short vectors: it reads a conversation in a fraction of a millisecond. Its
-//! predictions are arbitrary, and the rules must work with any.
+//! The model that ships, cut down to one layer of short vectors and few trees: it reads a conversation in a fraction of a
+//! millisecond. Its predictions are arbitrary, and the rules must work with any.
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -22,7 +22,11 @@ const KEPT_SIZES: [(usize, usize); 5] = [
 const PREFIX_LENGTH: usize = 16;
 const ALIGNMENT: usize = 64;
 
-/// A model file with the first layer and the other tensors of `model`, each cut to [`KEPT_SIZES`].
+/// The tensor with a row for each tree, and how many rows there are for each that is kept.
+const TREES: &str = "outcome.trees";
+const TREES_PER_KEPT: usize = 25;
+
+/// A model file with the first layer and the other tensors of `model`, each cut to [`KEPT_SIZES`], and with few trees.
 pub fn small_model(model: &[u8]) -> Vec<u8> {
     let length = u32::from_le_bytes(model[PREFIX_LENGTH - 4..PREFIX_LENGTH].try_into().expect("four bytes"));
     let header_end = PREFIX_LENGTH + usize::try_from(length).expect("a length");
@@ -35,13 +39,15 @@ pub fn small_model(model: &[u8]) -> Vec<u8> {
             continue;
         }
         let shape: Vec<usize> = serde_json::from_value(tensor["shape"].clone()).expect("a shape");
-        let kept: Vec<usize> = shape.iter().map(|size| kept_size(*size)).collect();
+        let rows_per_kept = if name == TREES { TREES_PER_KEPT } else { 1 };
+        let mut kept: Vec<usize> = shape.iter().map(|size| kept_size(*size)).collect();
+        kept[0] = kept[0].div_ceil(rows_per_kept);
         let number_bytes = if matches!(tensor["dtype"].as_str(), Some("f32" | "u32")) { 4 } else { 1 };
         let offset: usize = serde_json::from_value(tensor["offset"].clone()).expect("an offset");
         tensors.push(json!({"name": name, "dtype": tensor["dtype"], "shape": kept, "offset": content.len()}));
         let row_bytes = shape.last().expect("a dimension") * number_bytes;
         let kept_bytes = kept.last().expect("a dimension") * number_bytes;
-        let rows = model[first_tensor + offset..].chunks_exact(row_bytes);
+        let rows = model[first_tensor + offset..].chunks_exact(row_bytes).step_by(rows_per_kept);
         let kept_rows: usize = kept[..kept.len() - 1].iter().product();
         content.extend(rows.take(kept_rows).flat_map(|row| &row[..kept_bytes]));
         content.resize(content.len().next_multiple_of(ALIGNMENT), 0);
