@@ -136,7 +136,7 @@ impl Cluster {
         Usage::now(&own.chain(self.servers.iter().cloned()).collect::<Vec<_>>())
     }
 
-    /// CPU seconds of the threads that score, in all scoring-workers.
+    /// CPU seconds of the threads that score, in all scoring-workers. Conversations of the priority lane are scored on others.
     pub fn scorer_seconds(&self) -> Result<f64> {
         let workers = self.instances.iter().filter_map(Instance::pid);
         workers.map(|pid| seconds_of_threads(pid, SCORER_THREADS)).sum()

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{JoinHandle, available_parallelism};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
@@ -58,11 +58,8 @@ fn add(report: &mut Report, rounds: &[(Outcome, Round)], pace: Pace) {
     let evaluated = ours(|round| round.evaluated);
     let accepted = of_baseline(|accepted| accepted.per_second(202));
     report.compare(what, "/s", &evaluated, (baseline, &accepted), Goal::Ratio(0.5));
-    let what = "the same, had the scorer's threads needed no processor";
-    let without_scorer = ours(|round| round.evaluated_without_scorer);
-    report.compare(what, "/s", &without_scorer, (baseline, &accepted), Goal::Ratio(0.5));
     let scorer: Vec<f64> = ours(|round| 1e6 * round.scorer_seconds);
-    report.add("CPU time of the scorer for a conversation", "µs", &scorer, Goal::None);
+    report.add("CPU time of the scorer's threads for a conversation", "µs", &scorer, Goal::None);
     let accepted = of_baseline(|accepted| accepted.percentile_ms(0.5));
     let what = "p50 of an import meanwhile";
     report.compare(what, "ms", &ours(|round| round.p50), (baseline, &accepted), Goal::None);
@@ -81,9 +78,7 @@ fn add(report: &mut Report, rounds: &[(Outcome, Round)], pace: Pace) {
 /// The figures of one round: conversations per second, percentiles of imports in milliseconds, ages in seconds.
 struct Round {
     evaluated: f64,
-    /// The rate with all processors busy as they were, but for the time of the scorer.
-    evaluated_without_scorer: f64,
-    /// CPU time of the scorer for a conversation.
+    /// CPU time of the scorer's threads for a conversation.
     scorer_seconds: f64,
     p50: f64,
     p99: f64,
@@ -100,22 +95,19 @@ async fn round(cluster: &Cluster, load: &Load, time: Duration) -> Result<Round> 
     let mut watch = Watch::start(cluster, Arc::clone(&permits))?;
     // Fill the backlog.
     let filling = load.closed_loop_with_permits(Arc::clone(&permits), time / 4).await?.only(202)?;
-    let (usage, begin, count) = (cluster.usage()?, Instant::now(), watch.read_model.count()?);
-    let scorer_before = cluster.scorer_seconds()?;
+    let (usage, scorer) = (cluster.usage()?, cluster.scorer_seconds()?);
+    let (begin, count) = (Instant::now(), watch.read_model.count()?);
     let accepted = watch.accepted_before + filling.count();
     let outcome = load.closed_loop_with_permits(permits, time).await?.only(202)?;
-    let (usage_after, seconds) = (cluster.usage()?, begin.elapsed().as_secs_f64());
-    let scorer_seconds = cluster.scorer_seconds()? - scorer_before;
-    let count_after = watch.read_model.count()?;
+    let (usage_after, scorer_after) = (cluster.usage()?, cluster.scorer_seconds()?);
+    let (seconds, count_after) = (begin.elapsed().as_secs_f64(), watch.read_model.count()?);
     let accepted_after = accepted + outcome.count();
     let seen = watch.stop()?;
     watch.read_model.settle(accepted_after, SETTLE_LIMIT)?;
     let evaluated = count_after - count;
-    let processors = available_parallelism()?.get() as f64;
     Ok(Round {
         evaluated: evaluated as f64 / seconds,
-        evaluated_without_scorer: evaluated as f64 / (seconds - scorer_seconds / processors),
-        scorer_seconds: scorer_seconds / evaluated as f64,
+        scorer_seconds: (scorer_after - scorer) / evaluated as f64,
         p50: outcome.percentile_ms(0.5),
         p99: outcome.percentile_ms(0.99),
         waiting: (accepted - count, accepted_after - count_after),
