@@ -104,6 +104,8 @@ class Outcome:
             # scikit-learn has no public way to the trees; its version is pinned.
             model, first = self.trees[name], len(bias)
             classes = model.classes_ if name in CLASSES else [0]
+            # With two classes scikit-learn grows trees for the second one alone.
+            assert name not in CLASSES or len(classes) > 2, f"{name}: two classes or one"
             start = np.full(len(CLASSES.get(name, [0])), IMPOSSIBLE)
             start[classes] = model._baseline_prediction.ravel()
             weights.append(self.linear[name][0] / 2)
@@ -131,22 +133,22 @@ def linear(name, matrix, wanted, counts):
 
 
 def add_nodes(found, nodes, at):
-    """Appends a node and those below it: first the way for inputs up to the threshold, then the other one."""
+    """Appends a node and those below it: first the branch for inputs up to the threshold, then the other one."""
     node = nodes[at]
     if node["is_leaf"]:
         found.append([-1, node["value"] / 2, 0])
         return
-    place = len(found)
+    index = len(found)
     found.append([node["feature_idx"], rounded_down(node["num_threshold"]), 0])
     add_nodes(found, nodes, node["left"])
-    found[place][2] = len(found)
+    found[index][2] = len(found)
     add_nodes(found, nodes, node["right"])
 
 
 def rounded_down(threshold):
     """The greatest 32-bit number that is not above the threshold: features have 32 bits, and are compared with the same result."""
     nearest = np.float32(threshold)
-    return nearest if nearest <= threshold else np.nextafter(nearest, np.float32(-np.inf))
+    return nearest if float(nearest) <= float(threshold) else np.nextafter(nearest, np.float32(-np.inf))
 
 
 def view(read, name):

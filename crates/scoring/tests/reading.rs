@@ -6,6 +6,8 @@ mod support;
 
 use assay_contracts::evaluation::{Evaluation, Flag, ResolvedBy};
 use assay_scoring::{Scorer, ScorerError};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
 use support::conversation;
 
 const MODEL: &[u8] = include_bytes!("../model/reader.bin");
@@ -126,6 +128,37 @@ fn invalid_model_file_is_refused_with_reason() {
     let mut changed = MODEL.to_vec();
     changed[MODEL.len() - 1_000] ^= 1;
     assert!(refused(&changed).contains("checksum"));
+}
+
+/// [`MODEL`] with its header and the bytes of one tensor changed, and the checksum that fits.
+fn changed_model(name: &str, change: impl FnOnce(&mut String, &mut [u8])) -> Vec<u8> {
+    let header_end = 16 + u32::from_le_bytes(MODEL[12..16].try_into().unwrap()) as usize;
+    let mut header = String::from_utf8(MODEL[16..header_end].to_vec()).unwrap();
+    let fields: Value = serde_json::from_str(&header).unwrap();
+    let tensors = fields["tensors"].as_array().unwrap();
+    let tensor = tensors.iter().find(|tensor| tensor["name"] == name).unwrap();
+    let offset = usize::try_from(tensor["offset"].as_u64().unwrap()).unwrap();
+    let mut file = MODEL[..MODEL.len() - 32].to_vec();
+    change(&mut header, &mut file[header_end.next_multiple_of(64) + offset..]);
+    assert_eq!(header.len(), header_end - 16, "the tensors would move");
+    file[16..header_end].copy_from_slice(header.as_bytes());
+    let checksum = Sha256::digest(&file);
+    file.extend_from_slice(&checksum);
+    file
+}
+
+#[test]
+fn impossible_trees_are_refused_by_the_name_of_their_tensor() {
+    for name in ["outcome.nodes", "outcome.trees"] {
+        let missing = changed_model(name, |header, _| *header = header.replace(name, &name.replace("outcome", "outcame")));
+        // No output and no feature has the number 10⁶.
+        let impossible = changed_model(name, |_, bytes| bytes[..4].copy_from_slice(&1e6_f32.to_le_bytes()));
+        for (file, reason) in [(missing, "has the shape []"), (impossible, "impossible numbers")] {
+            let refusal = Scorer::with_model(&file).unwrap_err().to_string();
+            assert!(refusal.contains(name) && refusal.contains(reason), "{refusal}");
+        }
+    }
+    assert!(Scorer::with_model(&changed_model("outcome.nodes", |_, _| ())).is_ok());
 }
 
 #[test]

@@ -34,5 +34,5 @@ pub enum ReaderError {
     },
     /// A tensor or table has values out of range.
     #[error("the tensor {0} of the model file holds impossible numbers; fit the model again")]
-    Values(&'static str),
+    Values(String),
 }

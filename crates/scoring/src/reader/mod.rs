@@ -190,7 +190,7 @@ impl Reader {
             .iter()
             .all(|table| table.last.len() == Act::ALL.len() && table.earlier.len() == Act::ALL.len())
         {
-            return Err(ReaderError::Values("effects"));
+            return Err(ReaderError::Values("effects".to_owned()));
         }
         let calibration = &metadata.calibration;
         let platt_scalings =
@@ -199,7 +199,7 @@ impl Reader {
             || calibration.temperature <= 0.0
             || !platt_scalings.as_flattened().iter().all(|number| number.is_finite())
         {
-            return Err(ReaderError::Values("calibration"));
+            return Err(ReaderError::Values("calibration".to_owned()));
         }
         Ok(Self {
             linear: Linear::read(&model, "outcome", FEATURES, OUTPUTS)?,

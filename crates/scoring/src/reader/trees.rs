@@ -5,12 +5,12 @@ use assay_encoder::Model;
 use super::error::ReaderError;
 use super::tensor;
 
-/// Numbers of a node in the model file: feature, threshold, and place of the node for inputs above the threshold. A leaf has
-/// [`NO_FEATURE`], its value in place of the threshold, and zero.
-const NODE_NUMBERS: usize = 3;
+/// Columns of a node in the model file: feature, threshold, and index of the node for inputs above the threshold. A leaf has
+/// [`NO_FEATURE`], its value instead of the threshold, and zero.
+const NODE_COLUMNS: usize = 3;
 const NO_FEATURE: f32 = -1.0;
-/// Numbers of a tree: its output, and the place of its root.
-const TREE_NUMBERS: usize = 2;
+/// Columns of a tree: its output, and the index of its root.
+const TREE_COLUMNS: usize = 2;
 
 /// Trees whose leaves are added up for each output, in the order of the file: the same bytes on every machine.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl Trees {
     /// The tensors `NAME.nodes` and `NAME.trees`, a row for each.
     pub(super) fn read(
         model: &Model,
-        name: &'static str,
+        name: &str,
         inputs: usize,
         outputs: usize,
     ) -> Result<Self, ReaderError> {
@@ -45,22 +45,13 @@ impl Trees {
             let rows = model.tensor_shape(&name).and_then(|shape| shape.first().copied());
             tensor(model, &name, &[rows.unwrap_or_default(), columns])
         };
-        let (nodes, _) = table("nodes", NODE_NUMBERS)?.as_chunks();
-        let (trees, _) = table("trees", TREE_NUMBERS)?.as_chunks();
-        Self::of(nodes, trees, inputs, outputs).ok_or(ReaderError::Values(name))
-    }
-
-    /// `None` if a number is not finite, or tells of an input, an output or a node that does not exist.
-    fn of(
-        nodes: &[[f32; NODE_NUMBERS]],
-        trees: &[[f32; TREE_NUMBERS]],
-        inputs: usize,
-        outputs: usize,
-    ) -> Option<Self> {
-        let read = nodes.iter().enumerate().map(|(place, row)| Node::read(row, inputs, place..nodes.len()));
-        let roots =
-            trees.iter().map(|[output, root]| Some((index(*output, outputs)?, index(*root, nodes.len())?)));
-        Some(Self { nodes: read.collect::<Option<_>>()?, trees: roots.collect::<Option<_>>()? })
+        let (nodes, _) = table("nodes", NODE_COLUMNS)?.as_chunks();
+        let (trees, _) = table("trees", TREE_COLUMNS)?.as_chunks();
+        let refused = |part: &str| ReaderError::Values(format!("{name}.{part}"));
+        Ok(Self {
+            nodes: read_nodes(nodes, inputs).ok_or_else(|| refused("nodes"))?,
+            trees: read_trees(trees, nodes.len(), outputs).ok_or_else(|| refused("trees"))?,
+        })
     }
 
     /// Adds to each output the leaves of its trees.
@@ -74,12 +65,12 @@ impl Trees {
 
     /// The leaf that the inputs lead to. A path only leads to later nodes, and the last one is a leaf.
     fn leaf(&self, root: usize, inputs: &[f32]) -> f32 {
-        let mut place = root;
+        let mut node = root;
         loop {
-            match self.nodes.get(place) {
+            match self.nodes.get(node) {
                 Some(Node::Split { feature, threshold, above }) => {
                     let is_above = inputs.get(*feature).is_some_and(|input| input > threshold);
-                    place = if is_above { *above } else { place + 1 };
+                    node = if is_above { *above } else { node + 1 };
                 }
                 Some(Node::Leaf(value)) => return *value,
                 None => return 0.0,
@@ -88,25 +79,34 @@ impl Trees {
     }
 }
 
-impl Node {
-    /// `places`: the place of this node, and the number of nodes. A node that leads to a later one is not the last.
-    fn read(
-        [feature, number, above]: &[f32; NODE_NUMBERS],
-        inputs: usize,
-        places: std::ops::Range<usize>,
-    ) -> Option<Self> {
+/// `None` if a number is not finite, or names an input or a node that does not exist. A split leads to later nodes only, so that
+/// each path ends.
+fn read_nodes(rows: &[[f32; NODE_COLUMNS]], inputs: usize) -> Option<Vec<Node>> {
+    let read = |(node, [feature, number, above]): (usize, &[f32; NODE_COLUMNS])| {
         if !number.is_finite() {
             return None;
         }
         if *feature == NO_FEATURE {
-            return Some(Self::Leaf(*number));
+            return Some(Node::Leaf(*number));
         }
-        let above = index(*above, places.end).filter(|above| *above > places.start)?;
-        Some(Self::Split { feature: index(*feature, inputs)?, threshold: *number, above })
-    }
+        let above = index(*above, rows.len()).filter(|above| *above > node)?;
+        Some(Node::Split { feature: index(*feature, inputs)?, threshold: *number, above })
+    };
+    rows.iter().enumerate().map(read).collect()
 }
 
-/// A whole number below `limit`, which is below 2²⁴, so that it is exact.
+/// `None` if an output or a root does not exist, or a root does not come after the one before: a file has at most as many trees
+/// as nodes.
+fn read_trees(rows: &[[f32; TREE_COLUMNS]], nodes: usize, outputs: usize) -> Option<Vec<(usize, usize)>> {
+    let read = |[output, root]: &[f32; TREE_COLUMNS]| Some((index(*output, outputs)?, index(*root, nodes)?));
+    let trees: Vec<_> = rows.iter().map(read).collect::<Option<_>>()?;
+    trees.is_sorted_by(|(_, root), (_, next)| root < next).then_some(trees)
+}
+
+/// Numbers below this are exact as 32-bit floating point.
+const EXACT_BELOW: usize = 1 << 24;
+
+/// A whole number below `limit`, which is [`EXACT_BELOW`] at most.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -114,7 +114,7 @@ impl Node {
     reason = "checked"
 )]
 fn index(number: f32, limit: usize) -> Option<usize> {
-    (number.fract() == 0.0 && number >= 0.0 && number < limit as f32).then_some(number as usize)
+    (limit <= EXACT_BELOW && number.fract() == 0.0 && number >= 0.0 && number < limit as f32).then_some(number as usize)
 }
 
 #[cfg(test)]
@@ -122,18 +122,23 @@ mod tests {
     use super::*;
 
     /// Feature 1 above 0.5, then feature 0 above 2.
-    const NODES: [[f32; NODE_NUMBERS]; 5] =
+    const NODES: [[f32; NODE_COLUMNS]; 5] =
         [[1.0, 0.5, 2.0], [-1.0, 1.0, 0.0], [0.0, 2.0, 4.0], [-1.0, 3.0, 0.0], [-1.0, 4.0, 0.0]];
 
-    fn trees(nodes: &[[f32; NODE_NUMBERS]], trees: &[[f32; TREE_NUMBERS]]) -> Option<Trees> {
-        Trees::of(nodes, trees, 2, 2)
+    fn nodes(rows: &[[f32; NODE_COLUMNS]]) -> Option<Vec<Node>> {
+        read_nodes(rows, 2)
+    }
+
+    fn trees(rows: &[[f32; TREE_COLUMNS]]) -> Option<Vec<(usize, usize)>> {
+        read_trees(rows, NODES.len(), 2)
     }
 
     #[test]
     fn leaves_of_each_output_are_added_up() {
-        let trees = trees(&NODES, &[[0.0, 0.0], [1.0, 0.0], [1.0, 2.0]]).unwrap();
+        let rows = [[0.0, 0.0], [1.0, 2.0], [1.0, 4.0]];
+        let trees = Trees { nodes: nodes(&NODES).unwrap(), trees: trees(&rows).unwrap() };
         for (inputs, expected) in
-            [([0.0, 0.5], [11.0, 24.0]), ([2.0, 0.6], [13.0, 26.0]), ([2.1, 0.6], [14.0, 28.0])]
+            [([0.0, 0.5], [11.0, 27.0]), ([2.0, 0.6], [13.0, 27.0]), ([2.1, 0.6], [14.0, 28.0])]
         {
             let mut outputs = [10.0, 20.0];
             trees.add_to(&mut outputs, &inputs);
@@ -142,21 +147,34 @@ mod tests {
     }
 
     #[test]
-    fn impossible_numbers_are_refused() {
-        for (node, place, number) in
+    fn impossible_nodes_are_refused() {
+        for (node, column, number) in
             [(0, 0, 2.0), (0, 0, 0.5), (0, 0, -2.0), (0, 1, f32::NAN), (1, 1, f32::INFINITY)]
         {
-            let mut nodes = NODES;
-            nodes[node][place] = number;
-            assert!(trees(&nodes, &[]).is_none(), "{number} in {nodes:?}");
+            let mut rows = NODES;
+            rows[node][column] = number;
+            assert!(nodes(&rows).is_none(), "{number} in {rows:?}");
         }
         for above in [0.0, 5.0, 1.5, f32::NAN] {
-            let mut nodes = NODES;
-            nodes[0][2] = above;
-            assert!(trees(&nodes, &[]).is_none(), "{above}: the path would not end");
+            let mut rows = NODES;
+            rows[0][2] = above;
+            assert!(nodes(&rows).is_none(), "{above}: the path would not end");
         }
+    }
+
+    #[test]
+    fn impossible_trees_are_refused() {
         for tree in [[2.0, 0.0], [0.0, 5.0], [0.0, -1.0]] {
-            assert!(trees(&NODES, &[tree]).is_none(), "{tree:?}");
+            assert!(trees(&[tree]).is_none(), "{tree:?}");
         }
+        for second in [0.0, 2.0] {
+            assert!(trees(&[[0.0, 2.0], [0.0, second]]).is_none(), "a second tree at {second}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_not_exact_are_refused() {
+        assert_eq!(index(1.0, EXACT_BELOW), Some(1));
+        assert_eq!(index(1.0, EXACT_BELOW + 1), None);
     }
 }
