@@ -222,16 +222,21 @@ mod tests {
     }
 
     #[test]
-    fn change_is_refused_as_a_new_webhook_is() {
-        for body in [
-            r#"{"description": 1}"#,
-            r#"{"enabled": "yes"}"#,
-            r#"{"events": []}"#,
-            r#"{"url": 1}"#,
-            r#"{"url": ""}"#,
-            r#"{"url": "https://a.example/\u0000"}"#,
+    fn invalid_change_is_refused_by_the_name_of_its_field() {
+        for (field, value) in [
+            ("description", "1"),
+            ("enabled", r#""yes""#),
+            ("events", "[]"),
+            ("url", "1"),
+            ("url", r#""""#),
+            ("url", r#""https://a.example/\u0000""#),
         ] {
-            assert!(WebhookChange::parse(body.as_bytes()).is_err(), "{body}");
+            let body = format!(r#"{{"{field}": {value}}}"#);
+            let Err(BodyError::Invalid(errors)) = WebhookChange::parse(body.as_bytes()) else {
+                unreachable!("{body}")
+            };
+            let pointers: Vec<&str> = errors.iter().map(|error| error.pointer.as_str()).collect();
+            assert_eq!(pointers, [format!("/{field}")], "{body}");
         }
     }
 
