@@ -29,6 +29,7 @@ pub async fn measure(Bench { servers, conversations, pace }: Bench<'_>, report: 
     let cluster = Cluster::distributed(servers, "evaluated").await?;
     cluster.register_agents(&conversations.agents).await?;
     let load = imports_to(&cluster, conversations, "evaluated", CONNECTIONS);
+    // The warm-up: its figures are dropped.
     round(&cluster, &load, pace.time / 2).await?;
     let mut rounds = Vec::new();
     for number in 0..pace.rounds {
@@ -37,8 +38,8 @@ pub async fn measure(Bench { servers, conversations, pace }: Bench<'_>, report: 
         report.note(format!(
             "evaluated, round {number}: {:.0}/s of {:.0}/s at most; waiting at the start {}, at the end {}; maximum age of \
              the oldest {:.1} s; {} deliveries were retried so far; CPU µs per conversation: {}",
-            outcome.evaluated, accepted.per_second(202), outcome.waiting.0, outcome.waiting.1, outcome.oldest,
-            cluster.retried_deliveries()?, outcome.usage
+            outcome.evaluated_per_second, accepted.per_second(202), outcome.waiting.0, outcome.waiting.1,
+            outcome.oldest, cluster.retried_deliveries()?, outcome.usage
         ));
         rounds.push((accepted, outcome));
     }
@@ -55,31 +56,32 @@ fn add(report: &mut Report, rounds: &[(Outcome, Round)], pace: Pace) {
         pace.sustained.as_secs()
     );
     let baseline = "imports accepted while nothing is evaluated";
-    let evaluated = ours(|round| round.evaluated);
-    let accepted = of_baseline(|accepted| accepted.per_second(202));
-    report.compare(what, "/s", &evaluated, (baseline, &accepted), Goal::Ratio(0.5));
-    let scorer: Vec<f64> = ours(|round| 1e6 * round.scorer_seconds);
-    report.add("CPU time of the scorer's threads for a conversation", "µs", &scorer, Goal::None);
-    let accepted = of_baseline(|accepted| accepted.percentile_ms(0.5));
+    let evaluated_rates = ours(|round| round.evaluated_per_second);
+    let accepted_rates = of_baseline(|accepted| accepted.per_second(202));
+    report.compare(what, "/s", &evaluated_rates, (baseline, &accepted_rates), Goal::Ratio(0.5));
+    let scorer_micros = ours(|round| 1e6 * round.scorer_seconds_each);
+    report.add("CPU time of the scorer's threads for a conversation", "µs", &scorer_micros, Goal::None);
+    let baseline_p50 = of_baseline(|accepted| accepted.percentile_ms(0.5));
     let what = "p50 of an import meanwhile";
-    report.compare(what, "ms", &ours(|round| round.p50), (baseline, &accepted), Goal::None);
-    let accepted = of_baseline(|accepted| accepted.percentile_ms(0.99));
+    report.compare(what, "ms", &ours(|round| round.p50), (baseline, &baseline_p50), Goal::None);
+    let baseline_p99 = of_baseline(|accepted| accepted.percentile_ms(0.99));
     let what = "p99 of an import meanwhile";
-    report.compare(what, "ms", &ours(|round| round.p99), (baseline, &accepted), Goal::None);
-    // The latency at this backlog.
-    let drained: Vec<f64> = evaluated.iter().map(|rate| BACKLOG as f64 / rate).collect();
-    let drained = ("time to evaluate the maximum number that waits", &drained[..]);
+    report.compare(what, "ms", &ours(|round| round.p99), (baseline, &baseline_p99), Goal::None);
+    // Expected age of the oldest: a full backlog divided by the rate (Little's law).
+    let expected_age: Vec<f64> = evaluated_rates.iter().map(|rate| BACKLOG as f64 / rate).collect();
+    let baseline = ("time to evaluate the maximum number that waits", &expected_age[..]);
     let what = "maximum age of the oldest unscored meanwhile";
-    report.compare(what, "s", &ours(|round| round.oldest), drained, Goal::None);
+    report.compare(what, "s", &ours(|round| round.oldest), baseline, Goal::None);
     let what = "age of the oldest unscored at the end";
-    report.compare(what, "s", &ours(|round| round.oldest_at_end), drained, Goal::None);
+    report.compare(what, "s", &ours(|round| round.oldest_at_end), baseline, Goal::None);
 }
 
-/// The figures of one round: conversations per second, percentiles of imports in milliseconds, ages in seconds.
+/// The figures of one round: percentiles of imports in milliseconds, ages in seconds.
 struct Round {
-    evaluated: f64,
+    /// Conversations that arrived in the read model, per second.
+    evaluated_per_second: f64,
     /// CPU time of the scorer's threads for a conversation.
-    scorer_seconds: f64,
+    scorer_seconds_each: f64,
     p50: f64,
     p99: f64,
     /// Backlog at the start and at the end.
@@ -96,24 +98,24 @@ async fn round(cluster: &Cluster, load: &Load, time: Duration) -> Result<Round> 
     // Fill the backlog.
     let filling = load.closed_loop_with_permits(Arc::clone(&permits), time / 4).await?.only(202)?;
     let (usage, scorer) = (cluster.usage()?, cluster.scorer_seconds()?);
-    let (begin, count) = (Instant::now(), watch.read_model.count()?);
-    let accepted = watch.accepted_before + filling.count();
+    let (begin, in_read_model_at_start) = (Instant::now(), watch.read_model.count()?);
+    let accepted_at_start = watch.accepted_before + filling.count();
     let outcome = load.closed_loop_with_permits(permits, time).await?.only(202)?;
     let (usage_after, scorer_after) = (cluster.usage()?, cluster.scorer_seconds()?);
-    let (seconds, count_after) = (begin.elapsed().as_secs_f64(), watch.read_model.count()?);
-    let accepted_after = accepted + outcome.count();
+    let (seconds, in_read_model_at_end) = (begin.elapsed().as_secs_f64(), watch.read_model.count()?);
+    let accepted_at_end = accepted_at_start + outcome.count();
     let seen = watch.stop()?;
-    watch.read_model.settle(accepted_after, SETTLE_LIMIT)?;
-    let evaluated = count_after - count;
+    watch.read_model.settle(accepted_at_end, SETTLE_LIMIT)?;
+    let evaluated_count = in_read_model_at_end - in_read_model_at_start;
     Ok(Round {
-        evaluated: evaluated as f64 / seconds,
-        scorer_seconds: (scorer_after - scorer) / evaluated as f64,
+        evaluated_per_second: evaluated_count as f64 / seconds,
+        scorer_seconds_each: (scorer_after - scorer) / evaluated_count as f64,
         p50: outcome.percentile_ms(0.5),
         p99: outcome.percentile_ms(0.99),
-        waiting: (accepted - count, accepted_after - count_after),
+        waiting: (accepted_at_start - in_read_model_at_start, accepted_at_end - in_read_model_at_end),
         oldest: seen.oldest.as_secs_f64(),
         oldest_at_end: seen.oldest_at_end.as_secs_f64(),
-        usage: listed(&usage_after.micros_each(&usage, evaluated)),
+        usage: listed(&usage_after.micros_each(&usage, evaluated_count)),
     })
 }
 
