@@ -6,7 +6,7 @@ use assay_contracts::evaluation::{
 };
 use assay_scoring::{Difference, Ruling, hundredths};
 
-use crate::answer::{Answer, Section};
+use crate::answer::{Answer, ResolutionFinding, Section};
 use crate::config::JudgePolicy;
 use crate::evidence::Quotes;
 
@@ -38,17 +38,15 @@ pub(crate) fn overlay(
     let mut list = EvidenceList { evidence: &mut evaluation.evidence };
     if let Some(axis) = &mut evaluation.axis {
         let dimensions = &mut axis.dimensions;
-        let accuracy = list.add_all(quotes.resolution_accuracy);
         DimensionMut::of(&mut dimensions.resolution_accuracy).replace(
             answer.resolution_accuracy,
             ruling.resolution_accuracy,
-            accuracy,
+            list.add_all(quotes.resolution_accuracy),
         );
-        let effort = list.add_all(quotes.interaction_effort);
         DimensionMut::of(&mut dimensions.interaction_effort).replace(
             answer.interaction_effort,
             ruling.interaction_effort,
-            effort,
+            list.add_all(quotes.interaction_effort),
         );
         if let Some((smoothness_answer, ruled)) = answer.handoff_smoothness.zip(ruling.handoff_smoothness) {
             let smoothness = &mut dimensions.handoff_smoothness;
@@ -65,11 +63,8 @@ pub(crate) fn overlay(
     }
     let ruled_resolution = ruling.resolution;
     let resolution = &mut evaluation.resolution;
-    // Not `ruled_resolution.basis`: where a human solved it, that is `HumanResolved`, although the customer may have confirmed it.
-    // A confirmation that the built-in scorer found stands while the judge says resolved, too.
-    let confirmed = answer.resolution.finding.basis == ResolutionBasis::CustomerConfirmed;
     resolution.customer_confirmed =
-        confirmed || (resolution.customer_confirmed && ruled_resolution.status == ResolutionStatus::Resolved);
+        customer_confirmed(answer.resolution.finding, resolution.customer_confirmed);
     resolution.status = ruled_resolution.status;
     resolution.resolved_by = ruled_resolution.resolved_by;
     resolution.basis = ruled_resolution.basis;
@@ -91,6 +86,14 @@ fn with_scorer(mut evaluation: Evaluation, kind: ScorerKind, model: &str, usage:
     evaluation.scorer.judge_model = Some(model.to_owned());
     evaluation.scorer.judge = Some(usage);
     evaluation
+}
+
+/// What the customer said, not who solved it or what it counts as: a ruling may turn the basis into `HumanResolved`, and the
+/// policy the status into `not_resolved`. So this reads the judge's own finding. A confirmation that only the built-in scorer
+/// found stands if the judge says `resolved`, too.
+fn customer_confirmed(by_judge: ResolutionFinding, by_builtin: bool) -> bool {
+    by_judge.basis == ResolutionBasis::CustomerConfirmed
+        || (by_builtin && by_judge.status == ResolutionStatus::Resolved)
 }
 
 /// Flags disagreement. Under `advise`, a charge whose status, solver or assessment differs between judge and built-in scorer goes
@@ -125,8 +128,8 @@ impl<'d> DimensionMut<'d> {
         Self { score, confidence, reason, signals }
     }
 
-    /// Sets the ruled score and adds the judge's effect to the built-in signals. A score limited by rules keeps the built-in
-    /// reason.
+    /// Sets the ruled score and adds the judge's effect to the built-in signals, before equal effects. A score limited by rules
+    /// keeps the built-in reason.
     fn replace(self, answer: Section<Score>, ruled: Score, evidence: Vec<usize>) {
         let builtin = self.score.value();
         let by_judge = hundredths(answer.finding.value() - builtin);
@@ -143,6 +146,7 @@ impl<'d> DimensionMut<'d> {
                 Signal { code: "LIMITED_BY_RULES".to_owned(), effect: by_rules, evidence: Vec::new() };
             self.signals.insert(1, limited);
         }
+        // Stable: what was inserted in front stays before equal effects.
         self.signals.sort_by(|one, other| other.effect.abs().total_cmp(&one.effect.abs()));
     }
 }
