@@ -15,7 +15,7 @@ use crate::evidence::Quotes;
 const CONFIDENCE_LOSS_PER_POINT: f64 = 0.15;
 
 /// The `basis` of a handoff smoothness that the judge scored.
-const BY_JUDGE: &str = "judge";
+const BASIS_JUDGE: &str = "judge";
 
 /// A usable answer: its quotes are located, and the rules about facts are applied.
 #[derive(Debug, Clone)]
@@ -48,16 +48,13 @@ pub(crate) fn overlay(
             ruling.interaction_effort,
             list.add_all(quotes.interaction_effort),
         );
-        if let Some((smoothness_answer, ruled)) = answer.handoff_smoothness.zip(ruling.handoff_smoothness) {
+        if let Some((section, ruled)) = answer.handoff_smoothness.zip(ruling.handoff_smoothness) {
             let smoothness = &mut dimensions.handoff_smoothness;
             // 5.0 means that no handoff was needed; a lower score means that one was.
             smoothness.applicable |= ruled < Score::MAX;
-            BY_JUDGE.clone_into(&mut smoothness.basis);
-            DimensionMut::of_handoff(smoothness).replace(
-                smoothness_answer,
-                ruled,
-                list.add_all(quotes.handoff_smoothness),
-            );
+            BASIS_JUDGE.clone_into(&mut smoothness.basis);
+            let evidence = list.add_all(quotes.handoff_smoothness);
+            DimensionMut::of_handoff(smoothness).replace(section, ruled, evidence);
         }
         recompute_axis(axis, ruling.resolution.status);
     }
@@ -91,13 +88,13 @@ fn with_scorer(mut evaluation: Evaluation, kind: ScorerKind, model: &str, usage:
 /// What the customer said, not who solved it or what it counts as: a ruling may turn the basis into `HumanResolved`, and the
 /// policy the status into `not_resolved`. So this reads the judge's own finding. A confirmation that only the built-in scorer
 /// found stands if the judge says `resolved`, too.
-fn customer_confirmed(by_judge: ResolutionFinding, by_builtin: bool) -> bool {
-    by_judge.basis == ResolutionBasis::CustomerConfirmed
-        || (by_builtin && by_judge.status == ResolutionStatus::Resolved)
+fn customer_confirmed(judged: ResolutionFinding, builtin_confirmed: bool) -> bool {
+    judged.basis == ResolutionBasis::CustomerConfirmed
+        || (builtin_confirmed && judged.status == ResolutionStatus::Resolved)
 }
 
-/// Flags disagreement. Under `advise`, a charge whose status, solver or assessment differs between judge and built-in scorer goes
-/// to review.
+/// Flags disagreement. Under `advise`, a charge goes to review if judge and built-in scorer differ in the status or solver of the
+/// resolution, or in the assessment of the charge.
 fn flag_disagreement(evaluation: &mut Evaluation, difference: Difference, policy: JudgePolicy) {
     if difference == Difference::Nothing {
         return;
@@ -128,25 +125,26 @@ impl<'d> DimensionMut<'d> {
         Self { score, confidence, reason, signals }
     }
 
-    /// Sets the ruled score and adds the judge's effect to the built-in signals, before equal effects. A score limited by rules
-    /// keeps the built-in reason.
-    fn replace(self, answer: Section<Score>, ruled: Score, evidence: Vec<usize>) {
+    /// Sets the ruled score and adds the effects of judge and rules to the built-in signals. A score limited by rules keeps the
+    /// built-in reason.
+    fn replace(self, section: Section<Score>, ruled: Score, evidence: Vec<usize>) {
         let builtin = self.score.value();
-        let by_judge = hundredths(answer.finding.value() - builtin);
-        let by_rules = hundredths(ruled.value() - answer.finding.value());
-        let difference = (answer.finding.value() - builtin).abs();
+        let judged = section.finding.value();
+        let judge_effect = hundredths(judged - builtin);
+        let rules_effect = hundredths(ruled.value() - judged);
+        let score_distance = (judged - builtin).abs();
         *self.confidence =
-            Confidence::nearest(self.confidence.value() * (1.0 - CONFIDENCE_LOSS_PER_POINT * difference));
+            Confidence::nearest(self.confidence.value() * (1.0 - CONFIDENCE_LOSS_PER_POINT * score_distance));
         *self.score = ruled;
-        self.signals.insert(0, Signal { code: "JUDGE".to_owned(), effect: by_judge, evidence });
-        if by_rules == 0.0 {
-            *self.reason = answer.reason;
+        // In front, so that they come before equal effects: the sort below is stable.
+        self.signals.insert(0, Signal { code: "JUDGE".to_owned(), effect: judge_effect, evidence });
+        if rules_effect == 0.0 {
+            *self.reason = section.reason;
         } else {
             let limited =
-                Signal { code: "LIMITED_BY_RULES".to_owned(), effect: by_rules, evidence: Vec::new() };
+                Signal { code: "LIMITED_BY_RULES".to_owned(), effect: rules_effect, evidence: Vec::new() };
             self.signals.insert(1, limited);
         }
-        // Stable: what was inserted in front stays before equal effects.
         self.signals.sort_by(|one, other| other.effect.abs().total_cmp(&one.effect.abs()));
     }
 }

@@ -6,7 +6,8 @@ use assay_testkit::stub_judge::Reply;
 
 use crate::fixture::{Fixture, SOLVED, config, good};
 
-/// In US dollars. A request is estimated at between this and twice as much: 1000 answer tokens and about 4000 prompt tokens.
+/// In US dollars, at the prices of `fixture::config`: 1 for a million prompt tokens, 4 for a million answer tokens. A request is
+/// estimated at between this and twice as much: 1000 answer tokens and about 4000 prompt tokens.
 const MIN_ESTIMATE: f64 = 0.005;
 
 #[tokio::test]
@@ -15,7 +16,7 @@ async fn spending_cap_stops_requests() {
     let mut judged = 0;
     while fixture.evaluate(&SOLVED).await.scorer.kind == ScorerKind::Judge {
         judged += 1;
-        assert!(judged < 10, "far more than the cap allows at these prices (`fixture::config`)");
+        assert!(judged < 10, "far more than the cap allows at the prices of `fixture::config`");
     }
     assert!(judged >= 1);
     let refused = fixture.assert_falls_back(&SOLVED, FallbackReason::SpendingCap).await;

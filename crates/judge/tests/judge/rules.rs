@@ -183,6 +183,19 @@ async fn builtin_confirmation_stands_where_the_policy_rules_not_resolved() {
 }
 
 #[tokio::test]
+async fn builtin_confirmation_is_dropped_where_only_the_policy_rules_resolved() {
+    let silent = Findings { status: "partial", basis: "silence_only", charge: None, ..BY_AI };
+    let mut fixture = fixture(silent, JudgePolicy::Decide);
+    let policy = Policy { silence_is_resolved: true, ..Policy::default() };
+    fixture.scorer = fixture.scorer.with_policy(policy);
+    assert!(fixture.builtin(&SOLVED).resolution.customer_confirmed);
+    let evaluation = fixture.evaluate(&SOLVED).await;
+    assert_eq!(evaluation.scorer.kind, ScorerKind::Judge, "{:?}", evaluation.scorer);
+    assert_eq!(evaluation.resolution.status, ResolutionStatus::Resolved);
+    assert!(!evaluation.resolution.customer_confirmed);
+}
+
+#[tokio::test]
 async fn charge_contradicting_resolution_goes_to_review() {
     let not_solved = Findings { charge: Some("supported"), ..ABANDONED };
     assert_eq!(decided(not_solved, &SOLVED).await.charge.assessment, ChargeAssessment::Review);
