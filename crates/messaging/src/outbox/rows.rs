@@ -6,7 +6,8 @@ use assay_contracts::time::Timestamp;
 use crate::envelope::OutgoingEvent;
 pub(super) use crate::lease::LEASE_MILLIS;
 
-/// No attempt or lease is scheduled further ahead than this, unless a clock was set back since.
+/// Longest time ahead for which an attempt or lease is scheduled. A row beyond it was written before the clock was set back:
+/// `repair_clock_skew` makes it due.
 pub(super) const MAX_SCHEDULE_MILLIS: i64 = 120_000;
 
 /// Counts and ages of an outbox.
@@ -22,7 +23,7 @@ pub struct OutboxStatus {
     pub dead: u64,
 }
 
-/// An event without further attempts: a consumer on the local bus rejected it, or the broker refused this event.
+/// A dead letter that is still in the outbox: a consumer on the local bus rejected it, or the broker refused this event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadEvent {
     /// Id of the event.
@@ -43,7 +44,7 @@ pub struct DeadEvent {
     pub payload: String,
 }
 
-/// Most events and most bytes of payload that are taken at once. A single event may exceed the bytes.
+/// Maximum number of events and of payload bytes of a batch. A single event may exceed the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BatchLimit {
     pub(super) events: u32,
@@ -57,9 +58,10 @@ impl BatchLimit {
     /// Without a limit.
     pub(super) const UNLIMITED: Self = Self { events: u32::MAX, bytes: usize::MAX };
 
-    /// Whether an event of `bytes` can be added to `events` events of `total` bytes.
-    pub(super) fn has_room(self, events: usize, total: usize, bytes: usize) -> bool {
-        events == 0 || (events < self.events as usize && total.saturating_add(bytes) <= self.bytes)
+    /// Whether an event of `event_bytes` can be added to `event_count` events of `total_bytes` in all.
+    pub(super) fn has_room(self, event_count: usize, total_bytes: usize, event_bytes: usize) -> bool {
+        event_count == 0
+            || (event_count < self.events as usize && total_bytes.saturating_add(event_bytes) <= self.bytes)
     }
 }
 
@@ -70,7 +72,8 @@ pub(super) struct ClaimedEvent {
     pub(super) created_at: Timestamp,
 }
 
-/// Result of claiming an isolated row.
+/// Result of claiming an isolated row: its `cut_short` is 2 or more, so it was claimed when the process ended at least twice. It
+/// is published alone ([`crate::bus::cut_short`]).
 #[derive(Debug)]
 pub(super) enum IsolatedClaim {
     /// The claimed row.
