@@ -10,7 +10,7 @@ use crate::store::{self, Store};
 /// Organizations per page.
 pub const PAGE_SIZE: usize = 500;
 
-/// A page of all organizations with their effective retention periods, by id, after `after`.
+/// A page of all organizations with their retention periods (of files only the override), by id, after `after`.
 ///
 /// # Errors
 /// When the database fails.

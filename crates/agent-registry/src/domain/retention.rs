@@ -12,7 +12,8 @@ pub struct RetentionOverrides {
     pub files: Option<RetentionPeriod>,
 }
 
-/// The retention periods of organizations without overrides.
+/// The retention periods of organizations without overrides. There is none for files here: export-worker has it in its own
+/// settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DefaultRetention {
     pub transcripts: RetentionPeriod,
@@ -63,7 +64,7 @@ impl OverrideChange {
 }
 
 impl DefaultRetention {
-    /// The effective retention periods of an organization.
+    /// The retention periods of an organization; `files` is only its override (`None`: export-worker applies its default).
     pub fn resolve(self, record: &RetentionRecord) -> OrganizationRetention {
         OrganizationRetention {
             organization_id: record.organization_id,
