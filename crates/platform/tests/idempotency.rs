@@ -101,8 +101,8 @@ async fn prune_deletes_only_expired_records(records: Records) -> Result<()> {
     let stored = record(new_id(), b"body", "first")?;
     in_transaction!(records, move |connection| {
         connection.store_keys(&[stored], NOW)?;
-        assert_eq!(connection.prune_keys(NOW.plus_millis(RETENTION_MILLIS - 1))?, 0);
-        assert_eq!(connection.prune_keys(NOW.plus_millis(RETENTION_MILLIS))?, 1);
+        assert_eq!(connection.prune_recorded_responses(NOW.plus_millis(RETENTION_MILLIS - 1))?, 0);
+        assert_eq!(connection.prune_recorded_responses(NOW.plus_millis(RETENTION_MILLIS))?, 1);
         Ok(())
     });
     Ok(())
@@ -124,7 +124,7 @@ async fn expired_key_claimed_again_during_maintenance_is_kept() -> Result<()> {
     AnsiTransactionManager::begin_transaction(&mut request)?;
     assert_eq!(request.store_keys(std::slice::from_ref(&record), now())?, [None]);
 
-    let maintenance = postgres.run(|connection| connection.prune_keys(now()));
+    let maintenance = postgres.run(|connection| connection.prune_recorded_responses(now()));
     let meanwhile = async {
         let database = database.open(SCHEMA)?;
         let waiting = "SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid) \

@@ -83,7 +83,7 @@ pub async fn begin(
     Ok(begun.map_or(SignInOutcome::Refused, SignInOutcome::Begun))
 }
 
-/// The session of a token, if it is in force. The look-up counts as a use of the session.
+/// The session of a token, if it is active. The look-up counts as a use of the session.
 ///
 /// # Errors
 /// When the database fails.
@@ -102,8 +102,8 @@ pub async fn find(
     Ok(Some(found.session))
 }
 
-/// The sessions of an organization that are in force, newest first, at most [`crate::store::MAX_LISTED_SESSIONS`]; with `before`
-/// those that began before this session.
+/// The active sessions of an organization, newest first, at most [`crate::store::MAX_LISTED_SESSIONS`]; with `before` those
+/// that began before this session.
 ///
 /// # Errors
 /// When the database fails.

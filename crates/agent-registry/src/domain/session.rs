@@ -31,7 +31,7 @@ pub enum SignIn {
     Key { id: ApiKeyId, organization_id: OrganizationId },
 }
 
-/// A session in force, and when its use was last recorded.
+/// A session that has not ended, nor has its API key if it has one; and when its use was last recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActiveSession {
     pub session: Session,

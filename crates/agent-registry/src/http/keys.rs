@@ -40,9 +40,9 @@ pub async fn list(call: Call) -> Result<Json<KeyList>, WebError> {
 pub async fn create(call: Call, payload: Payload) -> Result<HttpResponse, WebError> {
     let creator = call.caller.tenant(Scope::Console)?;
     let body: NewKeyRequest = read_service_body(&call, payload).await?;
-    let name = KeyName::parse(&body.name).map_err(|error| refused("/name", error.to_string()))?;
+    let name = KeyName::parse(&body.name).map_err(|error| invalid_field("/name", error.to_string()))?;
     if body.scopes.is_empty() {
-        return Err(refused("/scopes", "must name at least one scope".to_owned()));
+        return Err(invalid_field("/scopes", "must name at least one scope".to_owned()));
     }
     let beyond = body.scopes.without(&creator.scopes);
     if !beyond.is_empty() {
@@ -76,7 +76,7 @@ fn entry(key: KeyRecord) -> KeyEntry {
     }
 }
 
-fn refused(pointer: &str, detail: String) -> WebError {
+fn invalid_field(pointer: &str, detail: String) -> WebError {
     let error = FieldError { pointer: pointer.to_owned(), detail: detail.clone() };
     Problem::new(ProblemCode::InvalidRequest, format!("{pointer} {detail}")).with_errors(vec![error]).into()
 }
@@ -84,7 +84,7 @@ fn refused(pointer: &str, detail: String) -> WebError {
 impl From<CreateKeyError> for WebError {
     fn from(error: CreateKeyError) -> Self {
         match error {
-            CreateKeyError::ExpiresInThePast(_) => refused("/expires_at", "has passed".to_owned()),
+            CreateKeyError::ExpiresInThePast(_) => invalid_field("/expires_at", "has passed".to_owned()),
             CreateKeyError::Database(cause) => cause.into(),
             CreateKeyError::Duplicate | CreateKeyError::Randomness(_) => Self::internal(&error),
         }

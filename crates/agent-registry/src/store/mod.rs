@@ -186,7 +186,7 @@ impl Store {
         on_database!(self, write, sessions::begin(&new))
     }
 
-    /// The session with this token, unless it has ended, was last used at or before `idle_since`, or its API key has ended.
+    /// The active session with this token: it has not ended, was used after `idle_since`, and its API key has not ended.
     pub async fn find_session(
         &self,
         token: TokenHash,
@@ -200,7 +200,7 @@ impl Store {
         on_database!(self, write, sessions::record_use(id, now))
     }
 
-    /// Sessions in force of an organization, newest first, at most [`MAX_LISTED_SESSIONS`]; with `before` those that began before
+    /// Active sessions of an organization, newest first, at most [`MAX_LISTED_SESSIONS`]; with `before` those that began before
     /// this session.
     pub async fn list_sessions(
         &self,
@@ -248,7 +248,7 @@ impl Store {
 
     /// Removes a batch of expired idempotency records and returns their number.
     pub async fn prune_idempotency_records(&self, now: Timestamp) -> Result<usize, DatabaseError> {
-        on_database!(self, write, idempotency::Connection::prune_keys(now))
+        on_database!(self, write, idempotency::Connection::prune_recorded_responses(now))
     }
 
     /// Removes sign-in links and sessions that have ended.

@@ -16,21 +16,21 @@ use crate::{MIGRATIONS, SCHEMA};
 
 const LIMITS: SessionLimits = SessionLimits { idle_millis: 60_000, total_millis: 600_000 };
 
-on_both_databases! { Sessions {
+on_both_databases! { SessionFixture {
     session_ends_when_it_is_not_used,
     session_in_use_ends_after_its_total_time,
     session_ends_when_its_key_expires,
     sign_in_link_ends_after_an_hour,
 } }
 
-struct Sessions {
+struct SessionFixture {
     database: Database,
     organization_id: OrganizationId,
     began: Timestamp,
     _service_database: ServiceDatabase,
 }
 
-impl Sessions {
+impl SessionFixture {
     async fn on_sqlite() -> Result<Self> {
         Self::of(ServiceDatabase::sqlite(SCHEMA, MIGRATIONS).await?).await
     }
@@ -79,8 +79,8 @@ impl Sessions {
         Ok(self.store().begin_session(new).await?.map(|_| token))
     }
 
-    /// Whether the session is in force then: found and listed.
-    async fn is_in_force(&self, token: TokenHash, at: Timestamp) -> Result<bool> {
+    /// Whether the session is active then: found and listed.
+    async fn is_active(&self, token: TokenHash, at: Timestamp) -> Result<bool> {
         let idle_since = idle_since(LIMITS, at);
         let found = self.store().find_session(token, idle_since, at).await?;
         let listed = self.store().list_sessions(self.organization_id, None, idle_since, at).await?;
@@ -93,61 +93,61 @@ fn organization() -> Result<OrganizationName> {
     Ok(OrganizationName::parse("acme")?)
 }
 
-async fn session_ends_when_it_is_not_used(test: Sessions) -> Result<()> {
-    let sign_in = test.sign_in_by_new_key(None).await?;
-    let token = test.begin(sign_in, test.began).await?.context("refused")?;
-    let last_moment = test.began.plus_millis(LIMITS.idle_millis - 1);
-    assert!(test.is_in_force(token, last_moment).await?);
-    assert!(!test.is_in_force(token, last_moment.plus_millis(1)).await?);
-    let session = test.store().find_session(token, idle_since(LIMITS, last_moment), last_moment).await?;
-    test.store().record_session_use(session.context("none")?.session.id, last_moment).await?;
-    assert!(test.is_in_force(token, last_moment.plus_millis(LIMITS.idle_millis - 1)).await?, "a use counts");
+async fn session_ends_when_it_is_not_used(fixture: SessionFixture) -> Result<()> {
+    let sign_in = fixture.sign_in_by_new_key(None).await?;
+    let token = fixture.begin(sign_in, fixture.began).await?.context("refused")?;
+    let last_moment = fixture.began.plus_millis(LIMITS.idle_millis - 1);
+    assert!(fixture.is_active(token, last_moment).await?);
+    assert!(!fixture.is_active(token, last_moment.plus_millis(1)).await?);
+    let session = fixture.store().find_session(token, idle_since(LIMITS, last_moment), last_moment).await?;
+    fixture.store().record_session_use(session.context("none")?.session.id, last_moment).await?;
+    assert!(fixture.is_active(token, last_moment.plus_millis(LIMITS.idle_millis - 1)).await?, "a use counts");
     let end = last_moment.plus_millis(LIMITS.idle_millis);
-    assert!(!test.is_in_force(token, end).await?);
-    test.store().prune_sessions(idle_since(LIMITS, end), end).await?;
-    assert!(!test.is_in_force(token, last_moment).await?, "maintenance removed it");
+    assert!(!fixture.is_active(token, end).await?);
+    fixture.store().prune_sessions(idle_since(LIMITS, end), end).await?;
+    assert!(!fixture.is_active(token, last_moment).await?, "maintenance removed it");
     Ok(())
 }
 
-async fn session_in_use_ends_after_its_total_time(test: Sessions) -> Result<()> {
-    let sign_in = test.sign_in_by_new_key(None).await?;
-    let token = test.begin(sign_in, test.began).await?.context("refused")?;
-    let last_moment = test.began.plus_millis(LIMITS.total_millis - 1);
-    let session = test.store().find_session(token, test.began.plus_millis(-1), test.began).await?;
-    test.store().record_session_use(session.context("none")?.session.id, last_moment).await?;
-    assert!(test.is_in_force(token, last_moment).await?);
+async fn session_in_use_ends_after_its_total_time(fixture: SessionFixture) -> Result<()> {
+    let sign_in = fixture.sign_in_by_new_key(None).await?;
+    let token = fixture.begin(sign_in, fixture.began).await?.context("refused")?;
+    let last_moment = fixture.began.plus_millis(LIMITS.total_millis - 1);
+    let session = fixture.store().find_session(token, fixture.began.plus_millis(-1), fixture.began).await?;
+    fixture.store().record_session_use(session.context("none")?.session.id, last_moment).await?;
+    assert!(fixture.is_active(token, last_moment).await?);
     let end = last_moment.plus_millis(1);
-    assert!(!test.is_in_force(token, end).await?);
-    test.store().prune_sessions(idle_since(LIMITS, last_moment), last_moment).await?;
-    assert!(test.is_in_force(token, last_moment).await?, "maintenance leaves it alone");
-    test.store().prune_sessions(idle_since(LIMITS, end), end).await?;
-    assert!(!test.is_in_force(token, last_moment).await?, "maintenance removed it");
+    assert!(!fixture.is_active(token, end).await?);
+    fixture.store().prune_sessions(idle_since(LIMITS, last_moment), last_moment).await?;
+    assert!(fixture.is_active(token, last_moment).await?, "maintenance leaves it alone");
+    fixture.store().prune_sessions(idle_since(LIMITS, end), end).await?;
+    assert!(!fixture.is_active(token, last_moment).await?, "maintenance removed it");
     Ok(())
 }
 
-async fn session_ends_when_its_key_expires(test: Sessions) -> Result<()> {
-    let end = test.began.plus_millis(30_000);
-    let sign_in = test.sign_in_by_new_key(Some(end)).await?;
-    let token = test.begin(sign_in, test.began).await?.context("refused")?;
-    assert!(test.is_in_force(token, end.plus_millis(-1)).await?);
-    assert!(!test.is_in_force(token, end).await?);
+async fn session_ends_when_its_key_expires(fixture: SessionFixture) -> Result<()> {
+    let end = fixture.began.plus_millis(30_000);
+    let sign_in = fixture.sign_in_by_new_key(Some(end)).await?;
+    let token = fixture.begin(sign_in, fixture.began).await?.context("refused")?;
+    assert!(fixture.is_active(token, end.plus_millis(-1)).await?);
+    assert!(!fixture.is_active(token, end).await?);
     Ok(())
 }
 
-async fn sign_in_link_ends_after_an_hour(test: Sessions) -> Result<()> {
+async fn sign_in_link_ends_after_an_hour(fixture: SessionFixture) -> Result<()> {
     assert_eq!(SIGN_IN_LINK_MILLIS, 60 * 60 * 1_000);
-    let link = create_sign_in_link(&test.database, organization()?).await?;
-    let late = create_sign_in_link(&test.database, organization()?).await?;
-    let pruned = create_sign_in_link(&test.database, organization()?).await?;
+    let link = create_sign_in_link(&fixture.database, organization()?).await?;
+    let late = create_sign_in_link(&fixture.database, organization()?).await?;
+    let pruned = create_sign_in_link(&fixture.database, organization()?).await?;
     let made = now();
-    // Ten seconds early, because the links were made some time before `made`.
+    // Ten seconds early, because the links were made some time before `made`. Maintenance must leave them at this time.
     let in_time = made.plus_millis(SIGN_IN_LINK_MILLIS - 10_000);
-    test.store().prune_sessions(in_time, in_time).await?;
-    assert!(test.begin(SignIn::Link(link.hash()), in_time).await?.is_some());
+    fixture.store().prune_sessions(in_time, in_time).await?;
+    assert!(fixture.begin(SignIn::Link(link.hash()), in_time).await?.is_some());
     let end = made.plus_millis(SIGN_IN_LINK_MILLIS);
-    assert!(test.begin(SignIn::Link(late.hash()), end).await?.is_none());
-    assert!(test.begin(SignIn::Link(late.hash()), in_time).await?.is_none(), "the attempt used it up");
-    test.store().prune_sessions(end, end).await?;
-    assert!(test.begin(SignIn::Link(pruned.hash()), in_time).await?.is_none(), "maintenance removed it");
+    assert!(fixture.begin(SignIn::Link(late.hash()), end).await?.is_none());
+    assert!(fixture.begin(SignIn::Link(late.hash()), in_time).await?.is_none(), "the attempt used it up");
+    fixture.store().prune_sessions(end, end).await?;
+    assert!(fixture.begin(SignIn::Link(pruned.hash()), in_time).await?.is_none(), "maintenance removed it");
     Ok(())
 }

@@ -52,8 +52,18 @@ async fn find(app: &TestApp, token: &RandomToken) -> Result<Option<Session>> {
     Ok(response.error_for_status()?.json::<FoundSession>().await?.session)
 }
 
+/// What the console calls with for a person who is signed in.
+fn signed_in_claims_of(credentials: &Credentials) -> ServiceClaims {
+    with_scopes(credentials, Scope::ALL.iter().copied().filter(|scope| *scope != Scope::Admin))
+}
+
+fn with_scopes(credentials: &Credentials, scopes: impl IntoIterator<Item = Scope>) -> ServiceClaims {
+    let scopes = Scopes::from_iter(scopes);
+    ServiceClaims::Tenant(Tenant { organization_id: credentials.organization_id, scopes })
+}
+
 async fn sign_in_link_begins_one_session(app: TestApp) -> Result<()> {
-    let credentials = app.credentials_of("acme").await?;
+    let credentials = app.create_credentials("acme").await?;
     let link = create_sign_in_link(&app.database, OrganizationName::parse("acme")?).await?;
     let credential = SignInCredential::LinkSha256(link.hash().to_string());
     let begun = try_join_all((0..6).map(|_| begin(&app, credential.clone()))).await?;
@@ -76,7 +86,7 @@ async fn sign_in_link_needs_an_existing_organization(app: TestApp) -> Result<()>
 }
 
 async fn sign_in_by_key_needs_the_scope_console(app: TestApp) -> Result<()> {
-    let plain = app.credentials_of("acme").await?;
+    let plain = app.create_credentials("acme").await?;
     assert_eq!(begin(&app, key_credential(&plain.key)).await?.0, SignInOutcome::ScopeMissing);
     assert_eq!(begin(&app, key_credential(&ApiKey::generate()?)).await?.0, SignInOutcome::Refused);
     let mut new = new_key("acme")?;
@@ -101,14 +111,14 @@ async fn session_ends_with_its_key(app: TestApp) -> Result<()> {
 }
 
 async fn session_is_not_found_by_another_token(app: TestApp) -> Result<()> {
-    app.credentials_of("acme").await?;
+    app.create_credentials("acme").await?;
     begin_by_link(&app, "acme").await?;
     assert_eq!(find(&app, &RandomToken::generate()?).await?, None);
     Ok(())
 }
 
 async fn sessions_are_listed_and_ended_within_the_organization(app: TestApp) -> Result<()> {
-    let (acme, other) = (app.credentials_of("acme").await?, app.credentials_of("other").await?);
+    let (acme, other) = (app.create_credentials("acme").await?, app.create_credentials("other").await?);
     let (SignInOutcome::Begun(session), token) = begin_by_link(&app, "acme").await? else {
         anyhow::bail!("refused")
     };
@@ -125,9 +135,9 @@ async fn sessions_are_listed_and_ended_within_the_organization(app: TestApp) -> 
 }
 
 async fn keys_are_managed_within_the_organization(app: TestApp) -> Result<()> {
-    let (acme, other) = (app.credentials_of("acme").await?, app.credentials_of("other").await?);
+    let (acme, other) = (app.create_credentials("acme").await?, app.create_credentials("other").await?);
     let body = r#"{"name":"new","scopes":["assess"],"expires_at":null}"#.to_owned();
-    let created = app.post("/internal/v1/keys", &session_of(&acme), body).await?;
+    let created = app.post("/internal/v1/keys", &signed_in_claims_of(&acme), body).await?;
     assert_eq!(created.status(), 201);
     let created: assay_contracts::console::NewKey = created.json().await?;
     let grant = app.resolve(&ApiKey::parse(&created.key)?).await?.grant.context("the key works")?;
@@ -145,20 +155,20 @@ async fn keys_are_managed_within_the_organization(app: TestApp) -> Result<()> {
         r#"{"name":"n","scopes":[]}"#,
         r#"{"name":"n","scopes":["assess"],"expires_at":1}"#,
     ] {
-        let refused = app.post("/internal/v1/keys", &session_of(&acme), body.to_owned()).await?;
+        let refused = app.post("/internal/v1/keys", &signed_in_claims_of(&acme), body.to_owned()).await?;
         assert_eq!(refused.status(), 400, "{body}");
     }
     Ok(())
 }
 
 async fn new_key_has_only_scopes_of_its_creator(app: TestApp) -> Result<()> {
-    let acme = app.credentials_of("acme").await?;
-    let session = session_of(&acme);
+    let acme = app.create_credentials("acme").await?;
+    let signed_in = signed_in_claims_of(&acme);
     let admin = with_scopes(&acme, Scope::ALL.iter().copied());
     for (creator, scopes, status) in [
-        (&session, r#"["assess","console"]"#, 201),
-        (&session, r#"["admin"]"#, 403),
-        (&session, r#"["assess","admin"]"#, 403),
+        (&signed_in, r#"["assess","console"]"#, 201),
+        (&signed_in, r#"["admin"]"#, 403),
+        (&signed_in, r#"["assess","admin"]"#, 403),
         (&claims_of(&acme, Scope::Console), r#"["console"]"#, 201),
         (&claims_of(&acme, Scope::Console), r#"["transcripts:read"]"#, 403),
         (&admin, r#"["admin"]"#, 201),
@@ -168,22 +178,12 @@ async fn new_key_has_only_scopes_of_its_creator(app: TestApp) -> Result<()> {
         assert_eq!(response.status(), status, "{scopes} by {creator:?}");
     }
     let keys = assay_agent_registry::keys::list(&app.database, None).await?;
-    assert_eq!(keys.len(), 4, "the key of `credentials_of` and three new ones: refused ones are not stored");
+    assert_eq!(keys.len(), 4, "the first key and three new ones: refused ones are not stored");
     Ok(())
 }
 
-/// What the console calls with for a person who is signed in.
-fn session_of(credentials: &Credentials) -> ServiceClaims {
-    with_scopes(credentials, Scope::ALL.iter().copied().filter(|scope| *scope != Scope::Admin))
-}
-
-fn with_scopes(credentials: &Credentials, scopes: impl IntoIterator<Item = Scope>) -> ServiceClaims {
-    let scopes = Scopes::from_iter(scopes);
-    ServiceClaims::Tenant(Tenant { organization_id: credentials.organization_id, scopes })
-}
-
 async fn agents_are_listed_within_the_organization(app: TestApp) -> Result<()> {
-    let (acme, other) = (app.credentials_of("acme").await?, app.credentials_of("other").await?);
+    let (acme, other) = (app.create_credentials("acme").await?, app.create_credentials("other").await?);
     app.create_agent(&acme, r#"{"external_id":"a","name":"A"}"#).await?.error_for_status()?;
     for (credentials, expected) in [(&acme, 1), (&other, 0)] {
         let claims = claims_of(credentials, Scope::Agents);
@@ -194,15 +194,15 @@ async fn agents_are_listed_within_the_organization(app: TestApp) -> Result<()> {
 }
 
 async fn lists_continue_before_an_id(app: TestApp) -> Result<()> {
-    let (acme, other) = (app.credentials_of("acme").await?, app.credentials_of("other").await?);
+    let (acme, other) = (app.create_credentials("acme").await?, app.create_credentials("other").await?);
     app.create_agent(&other, r#"{"external_id":"x","name":"X"}"#).await?.error_for_status()?;
     for name in ["a", "b", "c"] {
         let body = format!(r#"{{"external_id":"{name}","name":"{name}"}}"#);
         app.create_agent(&acme, &body).await?.error_for_status()?;
         let body = format!(r#"{{"name":"{name}","scopes":["assess"],"expires_at":null}}"#);
-        app.post("/internal/v1/keys", &session_of(&acme), body).await?.error_for_status()?;
+        app.post("/internal/v1/keys", &signed_in_claims_of(&acme), body).await?.error_for_status()?;
     }
-    let claims = session_of(&acme);
+    let claims = signed_in_claims_of(&acme);
     let get = async |path: String| anyhow::Ok(app.get(&path, &claims).await?.error_for_status()?);
     let all: AgentList = get("/internal/v1/agents".to_owned()).await?.json().await?;
     let rest: AgentList =

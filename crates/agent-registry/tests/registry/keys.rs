@@ -24,9 +24,9 @@ on_both_databases! { TestApp {
 } }
 
 async fn keys_for_one_organization_name_share_an_organization(app: TestApp) -> Result<()> {
-    let one = app.credentials_of("acme").await?;
-    let another = app.credentials_of("acme").await?;
-    let foreign = app.credentials_of("ACME").await?;
+    let one = app.create_credentials("acme").await?;
+    let another = app.create_credentials("acme").await?;
+    let foreign = app.create_credentials("ACME").await?;
     assert_eq!(one.organization_id, another.organization_id);
     assert_ne!(one.organization_id, foreign.organization_id);
     Ok(())
@@ -50,9 +50,9 @@ async fn key_is_revoked_once(app: TestApp) -> Result<()> {
 
 async fn key_use_is_recorded(app: TestApp) -> Result<()> {
     let created = create(&app.database, new_key("acme")?).await?;
-    assert!(!app.recorded_use_of(created.id).await?);
+    assert!(!app.has_recorded_use(created.id).await?);
     app.resolve(&created.key).await?;
-    eventually("the use to be recorded", || app.recorded_use_of(created.id)).await
+    eventually("the use to be recorded", || app.has_recorded_use(created.id)).await
 }
 
 async fn keys_are_listed_newest_first_by_organization(app: TestApp) -> Result<()> {
@@ -80,7 +80,7 @@ async fn concurrent_bootstraps_store_one_key(app: TestApp) -> Result<()> {
 }
 
 async fn bootstrap_does_not_change_existing_key(app: TestApp) -> Result<()> {
-    let credentials = app.credentials_of("acme").await?;
+    let credentials = app.create_credentials("acme").await?;
     revoke(&app.database, credentials.key_id).await?;
     bootstrap(&app.database, &credentials.key, OrganizationName::parse("default")?).await?;
     let keys = list(&app.database, None).await?;

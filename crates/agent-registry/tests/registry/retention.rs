@@ -32,7 +32,7 @@ fn name(text: &str) -> Result<OrganizationName> {
 }
 
 async fn retention_of(app: &TestApp, organization: &str) -> Result<OrganizationRetention> {
-    let id = app.credentials_of(organization).await?.organization_id;
+    let id = app.create_credentials(organization).await?.organization_id;
     let all = client(app)?.retention().await?;
     all.into_iter().find(|retention| retention.organization_id == id).context("not listed")
 }

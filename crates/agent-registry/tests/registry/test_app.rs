@@ -66,10 +66,11 @@ impl TestApp {
 
     /// A new organization and its key, which has the default scopes: all but `console` and `admin`.
     pub async fn new_credentials(&self) -> Result<Credentials> {
-        self.credentials_of(&random_name("organization")?).await
+        self.create_credentials(&random_name("organization")?).await
     }
 
-    pub async fn credentials_of(&self, organization: &str) -> Result<Credentials> {
+    /// A new key of an organization, which is created with its first key.
+    pub async fn create_credentials(&self, organization: &str) -> Result<Credentials> {
         let created = create(&self.database, new_key(organization)?).await?;
         let grant = self.resolve(&created.key).await?.grant.context("the new key is unknown")?;
         Ok(Credentials { organization_id: grant.organization_id, key_id: created.id, key: created.key })
@@ -118,7 +119,7 @@ impl TestApp {
         Ok(request.header("content-type", "application/json").body(body.to_owned()).send().await?)
     }
 
-    pub async fn recorded_use_of(&self, id: ApiKeyId) -> Result<bool> {
+    pub async fn has_recorded_use(&self, id: ApiKeyId) -> Result<bool> {
         let keys = list(&self.database, None).await?;
         Ok(keys.iter().any(|key| key.id == id && key.last_used_at.is_some()))
     }

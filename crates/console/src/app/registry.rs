@@ -54,7 +54,7 @@ impl OrganizationServices<'_> {
         self.services.registry.post_json(self.claims, AGENTS, new).await
     }
 
-    /// At most two hundred sessions in force, newest first; with `before` those that began before this one.
+    /// At most two hundred active sessions, newest first; with `before` those that began before this one.
     pub(crate) async fn list_sessions(
         self,
         before: Option<SessionId>,

@@ -176,7 +176,7 @@ impl Store {
 
     /// Removes a batch of expired idempotency records; returns the number removed.
     pub async fn prune_idempotency_records(&self, now: Timestamp) -> Result<usize, DatabaseError> {
-        on_database!(self, write, idempotency::Connection::prune_keys(now))
+        on_database!(self, write, idempotency::Connection::prune_recorded_responses(now))
     }
 
     /// Number of batches that can be written concurrently, at most `wanted`.

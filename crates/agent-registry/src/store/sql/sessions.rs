@@ -12,6 +12,18 @@ use super::schema::{api_keys, console_links, console_sessions, organizations};
 use crate::domain::{ActiveSession, OrganizationName, SignIn};
 use crate::store::{MAX_LISTED_SESSIONS, SessionToStore};
 
+/// Leaves the active ones of sessions that are joined with `api_keys`. A macro, because the types of the queries differ.
+macro_rules! only_active {
+    ($sessions:expr, $idle_since:expr, $now:expr) => {{
+        let key_is_unexpired = api_keys::expires_at.is_null().or(api_keys::expires_at.gt($now.as_millis()));
+        $sessions
+            .filter(console_sessions::expires_at.gt($now.as_millis()))
+            .filter(console_sessions::last_used_at.gt($idle_since.as_millis()))
+            // A session without a key passes, too: its columns of `api_keys` are NULL.
+            .filter(api_keys::revoked_at.is_null().and(key_is_unexpired))
+    }};
+}
+
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = console_sessions)]
 struct SessionRow {
@@ -103,18 +115,12 @@ pub fn find(
     idle_since: Timestamp,
     now: Timestamp,
 ) -> Result<Option<ActiveSession>, DatabaseError> {
-    let key_is_unexpired = api_keys::expires_at.is_null().or(api_keys::expires_at.gt(now.as_millis()));
-    let row: Option<SessionRow> = console_sessions::table
+    let with_token = console_sessions::table
         .inner_join(organizations::table)
         .left_join(api_keys::table)
-        .filter(console_sessions::token_sha256.eq(token.as_bytes().as_slice()))
-        .filter(console_sessions::expires_at.gt(now.as_millis()))
-        .filter(console_sessions::last_used_at.gt(idle_since.as_millis()))
-        // A session without a key passes, too: its columns of `api_keys` are NULL.
-        .filter(api_keys::revoked_at.is_null().and(key_is_unexpired))
-        .select(SessionRow::as_select())
-        .first(connection)
-        .optional()?;
+        .filter(console_sessions::token_sha256.eq(token.as_bytes().as_slice()));
+    let active = only_active!(with_token, idle_since, now).select(SessionRow::as_select());
+    let row: Option<SessionRow> = active.first(connection).optional()?;
     Ok(row.map(SessionRow::into_active))
 }
 
@@ -133,18 +139,14 @@ pub fn list(
     idle_since: Timestamp,
     now: Timestamp,
 ) -> Result<Vec<SessionEntry>, DatabaseError> {
-    let key_is_unexpired = api_keys::expires_at.is_null().or(api_keys::expires_at.gt(now.as_millis()));
-    let mut sessions = console_sessions::table
+    let of_organization = console_sessions::table
         .left_join(api_keys::table)
-        .filter(console_sessions::organization_id.eq(StoredId::of(organization_id)))
-        .filter(console_sessions::expires_at.gt(now.as_millis()))
-        .filter(console_sessions::last_used_at.gt(idle_since.as_millis()))
-        .filter(api_keys::revoked_at.is_null().and(key_is_unexpired))
-        .into_boxed();
+        .filter(console_sessions::organization_id.eq(StoredId::of(organization_id)));
+    let mut active = only_active!(of_organization, idle_since, now).into_boxed();
     if let Some(before) = before {
-        sessions = sessions.filter(console_sessions::id.lt(StoredId::of(before)));
+        active = active.filter(console_sessions::id.lt(StoredId::of(before)));
     }
-    let newest = sessions.order(console_sessions::id.desc()).limit(MAX_LISTED_SESSIONS);
+    let newest = active.order(console_sessions::id.desc()).limit(MAX_LISTED_SESSIONS);
     let rows: Vec<EntryRow> = newest.select(EntryRow::as_select()).load(connection)?;
     Ok(rows.into_iter().map(EntryRow::into_entry).collect())
 }

@@ -59,5 +59,5 @@ pub fn record(
 /// Removes old rows of the inbox and recorded responses. Returns their number.
 pub fn prune(connection: &mut Connection, now: Timestamp) -> Result<usize, DatabaseError> {
     let pruned = connection.prune_events(now.plus_millis(-inbox::RETENTION_MILLIS), inbox::PRUNE_BATCH)?;
-    Ok(pruned + connection.prune_keys(now)?)
+    Ok(pruned + connection.prune_recorded_responses(now)?)
 }

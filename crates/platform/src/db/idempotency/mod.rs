@@ -28,7 +28,8 @@ pub const HEADER: &str = "Idempotency-Key";
 /// How long a response is replayed, in milliseconds: 24 hours.
 pub const RETENTION_MILLIS: i64 = 24 * 60 * 60 * 1_000;
 
-/// Most records that one call of [`Connection::prune_keys`] removes, so that it holds locks only briefly.
+/// Maximum number of records that one call of [`Connection::prune_recorded_responses`] removes, so that it holds locks only
+/// briefly.
 pub const PRUNE_BATCH: usize = 5_000;
 
 /// The table `idempotency_keys`, for both databases.
@@ -129,7 +130,7 @@ pub trait Connection {
     ///
     /// # Errors
     /// When the database refuses.
-    fn prune_keys(&mut self, now: Timestamp) -> Result<usize, DatabaseError>;
+    fn prune_recorded_responses(&mut self, now: Timestamp) -> Result<usize, DatabaseError>;
 }
 
 /// 422: the key was used with another body.

@@ -105,7 +105,7 @@ impl super::Connection for PgConnection {
         Ok(())
     }
 
-    fn prune_keys(&mut self, now: Timestamp) -> Result<usize, DatabaseError> {
+    fn prune_recorded_responses(&mut self, now: Timestamp) -> Result<usize, DatabaseError> {
         let limit = i64::try_from(PRUNE_BATCH).unwrap_or(i64::MAX);
         Ok(static_sql(PRUNE).bind::<BigInt, _>(expiry_cutoff(now)).bind::<BigInt, _>(limit).execute(self)?)
     }

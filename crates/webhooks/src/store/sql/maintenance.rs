@@ -24,7 +24,7 @@ pub fn prune(connection: &mut Connection, cutoff: Timestamp, now: Timestamp) -> 
     count += remove_expired_secrets(connection, now)?;
     count += erase_retracted(connection, now)?;
     count += connection.prune_events(now.plus_millis(-RETENTION_MILLIS), PRUNE_BATCH)?;
-    count += connection.prune_keys(now)?;
+    count += connection.prune_recorded_responses(now)?;
     Ok(count)
 }
 
