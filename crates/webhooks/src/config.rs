@@ -27,11 +27,11 @@ pub struct Config {
     /// The pause before each attempt, in seconds, separated by commas.
     pub retry_schedule_seconds: String,
     pub attempt_deadline_milliseconds: u64,
-    /// Maximum number of attempts in flight.
+    /// Maximum number of attempts in flight, per process.
     pub concurrency: usize,
-    /// Maximum number of attempts in flight to one endpoint.
+    /// Maximum number of attempts in flight to one endpoint, per process.
     pub concurrency_per_endpoint: usize,
-    /// Maximum number of attempts in flight to the endpoints of one organization.
+    /// Maximum number of attempts in flight to the endpoints of one organization, per process.
     pub concurrency_per_organization: usize,
     /// Maximum number of test messages and replays that an organization requests in a minute, per process; 0: no limit.
     pub requested_messages_per_minute: u32,
@@ -39,9 +39,9 @@ pub struct Config {
     pub poll_interval_milliseconds: u64,
     /// How long the previous secret keeps signing after a rotation.
     pub previous_secret_seconds: u32,
-    /// An endpoint is disabled after this many days of failed attempts with five messages given up; 0: never.
+    /// An endpoint is disabled after this many days of failed attempts, once five messages were given up; 0: never.
     pub disable_after_days: u32,
-    /// Retention period of messages.
+    /// Retention period of messages, which the API calls deliveries.
     pub delivery_retention_days: u32,
     pub maintenance_interval_seconds: u64,
 }

@@ -58,8 +58,8 @@ impl KeyRing {
         Ok(content.to_vec())
     }
 
-    /// Whether it was encrypted with the first key. A text of an older key must be re-encrypted before that key is removed.
-    pub fn is_current(&self, encrypted: &str) -> bool {
+    /// Whether `encrypted` was encrypted with the first key. A text of an older key must be re-encrypted before that key is removed.
+    pub fn uses_first_key(&self, encrypted: &str) -> bool {
         let Some((id, _)) = encrypted.split_once('.') else { return false };
         // Only the id of the first key is used, which does not depend on the purpose.
         self.derive_key("", None).is_some_and(|(first_id, _)| first_id == id)
@@ -79,9 +79,9 @@ mod tests {
     #[test]
     fn decrypt_succeeds_after_a_key_rotation() {
         let encrypted = keys(OLD).encrypt("webhook", b"record", b"secret").unwrap();
-        assert!(!encrypted.contains("secret") && keys(OLD).is_current(&encrypted));
+        assert!(!encrypted.contains("secret") && keys(OLD).uses_first_key(&encrypted));
         assert_eq!(keys(ROTATED).decrypt("webhook", b"record", &encrypted).unwrap(), b"secret");
-        assert!(!keys(ROTATED).is_current(&encrypted));
+        assert!(!keys(ROTATED).uses_first_key(&encrypted));
         let reencrypted = keys(ROTATED).encrypt("webhook", b"record", b"secret").unwrap();
         assert_eq!(keys(OLD).decrypt("webhook", b"record", &reencrypted), Err(SecretEncryptionError));
     }

@@ -22,6 +22,7 @@ pub(crate) async fn run_maintenance(
 ) -> Result<(), DatabaseError> {
     reseal_secrets(store, keys).await?;
     let now = now();
+    // The cutoff is that of messages; the other records have periods of their own, which end by `now`.
     let cutoff = now.plus_millis(-retention_millis);
     while store.prune(cutoff, now).await? > 0 {}
     Ok(())
@@ -34,7 +35,7 @@ async fn reseal_secrets(store: &WebhookStore, keys: &KeyRing) -> Result<(), Data
         let page = store.all_secrets(after, PAGE_SIZE).await?;
         let Some((last, _)) = page.last() else { return Ok(()) };
         after = Some(*last);
-        for (id, secrets) in page.into_iter().filter(|(_, secrets)| !is_current(secrets, keys)) {
+        for (id, secrets) in page.into_iter().filter(|(_, secrets)| !all_use_first_key(secrets, keys)) {
             match reseal(&secrets, keys, id) {
                 Ok(resealed) => store.reseal(id, secrets, resealed).await?,
                 Err(error) => {
@@ -45,9 +46,9 @@ async fn reseal_secrets(store: &WebhookStore, keys: &KeyRing) -> Result<(), Data
     }
 }
 
-fn is_current(secrets: &SealedSecrets, keys: &KeyRing) -> bool {
-    secrets.current.is_current(keys)
-        && secrets.previous.as_ref().is_none_or(|(previous, _)| previous.is_current(keys))
+fn all_use_first_key(secrets: &SealedSecrets, keys: &KeyRing) -> bool {
+    secrets.current.uses_first_key(keys)
+        && secrets.previous.as_ref().is_none_or(|(previous, _)| previous.uses_first_key(keys))
 }
 
 fn reseal(

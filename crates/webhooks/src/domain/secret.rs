@@ -73,8 +73,8 @@ impl SealedSecret {
     }
 
     /// Whether it is encrypted with the first signing key.
-    pub fn is_current(&self, keys: &KeyRing) -> bool {
-        keys.is_current(&self.0)
+    pub fn uses_first_key(&self, keys: &KeyRing) -> bool {
+        keys.uses_first_key(&self.0)
     }
 }
 
