@@ -1,7 +1,9 @@
-//! Cost of a conversation as measured by `make bench` on one machine. Other processors differ by a factor, which
+//! Cost of a conversation, measured on one machine (`proto-docs/scaling.md`). Other processors differ by a factor, which
 //! `make bench` shows.
 
-/// CPU time of one conversation by component, in microseconds, from its import to its row in the read model.
+/// CPU time of one conversation by component, in microseconds, from its import to its row in the read model: measured by
+/// `make bench` with the scorer 2.0.0 and rounded up. That of scoring-worker is of a later scorer, and of its reading alone (17
+/// messages), beside which the rest is small.
 pub const CPU_MICROS: [(Component, f64); 6] = [
     (Component::Gateway, 70.0),
     (Component::Ingest, 120.0),
@@ -11,16 +13,17 @@ pub const CPU_MICROS: [(Component, f64); 6] = [
     (Component::RabbitMq, 60.0),
 ];
 
-/// Size of the bodies that were measured, in bytes. CPU time and storage grow with the body.
+/// Size of the bodies that were measured, in bytes. CPU time and storage grow with the body, but the
+/// scorer's time only up to `MAX_SCORING_FACTOR`.
 pub const MEASURED_BODY_BYTES: f64 = 5_000.0;
 
 /// Disk bytes of one measured transcript in PostgreSQL (ingest), indexes included.
 pub const TRANSCRIPT_BYTES: f64 = 2_250.0;
 
-/// Disk bytes of its evaluation (scoring) and its row in the read model (export), indexes included.
+/// Disk bytes of an evaluation (scoring) and of the conversation's row in the read model (export), indexes included.
 pub const EVALUATION_BYTES: f64 = 4_400.0;
 
-/// Disk bytes of the hash that finds duplicates, with its index. It is never removed.
+/// Disk bytes of the hash by which duplicates of a conversation are found, with its index. It is never removed.
 pub const IDENTITY_BYTES: f64 = 290.0;
 
 /// Bytes of `conversation.accepted` and `conversation.evaluated` in RabbitMQ's log until they are consumed.
