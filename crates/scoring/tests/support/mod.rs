@@ -105,8 +105,8 @@ pub fn handoff_smoothness(evaluation: &Evaluation) -> Option<f64> {
     Some(evaluation.axis.as_ref()?.dimensions.handoff_smoothness.score.value())
 }
 
-/// Whether an evaluation fits the ending of a conversation: that of the third column of `last_words.tsv`, `content` or
-/// `unhappy`.
+/// Whether an evaluation fits the ending of a conversation: a state in which the customer may end by `last_words.tsv`, or an ending
+/// of `last_words.rs`. There `unhappy` means `not_resolved`, and `content` any other status.
 pub fn fits_ending(evaluation: &Evaluation, ending: &str) -> bool {
     let status = evaluation.resolution.status;
     match ending {
