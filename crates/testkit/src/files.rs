@@ -15,11 +15,12 @@ const LINES_IN_ERRORS: usize = 20;
 /// Writes a file that only its owner may read. A reader finds the old text or the new one, never a part.
 pub(crate) fn write_private(path: &Path, text: &str) -> Result<()> {
     let unfinished = path.with_added_extension("new");
-    write_new(&unfinished, text).with_context(|| format!("cannot write {}", unfinished.display()))?;
+    write_in_place(&unfinished, text).with_context(|| format!("cannot write {}", unfinished.display()))?;
     fs::rename(&unfinished, path).with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn write_new(path: &Path, text: &str) -> Result<()> {
+/// Creates or overwrites a file that only its owner may read. A reader may find a part of the text.
+fn write_in_place(path: &Path, text: &str) -> Result<()> {
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
     // An existing file, left by an interrupted run, may have another mode.
     file.set_permissions(fs::Permissions::from_mode(0o600))?;

@@ -44,22 +44,22 @@ pub(super) fn read<'n>(
     let end =
         archive.windows(END.len()).rposition(|bytes| bytes == END).ok_or_else(|| unreadable("no end"))?;
     let count = number(archive, end + END_ENTRY_COUNT, 2)?;
-    let mut entry = number(archive, end + END_FIRST_ENTRY, 4)?;
+    let mut entry_offset = number(archive, end + END_FIRST_ENTRY, 4)?;
     let mut files = BTreeMap::new();
     for _ in 0..count {
-        if slice(archive, entry, ENTRY.len())? != ENTRY {
+        if slice(archive, entry_offset, ENTRY.len())? != ENTRY {
             return Err(unreadable("an entry is missing"));
         }
-        let name_bytes = number(archive, entry + ENTRY_NAME_LENGTH, 2)?;
-        let path = String::from_utf8_lossy(slice(archive, entry + ENTRY_BYTES, name_bytes)?);
+        let name_bytes = number(archive, entry_offset + ENTRY_NAME_LENGTH, 2)?;
+        let path = String::from_utf8_lossy(slice(archive, entry_offset + ENTRY_BYTES, name_bytes)?);
         let in_folder =
             path.split_once('/').and_then(|(_, path)| path.strip_prefix(folder)?.strip_prefix('/'));
         if let Some(name) = names.iter().find(|name| in_folder == Some(**name)) {
-            files.insert(*name, content(archive, entry)?);
+            files.insert(*name, content(archive, entry_offset)?);
         }
-        let extra_bytes = number(archive, entry + ENTRY_EXTRA_LENGTH, 2)?;
-        let comment_bytes = number(archive, entry + ENTRY_COMMENT_LENGTH, 2)?;
-        entry += ENTRY_BYTES + name_bytes + extra_bytes + comment_bytes;
+        let extra_bytes = number(archive, entry_offset + ENTRY_EXTRA_LENGTH, 2)?;
+        let comment_bytes = number(archive, entry_offset + ENTRY_COMMENT_LENGTH, 2)?;
+        entry_offset += ENTRY_BYTES + name_bytes + extra_bytes + comment_bytes;
     }
     match names.iter().find(|name| !files.contains_key(**name)) {
         Some(name) => Err(unreadable(&format!("it has no {name}"))),
@@ -67,16 +67,16 @@ pub(super) fn read<'n>(
     }
 }
 
-/// The file of the entry at `entry`.
-fn content(archive: &[u8], entry: usize) -> Result<Vec<u8>, Unreadable> {
-    let local = number(archive, entry + ENTRY_LOCAL_HEADER, 4)?;
+/// The file of the entry at `entry_offset`.
+fn content(archive: &[u8], entry_offset: usize) -> Result<Vec<u8>, Unreadable> {
+    let local = number(archive, entry_offset + ENTRY_LOCAL_HEADER, 4)?;
     let name_bytes = number(archive, local + LOCAL_NAME_LENGTH, 2)?;
     let extra_bytes = number(archive, local + LOCAL_EXTRA_LENGTH, 2)?;
-    let packed_size = number(archive, entry + ENTRY_PACKED_SIZE, 4)?;
+    let packed_size = number(archive, entry_offset + ENTRY_PACKED_SIZE, 4)?;
     let packed = slice(archive, local + LOCAL_BYTES + name_bytes + extra_bytes, packed_size)?;
-    let size = number(archive, entry + ENTRY_UNPACKED_SIZE, 4)?;
+    let size = number(archive, entry_offset + ENTRY_UNPACKED_SIZE, 4)?;
     let mut unpacked = Vec::with_capacity(size);
-    match number(archive, entry + ENTRY_METHOD, 2)? {
+    match number(archive, entry_offset + ENTRY_METHOD, 2)? {
         STORED => unpacked.extend_from_slice(packed),
         DEFLATED => {
             DeflateDecoder::new(packed)

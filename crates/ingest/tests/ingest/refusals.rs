@@ -38,7 +38,7 @@ fn refusal(number: usize) -> ImportRefusal {
     }
 }
 
-/// The status of a report.
+/// Reports refusals; returns the status.
 async fn report(app: &TestApp, organization: OrganizationId, refusals: &[ImportRefusal]) -> Result<u16> {
     let body = serde_json::to_string(&ImportRefusals { refusals: refusals.to_vec() })?;
     Ok(app.post(PATH, &claims_for(organization, Scope::Assess), body).await?.status().as_u16())
@@ -78,11 +78,14 @@ async fn only_the_latest_refusals_of_each_organization_are_kept(app: TestApp) ->
     Ok(())
 }
 
+/// As if a later release had stored it, which knows more codes.
+const MAKE_FIRST_UNREADABLE: &str = "
+    UPDATE refusals SET refusal = replace(refusal, 'invalid-request', 'new-code')
+    WHERE refusal LIKE '%/messages/1/%'";
+
 async fn unreadable_refusal_is_left_out(app: TestApp) -> Result<()> {
     report(&app, app.organization, &[refusal(1), refusal(2)]).await?;
-    let of_a_later_release = "UPDATE refusals SET refusal = replace(refusal, 'invalid-request', 'new-code')
-        WHERE refusal LIKE '%/messages/1/%'";
-    execute_on(&app.database, of_a_later_release).await?;
+    execute_on(&app.database, MAKE_FIRST_UNREADABLE).await?;
     let listed = list(&app, app.organization).await?;
     assert_eq!(listed.iter().map(|refusal| refusal.id).collect::<Vec<_>>(), [refusal(2).id]);
     Ok(())

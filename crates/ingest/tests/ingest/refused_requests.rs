@@ -39,7 +39,7 @@ async fn invalid_body_is_refused_with_all_errors() -> Result<()> {
 }
 
 #[tokio::test]
-async fn body_that_is_too_large_or_not_json_is_refused() -> Result<()> {
+async fn body_that_is_too_large_or_of_another_media_type_is_refused() -> Result<()> {
     let app = TestApp::on_sqlite().await?;
     let mut large = conversation("T-1");
     large["messages"][0]["content"] = "x".repeat(app.config.max_body_bytes).into();

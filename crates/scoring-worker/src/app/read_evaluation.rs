@@ -24,6 +24,7 @@ pub(crate) async fn read_evaluation(
                 DatabaseError::Corrupt(format!("evaluation of ticket {ticket_id}: {fault}"))
             })?,
         },
+        // Without a document: the evaluation failed. Tombstones have none, either, but are not found.
         None => TicketEvaluation::Unscored {
             ticket_id,
             status: UnscoredStatus::Failed,
