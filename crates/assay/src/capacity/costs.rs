@@ -13,8 +13,8 @@ pub const CPU_MICROS: [(Component, f64); 6] = [
     (Component::RabbitMq, 60.0),
 ];
 
-/// Size of the bodies that were measured, in bytes. CPU time and storage grow with the body, but the
-/// scorer's time only up to `MAX_SCORING_FACTOR`.
+/// Size of the bodies that were measured, in bytes. CPU time and storage grow with the body, but the scorer's time only
+/// up to `MAX_SCORING_FACTOR`.
 pub const MEASURED_BODY_BYTES: f64 = 5_000.0;
 
 /// Disk bytes of one measured transcript in PostgreSQL (ingest), indexes included.

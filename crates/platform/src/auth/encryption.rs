@@ -58,7 +58,7 @@ impl KeyRing {
         Ok(content.to_vec())
     }
 
-    /// Whether `encrypted` was encrypted with the first key. A text of an older key must be re-encrypted before that key is removed.
+    /// Whether this was encrypted with the first key. A text of an older key must be re-encrypted before that key is removed.
     pub fn uses_first_key(&self, encrypted: &str) -> bool {
         let Some((id, _)) = encrypted.split_once('.') else { return false };
         // Only the id of the first key is used, which does not depend on the purpose.

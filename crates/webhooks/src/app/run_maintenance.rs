@@ -22,7 +22,7 @@ pub(crate) async fn run_maintenance(
 ) -> Result<(), DatabaseError> {
     reseal_secrets(store, keys).await?;
     let now = now();
-    // The cutoff is that of messages; the other records have periods of their own, which end by `now`.
+    // `cutoff` applies to messages; `now` to previous secrets, retractions, inbox and idempotency records.
     let cutoff = now.plus_millis(-retention_millis);
     while store.prune(cutoff, now).await? > 0 {}
     Ok(())
