@@ -1,4 +1,4 @@
-//! Maintenance: creates partitions ahead of time, removes expired data and skips lost sequences.
+//! Maintenance: creates partitions ahead of time, removes expired data and skips missing sequences.
 
 use assay_clients::{ClientError, RegistryClient};
 use assay_contracts::ids::TicketId;
@@ -7,7 +7,7 @@ use assay_contracts::time::{DAY_MILLIS, Timestamp};
 use assay_platform::db::DatabaseError;
 use assay_platform::objects::{ObjectError, Objects};
 
-use crate::store::ExportStore;
+use crate::store::{ExpiredFile, ExportStore};
 
 /// Expired files for each query.
 const FILES_PER_QUERY: u32 = 100;
@@ -31,6 +31,26 @@ pub(crate) enum MaintenanceError {
     File { object_key: String, source: ObjectError },
 }
 
+/// Keeps the first failure, which the periodic task logs; logs further ones.
+#[derive(Default)]
+struct Failures {
+    first: Option<MaintenanceError>,
+}
+
+impl Failures {
+    fn add(&mut self, failure: MaintenanceError) {
+        if self.first.is_none() {
+            self.first = Some(failure);
+        } else {
+            tracing::warn!(cause = %failure, "maintenance of exports had a further failure: it is tried again");
+        }
+    }
+
+    fn into_result(self) -> Result<(), MaintenanceError> {
+        self.first.map_or(Ok(()), Err)
+    }
+}
+
 /// Safe to run in several processes at once. All steps run even if one fails.
 ///
 /// # Errors
@@ -43,22 +63,22 @@ pub(crate) async fn run_maintenance(
 ) -> Result<(), MaintenanceError> {
     let outcomes = [
         store.ensure_partitions(now).await.map_err(MaintenanceError::from),
-        prune(store, now).await.map_err(MaintenanceError::from),
+        prune_inbox_and_recorded_responses(store, now).await.map_err(MaintenanceError::from),
         remove_expired_files(store, objects, now).await,
         prune_tombstones(store, now).await.map_err(MaintenanceError::from),
         remove_expired_rows(store, registry, now).await,
         skip_missing_sequences(store, now).await.map_err(MaintenanceError::from),
     ];
-    let mut errors = outcomes.into_iter().filter_map(Result::err);
-    let Some(first) = errors.next() else { return Ok(()) };
-    for further in errors {
-        tracing::warn!(cause = %further, "another maintenance step of exports failed: it is tried again");
-    }
-    Err(first)
+    let mut failures = Failures::default();
+    outcomes.into_iter().filter_map(Result::err).for_each(|failure| failures.add(failure));
+    failures.into_result()
 }
 
-async fn prune(store: &ExportStore, now: Timestamp) -> Result<(), DatabaseError> {
-    while store.prune(now).await? > 0 {}
+async fn prune_inbox_and_recorded_responses(
+    store: &ExportStore,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    while store.prune_inbox_and_recorded_responses(now).await? > 0 {}
     Ok(())
 }
 
@@ -69,13 +89,14 @@ async fn prune_tombstones(store: &ExportStore, now: Timestamp) -> Result<(), Dat
 }
 
 /// Skips sequences that have been missing for too long: exports must not wait forever for an evaluation whose event is a dead letter.
-/// A skipped evaluation counts as missing while its dead letter can be retried. Later the consumer refuses the event as too old, and
-/// the skipped sequence is deleted.
+/// Exports report a skipped sequence as missing.
 async fn skip_missing_sequences(store: &ExportStore, now: Timestamp) -> Result<(), DatabaseError> {
     for skipped in store.skip_missing_sequences(now.plus_millis(-SEQUENCE_GAP_TIMEOUT_MILLIS)).await? {
         let (organization_id, (first, last)) = (skipped.organization_id, skipped.sequences);
         tracing::error!(%organization_id, first, last, "evaluations never arrived: exports no longer wait for them; look for dead letters");
     }
+    // After `TOMBSTONE_RETENTION_MILLIS` the consumer refuses the event as too old: the sequence can no longer arrive, and is no
+    // longer reported.
     store.prune_skipped_sequences(None, now.plus_millis(-TOMBSTONE_RETENTION_MILLIS)).await
 }
 
@@ -89,6 +110,7 @@ async fn remove_expired_rows(
         let Some(kept_since) = retention.evaluations.cutoff(now) else { continue };
         // Ids of tickets begin with the time of their import.
         let (organization_id, before) = (retention.organization_id, TicketId::min_at(kept_since));
+        // The evaluations of these sequences would be removed anyway.
         store.prune_skipped_sequences(Some(organization_id), kept_since).await?;
         let mut count = 0;
         loop {
@@ -105,27 +127,61 @@ async fn remove_expired_rows(
     Ok(())
 }
 
-/// Removes expired files, page by page. Deletes the file before marking the job: after an interruption the next run deletes it again,
-/// which is idempotent. Files that cannot be deleted do not prevent the removal of others, however many they are.
+/// Removes expired files, page by page. Files that cannot be removed do not prevent the removal of others, however many they are.
 async fn remove_expired_files(
     store: &ExportStore,
     objects: &Objects,
     now: Timestamp,
 ) -> Result<(), MaintenanceError> {
-    let (mut failure, mut last) = (None, None);
+    let (mut failures, mut last) = (Failures::default(), None);
     loop {
-        let files = store.expired_files(now, last, FILES_PER_QUERY).await?;
-        last = files.last().map(|file| (file.expires_at, file.id));
-        if last.is_none() {
-            return failure.map_or(Ok(()), Err);
-        }
-        for file in files {
-            if let Err(source) = objects.delete(&file.object_key).await {
-                failure = Some(MaintenanceError::File { object_key: file.object_key, source });
-                continue;
+        let files = match store.expired_files(now, last, FILES_PER_QUERY).await {
+            Ok(files) => files,
+            Err(error) => {
+                failures.add(error.into());
+                break;
             }
-            store.mark_file_removed(file.id, now).await?;
-            tracing::info!(export = %file.id, "export file removed: its retention period has passed");
+        };
+        let Some(end) = files.last() else { break };
+        last = Some((end.expires_at, end.id));
+        for file in &files {
+            if let Err(failure) = remove_file(store, objects, file, now).await {
+                failures.add(failure);
+            }
         }
+    }
+    failures.into_result()
+}
+
+/// Deletes the file before marking the job: after an interruption the next run deletes it again, which is idempotent.
+async fn remove_file(
+    store: &ExportStore,
+    objects: &Objects,
+    file: &ExpiredFile,
+    now: Timestamp,
+) -> Result<(), MaintenanceError> {
+    objects.delete(&file.object_key).await.map_err(|source| {
+        let object_key = file.object_key.clone();
+        MaintenanceError::File { object_key, source }
+    })?;
+    store.mark_file_removed(file.id, now).await?;
+    tracing::info!(export = %file.id, "export file removed: its retention period has passed");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_of_several_failures_is_returned() {
+        let mut failures = Failures::default();
+        for key in ["first", "second"] {
+            let source = ObjectError::NotFound(key.to_owned());
+            failures.add(MaintenanceError::File { object_key: key.to_owned(), source });
+        }
+        let returned = failures.into_result();
+        assert!(matches!(returned, Err(MaintenanceError::File { object_key, .. }) if object_key == "first"));
+        assert!(Failures::default().into_result().is_ok());
     }
 }

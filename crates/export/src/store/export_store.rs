@@ -117,8 +117,8 @@ impl ExportStore {
     }
 
     /// Removes a batch of expired inbox entries and idempotency records; returns the count.
-    pub async fn prune(&self, now: Timestamp) -> Result<usize, DatabaseError> {
-        on_database!(self, write, rows::prune(now))
+    pub async fn prune_inbox_and_recorded_responses(&self, now: Timestamp) -> Result<usize, DatabaseError> {
+        on_database!(self, write, rows::prune_inbox_and_recorded_responses(now))
     }
 
     /// Skips sequences that have been missing for too long: those below a sequence that arrived before `cutoff`, and those up
@@ -131,7 +131,8 @@ impl ExportStore {
         on_database!(self, write, sequences::skip_missing(cutoff))
     }
 
-    /// Deletes the skipped sequences of an organization, or of all, whose evaluations are older than `before`.
+    /// Deletes the skipped sequences of an organization, or of all, whose evaluations are older than `before`: exports no longer
+    /// report them as missing.
     pub async fn prune_skipped_sequences(
         &self,
         organization_id: Option<OrganizationId>,

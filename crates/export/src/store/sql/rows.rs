@@ -57,7 +57,10 @@ pub fn record(
 }
 
 /// Removes old rows of the inbox and recorded responses. Returns their number.
-pub fn prune(connection: &mut Connection, now: Timestamp) -> Result<usize, DatabaseError> {
+pub fn prune_inbox_and_recorded_responses(
+    connection: &mut Connection,
+    now: Timestamp,
+) -> Result<usize, DatabaseError> {
     let pruned = connection.prune_events(now.plus_millis(-inbox::RETENTION_MILLIS), inbox::PRUNE_BATCH)?;
     Ok(pruned + connection.prune_recorded_responses(now)?)
 }
