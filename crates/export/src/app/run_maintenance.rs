@@ -88,8 +88,8 @@ async fn prune_tombstones(store: &ExportStore, now: Timestamp) -> Result<(), Dat
     Ok(())
 }
 
-/// Skips sequences that have been missing for too long: exports must not wait forever for an evaluation whose event is a dead letter.
-/// Exports report a skipped sequence as missing.
+/// Skips sequences that have been missing for too long: exports must not wait forever for an evaluation whose event is a dead
+/// letter. Exports report a skipped sequence as missing.
 async fn skip_missing_sequences(store: &ExportStore, now: Timestamp) -> Result<(), DatabaseError> {
     for skipped in store.skip_missing_sequences(now.plus_millis(-SEQUENCE_GAP_TIMEOUT_MILLIS)).await? {
         let (organization_id, (first, last)) = (skipped.organization_id, skipped.sequences);

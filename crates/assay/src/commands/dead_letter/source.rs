@@ -19,7 +19,7 @@ const QUEUES: [&str; 7] = [
     assay_scoring_worker::QUEUE,
     assay_scoring_worker::DELETED_QUEUE,
     assay_scoring_worker::EXPIRED_QUEUE,
-    assay_export::QUEUE,
+    assay_export::EVALUATIONS_QUEUE,
     assay_export::DELETIONS_QUEUE,
     assay_export_worker::QUEUE,
     assay_webhooks::QUEUE,
