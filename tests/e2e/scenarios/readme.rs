@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Output;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 use tokio::process::Command;
 
@@ -12,19 +12,21 @@ use crate::harness::{Stack, Table, until};
 const README: &str = include_str!("../../../README.md");
 const PICTURE: &str = include_str!("../../../proto-docs/picture.svg");
 
-/// Conversations in the bundled sample, and the one that the picture shows.
-const SAMPLE: usize = 12;
+/// Conversations in the bundled sample, `examples/conversations.jsonl`.
+const SAMPLE_CONVERSATIONS: usize = 12;
+/// External ticket id of the one that the picture shows.
 const PICTURED: &str = "T-1002";
 
 /// Imports the sample, fetches its scores, shows a ticket; then the same by curl for one conversation.
 pub async fn run(stack: &Stack) -> Result<()> {
     let commands = block_with("ASSAY_API_KEY=asy_…")?.replace("asy_…", stack.key());
     let shown = sh(stack, &commands).await?;
-    ensure!(shown.contains("12 accepted, 0 duplicate, 0 refused"), "{shown}");
+    let summary = format!("{SAMPLE_CONVERSATIONS} accepted, 0 duplicate, 0 refused");
+    ensure!(shown.contains(&summary), "{shown}");
     ensure!(shown.contains("Resolution accuracy") && shown.contains("\n    > "), "no reasons: {shown}");
     let table = Table::read(&std::fs::read(stack.folder().join("axis.csv"))?)?;
     let rows = table.column("ticket_id").len();
-    ensure!(rows == SAMPLE, "{rows} rows");
+    ensure!(rows == SAMPLE_CONVERSATIONS, "{rows} rows");
 
     let ticket = &table.row("external_ticket_id", PICTURED)?["ticket_id"];
     let shown = sh(stack, &format!("target/release/assay tickets show {ticket}")).await?;
@@ -36,14 +38,20 @@ pub async fn run(stack: &Stack) -> Result<()> {
 
 async fn by_curl(stack: &Stack) -> Result<()> {
     let block = block_with("curl -s http://127.0.0.1:8080/v1/assess")?;
-    let (import, read) = block.split_once("# with the \"id\" of the answer").context("two commands")?;
+    let commands = block.split_once("# with the \"id\" of the answer");
+    let (import, read) = commands.context("the block does not hold two commands")?;
     let key = format!("ASSAY_API_KEY={}\n", stack.key());
     let receipt: Value = serde_json::from_str(&sh(stack, &format!("{key}{import}")).await?)?;
     let id = receipt["id"].as_str().with_context(|| receipt.to_string())?;
     let read = format!("{key}{}", read.replace("/ID/", &format!("/{id}/")));
     until("the evaluation by curl", async || {
         let evaluation: Value = serde_json::from_str(&sh(stack, &read).await?)?;
-        Ok((evaluation["status"] != "pending").then_some(()))
+        match evaluation["status"].as_str() {
+            Some("pending") => Ok(None),
+            Some("scored" | "not_applicable") => Ok(Some(())),
+            // A problem's status is a number.
+            _ => bail!("neither pending nor evaluated: {evaluation}"),
+        }
     })
     .await
 }
