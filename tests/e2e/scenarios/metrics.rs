@@ -55,7 +55,7 @@ pub async fn run(stack: &mut PrivateStack) -> Result<()> {
     })
     .await
     .with_context(|| format!("{expected:?}"))?;
-    documented(&scrape(stack).await?)
+    check_documented(&scrape(stack).await?)
 }
 
 /// Metrics of all processes together.
@@ -76,14 +76,15 @@ async fn scrape(stack: &Stack) -> Result<Scrape> {
         let reply = client_builder().build()?.get(format!("http://{address}/metrics")).send().await?;
         ensure!(reply.status() == 200, "{name}: {}", reply.status());
         for line in reply.text().await?.lines() {
-            scraped.take(line)?;
+            scraped.add_line(line)?;
         }
     }
     Ok(scraped)
 }
 
 impl Scrape {
-    fn take(&mut self, line: &str) -> Result<()> {
+    /// Values of the same sample in several processes are added up.
+    fn add_line(&mut self, line: &str) -> Result<()> {
         if let Some(help) = line.strip_prefix("# HELP ") {
             let (name, help) = help.split_once(' ').context("help")?;
             self.described.entry(name.to_owned()).or_default().1 = help.to_owned();
@@ -97,8 +98,9 @@ impl Scrape {
     }
 }
 
-/// The document lists every metric with the same description.
-fn documented(scraped: &Scrape) -> Result<()> {
+/// The document lists every metric that is served, with the same description. Not checked: that every documented metric exists,
+/// since some have no sample in this scenario, and are not served.
+fn check_documented(scraped: &Scrape) -> Result<()> {
     let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(DOCUMENT);
     let document = fs::read_to_string(document)?;
     for (name, (kind, help)) in &scraped.described {
