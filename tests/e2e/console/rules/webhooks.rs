@@ -9,6 +9,12 @@ use crate::harness::until;
 /// Nothing listens there: every attempt fails at once.
 const TARGET: &str = "http://127.0.0.1:1024/hook";
 
+/// On the page of a message: its payload, and the rows of its attempts.
+const PAYLOAD: &str = "#h-p ~ pre";
+const ATTEMPTS: &str = "#h-a ~ .scroll tbody tr";
+/// The link to the page of a webhook, or of a message, in its row of a table.
+const LINK: &str = "a.q";
+
 /// A webhook is made, changed, turned off and on; it gets another secret; a test message is sent twice; it is deleted.
 pub async fn run(visit: &mut Visit) -> Result<()> {
     visit.reset(&Viewer { scripts: false, ..Viewer::default() }).await?;
@@ -34,7 +40,7 @@ async fn create(browser: &mut Browser) -> Result<String> {
     browser.follow("#new button[type=submit]").await?;
     let secret = browser.text("#new-secret").await?;
     ensure!(secret.starts_with("whsec_"), "no secret");
-    browser.follow("tbody tr:first-child a.q").await?;
+    browser.follow(&format!("tbody tr:first-child {LINK}")).await?;
     browser.expect_text("h1", TARGET).await?;
     browser.expect_absent(&secret).await?;
     Ok(secret)
@@ -52,7 +58,7 @@ async fn change(browser: &mut Browser) -> Result<()> {
     ensure!(left_out == ["resolution.disputed"], "without the events {left_out:?}");
     browser.follow(".crumb a").await?;
     browser.expect_text("tbody tr:first-child .why", "Data team").await?;
-    browser.follow("tbody tr:first-child a.q").await
+    browser.follow(&format!("tbody tr:first-child {LINK}")).await
 }
 
 async fn turn_off_and_on(browser: &mut Browser) -> Result<()> {
@@ -78,16 +84,16 @@ async fn rotate(browser: &mut Browser, page: &str, first: &str) -> Result<()> {
 async fn send_and_replay(browser: &mut Browser, page: &str) -> Result<()> {
     browser.follow("#actions [value=test]").await?;
     browser.expect_text("#done", "A test message is queued; it appears below.").await?;
-    browser.follow("tr[id^=delivery-] a.q").await?;
+    browser.follow(&format!("tr[id^=delivery-] {LINK}")).await?;
     let delivery = browser.address().await?;
     let id = delivery.strip_prefix(&format!("{page}/deliveries/")).context(delivery.clone())?;
-    ensure!(browser.has("#h-p ~ pre").await?, "no payload");
+    ensure!(browser.has(PAYLOAD).await?, "no payload");
     until("an attempt at the message", async || {
         browser.reload().await?;
-        Ok(browser.has("#h-a ~ .scroll tbody tr").await?.then_some(()))
+        Ok(browser.has(ATTEMPTS).await?.then_some(()))
     })
     .await?;
-    let outcome = browser.text("#h-a ~ .scroll tbody tr td:last-child").await?;
+    let outcome = browser.text(&format!("{ATTEMPTS} td:last-child")).await?;
     ensure!(!outcome.is_empty(), "nothing is said of the attempt");
     browser.follow("main form.actions button").await?;
     browser.expect_text("#done", "The message is queued again.").await?;
