@@ -20,7 +20,7 @@ use tokio::time::Instant;
 use self::browser_log::BrowserLog;
 use self::connection::Connection;
 pub use self::viewer::Viewer;
-use crate::harness::LIMIT;
+use crate::harness::WAIT_LIMIT;
 
 /// How often a page is asked about a condition.
 const INTERVAL: Duration = Duration::from_millis(10);
@@ -254,7 +254,7 @@ impl Browser {
 
     /// Waits until an expression is true, also across page loads.
     pub async fn wait_for(&mut self, condition: &str) -> Result<()> {
-        let deadline = Instant::now() + LIMIT;
+        let deadline = Instant::now() + WAIT_LIMIT;
         loop {
             // Between two pages the evaluation fails.
             let answer = self.evaluate::<Value>(condition).await;
@@ -264,7 +264,7 @@ impl Browser {
             if Instant::now() > deadline {
                 let address = self.address().await.unwrap_or_default();
                 let last = answer.map_or_else(|error| format!("{error:#}"), |value| value.to_string());
-                bail!("{address}: waited {} s for {condition}; last: {last}", LIMIT.as_secs());
+                bail!("{address}: waited {} s for {condition}; last: {last}", WAIT_LIMIT.as_secs());
             }
             tokio::time::sleep(INTERVAL).await;
         }
@@ -306,7 +306,7 @@ impl Browser {
 
     /// Waits for the end of a download, and returns the file.
     pub async fn downloaded(&mut self) -> Result<Vec<u8>> {
-        let deadline = Instant::now() + LIMIT;
+        let deadline = Instant::now() + WAIT_LIMIT;
         while self.log.downloads.is_empty() {
             let event = self.connection.event(deadline).await?.context("no file was downloaded")?;
             self.log.record(&event);
@@ -343,7 +343,7 @@ impl Browser {
 
     /// Waits for a page error with this text, and takes all page errors.
     pub async fn page_errors_until(&mut self, part: &str) -> Result<Vec<String>> {
-        let deadline = Instant::now() + LIMIT;
+        let deadline = Instant::now() + WAIT_LIMIT;
         while !self.log.page_errors.iter().any(|text| text.contains(part)) {
             let Some(event) = self.connection.event(deadline).await? else { break };
             self.log.record(&event);

@@ -10,11 +10,11 @@ use sha2::{Digest, Sha256};
 use tokio::process::Command;
 
 use super::stack::Stack;
-use super::{LIMIT, until};
+use super::{WAIT_LIMIT, until};
 
 /// Runs the executable as a client of the stack.
 pub async fn run_client(stack: &Stack, arguments: &[&str]) -> Result<Output> {
-    Ok(tokio::time::timeout(LIMIT, stack.client(arguments).output()).await??)
+    Ok(tokio::time::timeout(WAIT_LIMIT, stack.client(arguments).output()).await??)
 }
 
 /// `assay import FILE …`.
@@ -24,7 +24,7 @@ pub fn import_command(stack: &Stack, file: &Path, more: &[&str]) -> Result<Comma
 
 /// Runs `assay import FILE …`.
 pub async fn import_file(stack: &Stack, file: &Path, more: &[&str]) -> Result<Output> {
-    Ok(tokio::time::timeout(LIMIT, import_command(stack, file, more)?.output()).await??)
+    Ok(tokio::time::timeout(WAIT_LIMIT, import_command(stack, file, more)?.output()).await??)
 }
 
 /// Checks the exit code, and that standard error has all of these parts.

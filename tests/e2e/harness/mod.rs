@@ -36,7 +36,7 @@ pub use self::stack::{Kind, Stack};
 pub use self::table::Table;
 
 /// Time limit of every wait.
-pub const LIMIT: Duration = Duration::from_secs(60);
+pub const WAIT_LIMIT: Duration = Duration::from_secs(60);
 
 /// Runs a scenario on a private stack. The logs are kept, and shown on failure.
 pub fn run_private(
@@ -57,9 +57,9 @@ pub fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(future)
 }
 
-/// Polls `attempt` until it has a value; an error after [`LIMIT`].
+/// Polls `attempt` until it has a value; an error after [`WAIT_LIMIT`].
 pub async fn until<T>(what: &str, mut attempt: impl AsyncFnMut() -> Result<Option<T>>) -> Result<T> {
-    let waited = tokio::time::timeout(LIMIT, async {
+    let waited = tokio::time::timeout(WAIT_LIMIT, async {
         loop {
             if let Some(value) = attempt().await? {
                 return Ok(value);
@@ -67,5 +67,7 @@ pub async fn until<T>(what: &str, mut attempt: impl AsyncFnMut() -> Result<Optio
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     });
-    waited.await.unwrap_or_else(|_| anyhow::bail!("timed out after {} s waiting for {what}", LIMIT.as_secs()))
+    waited
+        .await
+        .unwrap_or_else(|_| anyhow::bail!("timed out after {} s waiting for {what}", WAIT_LIMIT.as_secs()))
 }

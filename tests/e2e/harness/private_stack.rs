@@ -12,7 +12,7 @@ use assay_testkit::process::Signal;
 use assay_testkit::{MemoryLimit, Template, TestDatabase, memory_limit_of_manifest, random_name, services};
 use tempfile::TempDir;
 
-use super::LIMIT;
+use super::WAIT_LIMIT;
 use super::stack::{Kind, Stack};
 
 /// The executable under test.
@@ -107,7 +107,7 @@ impl PrivateStack {
             instance.start(&self.stack.launcher)?;
         }
         for instance in &self.instances {
-            instance.await_ready(LIMIT).await?;
+            instance.await_ready(WAIT_LIMIT).await?;
         }
         Ok(())
     }

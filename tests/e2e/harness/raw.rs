@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
-use super::LIMIT;
+use super::WAIT_LIMIT;
 use super::reply::Reply;
 use super::stack::Stack;
 
@@ -74,7 +74,7 @@ impl RawConnection {
     }
 
     pub async fn reply(&mut self) -> Result<Reply> {
-        tokio::time::timeout(LIMIT, self.read_reply()).await.context("no answer in time")?
+        tokio::time::timeout(WAIT_LIMIT, self.read_reply()).await.context("no answer in time")?
     }
 
     /// Whether the server closes the connection within this time.

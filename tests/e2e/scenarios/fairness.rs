@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::{interval, sleep};
 
-use crate::harness::{Api, LIMIT, PrivateStack, conversation, edited, message, set, text};
+use crate::harness::{Api, PrivateStack, WAIT_LIMIT, conversation, edited, message, set, text};
 
 /// From the 202 to the evaluation, for nineteen of twenty conversations of the small organization.
 const MAX_P95: Duration = Duration::from_secs(5);
@@ -198,7 +198,7 @@ async fn import_and_wait_for_evaluation(api: Api, number: usize) -> Result<Durat
     let ticket = import(&api, &format!("small-{number}")).await?;
     let accepted = Instant::now();
     while status(&api, &ticket).await? == "pending" {
-        ensure!(accepted.elapsed() < LIMIT, "small-{number} is not evaluated");
+        ensure!(accepted.elapsed() < WAIT_LIMIT, "small-{number} is not evaluated");
         sleep(POLL).await;
     }
     Ok(accepted.elapsed())
@@ -227,7 +227,7 @@ async fn import(api: &Api, id: &str) -> Result<String> {
         if answer.status != 503 {
             return text(&answer.expect(202)?, "id");
         }
-        ensure!(began.elapsed() < LIMIT, "no room for {id}");
+        ensure!(began.elapsed() < WAIT_LIMIT, "no room for {id}");
         sleep(POLL).await;
     }
 }

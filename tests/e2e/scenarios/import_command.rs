@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use tokio::io::AsyncWriteExt;
 
 use crate::harness::{
-    Cases, LIMIT, Stack, by_ai, conversation, edited, exits_with, exits_with_summary, import_command,
+    Cases, Stack, WAIT_LIMIT, by_ai, conversation, edited, exits_with, exits_with_summary, import_command,
     import_file, progress, read_lines, set, text, unset, until_progress, write_lines,
 };
 
@@ -42,7 +42,7 @@ async fn good_file(stack: &Stack) -> Result<()> {
     fs::write(&file, fs::read_to_string(&file)?.replace('\n', "\r\n\r\n"))?;
     exits_with_summary(&import_file(stack, &file, &[]).await?, 0, "5 accepted, 0 duplicate, 0 refused")?;
     exits_with_summary(&import_file(stack, &file, &[]).await?, 0, "0 accepted, 5 duplicate, 0 refused")?;
-    let rest: Vec<_> = siblings(&file)?.into_iter().filter(|path| *path != file).collect();
+    let rest = siblings(&file)?;
     ensure!(rest.is_empty(), "left behind: {rest:?}");
     Ok(())
 }
@@ -95,7 +95,7 @@ async fn refused_lines(stack: &Stack) -> Result<()> {
     let output = import_file(stack, &mended, &["--refused", elsewhere.to_str().context("text")?]).await?;
     exits_with_summary(&output, 0, "2 accepted, 4 duplicate, 0 refused")?;
     ensure!(!elsewhere.exists(), "a file of refusals without a refusal");
-    // No other file is replaced.
+    // --refused does not overwrite a file that holds no refused lines.
     let before = fs::read(&mended)?;
     let output = import_file(stack, &mended, &["--refused", mended.to_str().context("text")?]).await?;
     exits_with(&output, 1, &["mended.jsonl is not a file of refused lines", "--refused"])?;
@@ -136,7 +136,7 @@ async fn standard_input(stack: &Stack) -> Result<()> {
         input.write_all(format!("{body}\n").as_bytes()).await?;
     }
     drop(input);
-    let output = tokio::time::timeout(LIMIT, child.wait_with_output()).await??;
+    let output = tokio::time::timeout(WAIT_LIMIT, child.wait_with_output()).await??;
     exits_with_summary(&output, 3, "4 accepted, 0 duplicate, 1 refused")?;
     let refused = fs::read_to_string(stack.folder().join("stdin.refused.jsonl"))?;
     ensure!(refused.lines().count() == 1, "{refused}");
@@ -194,8 +194,10 @@ async fn waiting_after_interruption(stack: &Stack) -> Result<()> {
     let bodies = numbered("resumed", 3);
     let file = write_lines(stack, "resumed.jsonl", &bodies)?;
     let first = bodies[0].to_string();
-    let done = progress(stack, 1, first.len() + 1, &hex::encode(Sha256::digest(&first)));
-    write_lines(stack, "resumed.jsonl.progress.json", &[done])?;
+    // The first line with its line end.
+    let (lines, bytes, last_fingerprint) = (1, first.len() + 1, hex::encode(Sha256::digest(&first)));
+    let saved = progress(stack, lines, bytes, &last_fingerprint);
+    write_lines(stack, "resumed.jsonl.progress.json", &[saved])?;
     let resumed = import_file(stack, &file, &["--wait"]).await?;
     exits_with_summary(&resumed, 0, "3 accepted, 0 duplicate, 0 refused")?;
     exits_with(&resumed, 0, &["accepted before the interruption, not waited for: 1"])
@@ -205,11 +207,12 @@ async fn waiting_after_interruption(stack: &Stack) -> Result<()> {
 async fn changed_file(stack: &Stack) -> Result<()> {
     const PROGRESS: &str = "changed.jsonl.progress.json";
     let file = write_lines(stack, "changed.jsonl", &numbered("changed", 3))?;
-    let done = progress(stack, 2, 10, "0");
-    write_lines(stack, PROGRESS, &[edited(done.clone(), &[set("/destination", "elsewhere")])])?;
+    let (lines, bytes, last_fingerprint) = (2, 10, "0");
+    let saved = progress(stack, lines, bytes, last_fingerprint);
+    write_lines(stack, PROGRESS, &[edited(saved.clone(), &[set("/destination", "elsewhere")])])?;
     let elsewhere = import_file(stack, &file, &[]).await?;
     exits_with(&elsewhere, 1, &["another address or with another key", PROGRESS])?;
-    write_lines(stack, PROGRESS, &[done])?;
+    write_lines(stack, PROGRESS, &[saved])?;
     exits_with(&import_file(stack, &file, &[]).await?, 1, &["was changed", PROGRESS])
 }
 
@@ -217,10 +220,12 @@ fn numbered(name: &str, count: usize) -> Vec<Value> {
     (0..count).map(|number| conversation(&format!("{name}-{number}"))).collect()
 }
 
-/// The files in the folder of `file` whose path contains its name.
+/// The other files in the folder of `file` whose names contain its name.
 fn siblings(file: &Path) -> Result<Vec<PathBuf>> {
     let (folder, name) = (file.parent().context("folder")?, file.file_name().context("name")?);
+    let name = name.to_str().context("text")?;
     let paths: Vec<PathBuf> = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
-    let name = name.to_string_lossy().into_owned();
-    Ok(paths.into_iter().filter(|path| path.to_string_lossy().contains(&name)).collect())
+    let name_of = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let is_sibling = |path: &PathBuf| path != file && name_of(path).contains(name);
+    Ok(paths.into_iter().filter(is_sibling).collect())
 }

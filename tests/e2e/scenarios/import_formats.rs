@@ -10,7 +10,7 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 use crate::harness::{
-    Cases, LIMIT, Stack, Table, conversation, edited, exits_with, exits_with_summary, import_command,
+    Cases, Stack, Table, WAIT_LIMIT, conversation, edited, exits_with, exits_with_summary, import_command,
     import_file, messages, progress, read_lines, run_client, set, text, until, until_progress, write_lines,
 };
 
@@ -61,10 +61,10 @@ async fn zendesk(stack: &Stack) -> Result<()> {
 async fn intercom(stack: &Stack) -> Result<()> {
     stack.api()?.register("fin").await?;
     let file = copied(stack, "intercom.json")?;
-    let refused = import_file(stack, &file, &["--format", "intercom"]).await?;
-    exits_with_summary(&refused, 3, "0 accepted, 0 duplicate, 1 refused")?;
-    let reason = fs::read_to_string(file.with_file_name("intercom.json.refused.jsonl"))?;
-    ensure!(reason.contains("--ai-agent") && reason.contains("unmappable"), "{reason}");
+    let output = import_file(stack, &file, &["--format", "intercom"]).await?;
+    exits_with_summary(&output, 3, "0 accepted, 0 duplicate, 1 refused")?;
+    let refused = fs::read_to_string(file.with_file_name("intercom.json.refused.jsonl"))?;
+    ensure!(refused.contains("--ai-agent") && refused.contains("unmappable"), "{refused}");
     let output = import_file(stack, &file, &["--format", "intercom", "--ai-agent", "fin"]).await?;
     exits_with_summary(&output, 0, "1 accepted, 0 duplicate, 0 refused")?;
     let table = exported(stack, &["5501"]).await?;
@@ -134,7 +134,7 @@ async fn pipe(stack: &Stack) -> Result<()> {
     let mut command = import_command(stack, &pipe, &[])?;
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     tokio::fs::write(&pipe, format!("{}\n", conversation("pipe"))).await?;
-    let output = tokio::time::timeout(LIMIT, child.wait_with_output()).await??;
+    let output = tokio::time::timeout(WAIT_LIMIT, child.wait_with_output()).await??;
     exits_with_summary(&output, 0, "1 accepted, 0 duplicate, 0 refused")?;
     ensure!(!pipe.with_file_name("pipe.progress.json").exists(), "a pipe cannot be resumed");
     Ok(())
@@ -167,10 +167,13 @@ async fn two_at_once(stack: &Stack) -> Result<()> {
 /// An import cannot be resumed with other format options.
 async fn changed_format_options(stack: &Stack) -> Result<()> {
     let file = copied(stack, "zendesk.jsonl")?;
-    let done = edited(progress(stack, 1, 1, "0"), &[set("/reading", "--format zendesk --account acme")]);
-    let done = write_lines(stack, "zendesk.jsonl.progress.json", &[done])?;
+    let (lines, bytes, last_fingerprint) = (1, 1, "0");
+    let saved = progress(stack, lines, bytes, last_fingerprint);
+    // `reading` holds the format options.
+    let saved = edited(saved, &[set("/reading", "--format zendesk --account acme")]);
+    let progress_file = write_lines(stack, "zendesk.jsonl.progress.json", &[saved])?;
     let output = import_file(stack, &file, &["--format", "zendesk", "--account", "other"]).await?;
-    fs::remove_file(done)?;
+    fs::remove_file(progress_file)?;
     exits_with(&output, 1, &["--account acme"])
 }
 
@@ -184,7 +187,7 @@ async fn interrupted(stack: &Stack) -> Result<()> {
     let pid = Pid::from_raw(i32::try_from(child.id().context("it has ended")?)?);
     until_progress(&file.with_file_name("signal.jsonl.progress.json"), 100).await?;
     kill(pid, Signal::SIGINT)?;
-    let output = tokio::time::timeout(LIMIT, child.wait_with_output()).await??;
+    let output = tokio::time::timeout(WAIT_LIMIT, child.wait_with_output()).await??;
     exits_with(&output, 130, &["the same command again"])?;
     let output = import_file(stack, &file, &[]).await?;
     exits_with_summary(&output, 0, &format!("{MANY} accepted, 0 duplicate, 0 refused"))
