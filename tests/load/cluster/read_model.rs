@@ -1,4 +1,4 @@
-//! Progress of accepted conversations: their number in the read model, and the age of the oldest pending one. Cheap enough
+//! Progress of accepted conversations: their number in the read model, and the age of the oldest waiting one. Cheap enough
 //! for ten queries per second under load.
 
 use std::time::{Duration, Instant};
@@ -73,10 +73,10 @@ impl ReadModel {
         Ok(u64::try_from(number)?)
     }
 
-    /// Age of the oldest accepted conversation that is not in the read model; zero when there is none.
+    /// Age of the oldest waiting conversation: accepted, and not in the read model; zero when there is none.
     pub fn oldest_waiting(&mut self) -> Result<Duration> {
         let Database::Postgres(connection) = &mut self.database else {
-            bail!("the age of the oldest unscored conversation is looked up in PostgreSQL only");
+            bail!("the age of the oldest waiting conversation is looked up in PostgreSQL only");
         };
         let asked_at = now().as_millis();
         let from = lowest_id_at(self.settled_until - MAX_COMMIT_DELAY_MS);
