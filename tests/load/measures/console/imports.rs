@@ -1,5 +1,5 @@
-//! Cost of the facts and stale days of the read model for concurrent imports, compared with a stack that does not write
-//! them. Evaluations arrive at a fixed rate: the scorer would use most of the CPU, and hide the difference.
+//! How much writing facts and stale days slows imports that run meanwhile. The baseline is a stack that does not write them.
+//! Evaluations arrive at a fixed rate: the scorer would use most of the CPU, and hide the difference.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -31,14 +31,14 @@ const BATCH: u64 = 64;
 const INTERVAL: Duration = Duration::from_millis(160);
 
 /// A stack that accepts imports, and the store of its read model, into which evaluations are written.
-struct Side {
+struct StackUnderTest {
     accepting: Accepting,
     exports: ExportStore,
     organization_id: OrganizationId,
     next: AtomicU64,
 }
 
-impl Side {
+impl StackUnderTest {
     async fn start(servers: &Servers, conversations: &Arc<Conversations>, name: &str) -> Result<Self> {
         let accepting = Accepting::start(servers, conversations, name).await?;
         let settings =
@@ -82,25 +82,27 @@ pub async fn measure(
     samples: &[Evaluation],
     report: &mut Report,
 ) -> Result<()> {
-    let with = Side::start(servers, conversations, "with_facts").await?;
-    let without = Side::start(servers, conversations, "without_facts").await?;
+    let with = StackUnderTest::start(servers, conversations, "with_facts").await?;
+    let without = StackUnderTest::start(servers, conversations, "without_facts").await?;
     servers.sql("without_facts", WITHOUT_FACTS)?;
     // Index 0 is the stack with facts, index 1 the one without.
-    let (mut accepted, mut written) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+    let (mut accepted_per_second, mut transaction_ms) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+    // Alternately, so that neither is always first; an even number of rounds, so that each is first in half of them.
     for round in 0..2 * pace.rounds {
-        // Alternately, so that neither is always first.
         for place in if round % 2 == 0 { [0, 1] } else { [1, 0] } {
             servers.settle_disk()?;
-            let (per_second, transaction_ms) = [&with, &without][place].round(samples, pace.time).await?;
-            accepted[place].push(per_second);
-            written[place].push(transaction_ms);
+            let (per_second, mean_ms) = [&with, &without][place].round(samples, pace.time).await?;
+            accepted_per_second[place].push(per_second);
+            transaction_ms[place].push(mean_ms);
         }
     }
     let baseline = "the same without facts and stale days";
-    let per_second = 1e3 * BATCH as f64 / INTERVAL.as_millis() as f64;
-    let what = format!("imports accepted beside {per_second:.0} evaluations per second");
-    report.compare(what, "/s", &accepted[0], (baseline, &accepted[1]), Goal::Ratio(0.95));
+    let written_per_second = 1e3 * BATCH as f64 / INTERVAL.as_millis() as f64;
+    let what = format!("imports accepted beside {written_per_second:.0} evaluations per second");
+    let [with_facts, without_facts] = &accepted_per_second;
+    report.compare(what, "/s", with_facts, (baseline, without_facts), Goal::Ratio(0.95));
     let what = format!("transaction with {BATCH} evaluations in the read model");
-    report.compare(what, "ms", &written[0], (baseline, &written[1]), Goal::None);
+    let [with_facts, without_facts] = &transaction_ms;
+    report.compare(what, "ms", with_facts, (baseline, without_facts), Goal::None);
     Ok(())
 }
