@@ -21,29 +21,36 @@ use crate::journal::Journal;
 /// A fault. Its name is its `Debug` form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Fault {
-    /// SIGKILL of all our processes at once.
+    /// SIGKILL of all our processes at once; `heal` starts them again.
     KillEverything,
-    /// SIGKILL of every replica of a role.
+    /// SIGKILL of every replica of a role; `heal` starts them again.
     Kill(&'static str),
-    /// SIGKILL of one replica of a role.
+    /// SIGKILL of one replica of a role; `heal` starts it again.
     KillOne(&'static str),
-    /// SIGSTOP of every replica of a role, and SIGCONT after a while.
+    /// SIGSTOP of every replica of a role, and SIGCONT after 1 to 7 seconds: nothing is lost, but leases and deadlines pass.
     Pause(&'static str),
-    /// SIGTERM and restart, one process after another.
+    /// SIGTERM and restart, one process after another: each is ready before the next one stops.
     RollingRestart,
-    /// SIGTERM of everything at once.
+    /// SIGTERM of all our processes at once; `heal` starts them again.
     StopEverything,
+    /// SIGKILL of all processes of PostgreSQL, as a power cut does; `heal` starts it again.
     KillPostgres,
+    /// PostgreSQL stops in an orderly way; `heal` starts it again.
     RestartPostgres,
+    /// SIGSTOP of all processes of PostgreSQL: connections stay open, nothing answers; `heal` resumes them.
     FreezePostgres,
+    /// SIGKILL of RabbitMQ; `heal` starts it again.
     KillRabbit,
+    /// RabbitMQ stops in an orderly way; `heal` starts it again.
     RestartRabbit,
+    /// SIGSTOP of RabbitMQ: connections stay open, nothing answers; `heal` resumes it.
     FreezeRabbit,
     /// All connections to PostgreSQL, RabbitMQ or the services end, and new ones are refused.
     Cut(Target),
     /// The same for the connections of one role.
     CutOne(Target),
-    /// Nothing passes between one role and a server for a while; connections stay open.
+    /// Nothing passes in either direction on one link (between a role and a server, or callers and a role) until `heal`;
+    /// connections stay open.
     FreezeOne(Target),
     /// Every chunk of bytes is delayed.
     Slow(Target),
@@ -55,7 +62,9 @@ pub enum Fault {
     Redeliver,
     /// Messages are published that are not valid events.
     Poison,
+    /// The disk of export files is full until `heal`.
     FillObjectStore,
+    /// The disk of the databases is full until `heal`.
     FillDatabaseDisk,
     /// The clock of a role is off by this many seconds, for a while.
     StepClock(&'static str, i64),
