@@ -23,7 +23,7 @@ use public::{dimensions, held_out};
 /// of statuses, solvers, charges that agree with the raters. Floors are measured on `test` with the model that ships, rounded down;
 /// they may only be raised while the model, the rules of the engine and the writers of the part stay (ADR 25).
 const CORPUS: [(&str, [f64; 6], [f64; 6]); 4] = [
-    ("everyday", [0.88, 0.80, 0.85, 0.92, 0.92, 0.90], [0.817, 0.900, 0.864, 0.853, 0.889, 0.844]),
+    ("everyday", [0.88, 0.80, 0.85, 0.92, 0.92, 0.90], [0.858, 0.917, 0.872, 0.876, 0.899, 0.871]),
     ("unusual", [0.78, 0.78, 0.75, 0.85, 0.85, 0.82], [0.887, 0.947, 0.901, 0.874, 0.899, 0.911]),
     ("languages", [0.75, 0.72, 0.70, 0.80, 0.80, 0.78], [0.803, 0.868, 0.769, 0.860, 0.899, 0.862]),
     ("tone", [0.70, 0.65, 0.70, 0.80, 0.80, 0.78], [0.765, 0.761, 0.742, 0.872, 0.886, 0.849]),
