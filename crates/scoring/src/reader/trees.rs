@@ -114,7 +114,8 @@ const EXACT_BELOW: usize = 1 << 24;
     reason = "checked"
 )]
 fn index(number: f32, limit: usize) -> Option<usize> {
-    (limit <= EXACT_BELOW && number.fract() == 0.0 && number >= 0.0 && number < limit as f32).then_some(number as usize)
+    (limit <= EXACT_BELOW && number.fract() == 0.0 && number >= 0.0 && number < limit as f32)
+        .then_some(number as usize)
 }
 
 #[cfg(test)]
