@@ -228,7 +228,10 @@ impl Reader {
         let impression = self.message_reader.impression(&selection, &encoded);
         let outputs = |hidden_items| {
             let structure = structural_features(transcript, &selection, hidden_items);
-            self.outcome(&course_features::features(&selection, &selected_acts, &structure, &impression))
+            self.outcome(
+                &course_features::features(&selection, &selected_acts, &structure, &impression),
+                OUTPUTS,
+            )
         };
         let (with_hidden, without_hidden) = (outputs(HiddenItems::Included), outputs(HiddenItems::Excluded));
         let rules = ScoreRules { reader: self, transcript, encoded: &encoded };
@@ -253,19 +256,23 @@ impl Reader {
         }
     }
 
-    /// Outputs of step 2 for the selected messages, which may be only the beginning of the conversation.
+    /// The first `count` outputs of step 2 for the selected messages, which may be only the beginning of the conversation.
     fn predict_outcome(
         &self,
         selection: &[SelectedMessage],
         encoded: &EncodedMessages,
         structure: &[f32; STRUCTURAL_FEATURES],
+        count: usize,
     ) -> Vec<f64> {
         let impression = self.message_reader.impression(selection, encoded);
-        self.outcome(&course_features::features(selection, &encoded.acts(selection), structure, &impression))
+        let features = course_features::features(selection, &encoded.acts(selection), structure, &impression);
+        self.outcome(&features, count)
     }
 
-    fn outcome(&self, features: &[f32]) -> Vec<f64> {
-        let mut outputs: Vec<f64> = self.linear.apply(features).into_iter().map(f64::from).collect();
+    /// The first `count` outputs; trees of the others are not evaluated.
+    fn outcome(&self, features: &[f32], count: usize) -> Vec<f64> {
+        let linear = self.linear.apply(features);
+        let mut outputs: Vec<f64> = linear.into_iter().take(count).map(f64::from).collect();
         self.trees.add_to(&mut outputs, features);
         outputs
     }

@@ -30,6 +30,9 @@ const MAX_AFTER_CLEAR_COMPLAINT: f64 = 2.5;
 /// Minimum word overlap of a customer's message that repeats an earlier one.
 const REPETITION_OVERLAP: f64 = 0.4;
 
+/// Outputs of the model that the rules use: resolution accuracy and interaction effort, the first two.
+const SCORES: usize = 2;
+
 /// The two scores under the rules.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Scores {
@@ -125,7 +128,7 @@ impl ScoreRules<'_, '_> {
     /// Predicted scores for the messages, resolution accuracy not below `floor`.
     fn model_scores(&self, selection: &[SelectedMessage], floor: f64) -> Scores {
         let structure = structural_features(self.transcript, selection, HiddenItems::Excluded);
-        let outputs = self.reader.predict_outcome(selection, self.encoded, &structure);
+        let outputs = self.reader.predict_outcome(selection, self.encoded, &structure, SCORES);
         let at =
             |index: usize, least| outputs.get(index).copied().unwrap_or(MIN_SCORE).clamp(least, MAX_SCORE);
         Scores { resolution_accuracy: at(0, floor), interaction_effort: at(1, MIN_SCORE) }

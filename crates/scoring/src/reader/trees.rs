@@ -54,7 +54,7 @@ impl Trees {
         })
     }
 
-    /// Adds to each output the leaves of its trees.
+    /// Adds to each output the leaves of its trees; `outputs` may be only the first ones.
     pub(super) fn add_to(&self, outputs: &mut [f64], inputs: &[f32]) {
         for (output, root) in &self.trees {
             if let Some(output) = outputs.get_mut(*output) {
