@@ -1,7 +1,7 @@
 //! Calls to ingest.
 
 use assay_contracts::internal::{
-    MAX_TRANSCRIPTS, ReadTranscripts, TicketReference, Transcript, Transcripts, UnreadableTranscript,
+    MAX_TRANSCRIPTS, ReadTranscripts, TicketReference, TicketWithoutTranscript, Transcript, Transcripts,
 };
 use assay_platform::auth::ServiceClaims;
 
@@ -40,12 +40,12 @@ impl IngestClient {
     pub async fn read_ticket_facts(
         &self,
         ticket: TicketReference,
-    ) -> Result<Option<UnreadableTranscript>, ClientError> {
+    ) -> Result<Option<TicketWithoutTranscript>, ClientError> {
         let body = ReadTranscripts { tickets: vec![ticket], facts_only: true };
         let response: Transcripts =
             self.service.post_json(&ServiceClaims::Service, "/internal/v1/transcripts", &body).await?;
         // An ingest of the previous release ignores `facts_only` and responds with the transcript.
-        let of_transcript = |transcript: Transcript| UnreadableTranscript {
+        let of_transcript = |transcript: Transcript| TicketWithoutTranscript {
             organization_id: transcript.organization_id,
             ticket: transcript.ticket,
         };

@@ -96,7 +96,7 @@ pub struct Transcripts<T = Transcript> {
     pub deleted: Vec<TicketReference>,
     /// Tickets whose stored transcript cannot be decoded or was not requested (`facts_only`).
     #[serde(default)]
-    pub unreadable: Vec<UnreadableTranscript>,
+    pub unreadable: Vec<TicketWithoutTranscript>,
 }
 
 impl<T> Default for Transcripts<T> {
@@ -107,7 +107,7 @@ impl<T> Default for Transcripts<T> {
 
 /// A ticket without its transcript.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UnreadableTranscript {
+pub struct TicketWithoutTranscript {
     /// Owning organization.
     pub organization_id: OrganizationId,
     /// Attributes of the ticket, as far as they can be decoded.

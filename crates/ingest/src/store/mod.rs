@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::internal::{
-    StoredTranscript, TicketCount, TicketReference, Transcripts, UnreadableTranscript,
+    StoredTranscript, TicketCount, TicketReference, TicketWithoutTranscript, Transcripts,
 };
 use assay_contracts::refusal::ImportRefusal;
 use assay_contracts::ticket::Ticket;
@@ -84,7 +84,7 @@ impl Store {
     pub async fn read_ticket_facts(
         &self,
         tickets: Vec<TicketReference>,
-    ) -> Result<Vec<UnreadableTranscript>, DatabaseError> {
+    ) -> Result<Vec<TicketWithoutTranscript>, DatabaseError> {
         on_database!(self, read, transcripts::read_facts(&tickets))
     }
 

@@ -3,7 +3,7 @@
 use assay_contracts::agent::AgentFacts;
 use assay_contracts::conversation::{Conversation, Message};
 use assay_contracts::event::TicketFacts;
-use assay_contracts::internal::{StoredTranscript, TicketReference, UnreadableTranscript};
+use assay_contracts::internal::{StoredTranscript, TicketReference, TicketWithoutTranscript};
 use assay_contracts::ticket::MAX_SUBJECT_CHARS;
 use assay_contracts::time::Timestamp;
 use assay_contracts::validation::shortened;
@@ -46,16 +46,16 @@ impl ConversationRow {
         TicketReference { organization_id: self.organization_id.0.into(), ticket_id: self.id.0.into() }
     }
 
-    /// The facts of the ticket, without its transcript: the same type as for a transcript that cannot be read.
-    pub fn into_facts(self) -> UnreadableTranscript {
+    /// The ticket, without its transcript.
+    pub fn into_facts(self) -> TicketWithoutTranscript {
         let organization_id = self.organization_id.0.into();
         let agents = from_json(&self.agents).unwrap_or_default();
-        UnreadableTranscript { organization_id, ticket: self.into_ticket(agents) }
+        TicketWithoutTranscript { organization_id, ticket: self.into_ticket(agents) }
     }
 
     /// The transcript, or the facts of the ticket when the transcript cannot be read: a damaged row must not fail the whole
     /// batch. The cause is logged here.
-    pub fn into_transcript(self) -> Result<StoredTranscript, Box<UnreadableTranscript>> {
+    pub fn into_transcript(self) -> Result<StoredTranscript, Box<TicketWithoutTranscript>> {
         let organization_id = self.organization_id.0.into();
         let content = self.messages_json().and_then(|messages| Ok((messages, from_json(&self.agents)?)));
         let (messages, agents): (Box<RawValue>, Vec<AgentFacts>) = match content {
@@ -114,7 +114,7 @@ impl ConversationRow {
         }
     }
 
-    /// The stored JSON of the messages. It is not decoded: its checksum proves that it is unchanged.
+    /// The stored JSON of the messages. It is not deserialized into messages: its checksum proves that it is unchanged.
     fn messages_json(&self) -> Result<Box<RawValue>, UnreadableConversation> {
         RawValue::from_string(decompress(&self.packed)?).map_err(|_| UnreadableConversation::UnknownJson)
     }

@@ -10,7 +10,7 @@ use std::time::Instant;
 use assay_clients::{ClientError, IngestClient};
 use assay_contracts::event::{ConversationAccepted, EvaluationOutcome, TicketFacts};
 use assay_contracts::ids::{EventId, OrganizationId, TicketId};
-use assay_contracts::internal::{TicketReference, Transcript, Transcripts, UnreadableTranscript};
+use assay_contracts::internal::{TicketReference, TicketWithoutTranscript, Transcript, Transcripts};
 use assay_messaging::all_or_each;
 use assay_messaging::outbox::Outbox;
 use assay_platform::db::DatabaseError;
@@ -261,7 +261,7 @@ impl EvaluateConversations {
 /// The failed evaluation of an unreadable transcript, on the last attempt of one of its events. `None` before that: the transcript
 /// may be repaired, or read by a later release.
 fn fail_on_last_attempt(
-    unreadable: UnreadableTranscript,
+    unreadable: TicketWithoutTranscript,
     events: &EventsByTicket<'_>,
 ) -> Option<(OrganizationId, TicketFacts, Option<EvaluationOutcome>)> {
     let mut sources = events.get(&unreadable.ticket.id)?.iter();

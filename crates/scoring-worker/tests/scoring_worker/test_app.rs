@@ -16,8 +16,8 @@ use assay_contracts::event::{
 };
 use assay_contracts::ids::{OrganizationId, TicketId};
 use assay_contracts::internal::{
-    OrganizationRetention, ReadTranscripts, RetentionPage, SubscribersPage, TicketReference, Transcript,
-    Transcripts, UnreadableTranscript,
+    OrganizationRetention, ReadTranscripts, RetentionPage, SubscribersPage, TicketReference,
+    TicketWithoutTranscript, Transcript, Transcripts,
 };
 use assay_contracts::notification::{EvaluationAnnounced, EvaluationRetracted};
 use assay_contracts::tenant::{Scope, Scopes, Tenant};
@@ -361,7 +361,7 @@ async fn read_transcripts(stub: Data<StubServices>, request: Json<ReadTranscript
     for found in page.iter().filter_map(|reference| stored.get(&reference.ticket_id).cloned()) {
         if request.facts_only || unreadable_ids.contains(&found.ticket.id) {
             let Transcript { organization_id, ticket, .. } = found;
-            unreadable.push(UnreadableTranscript { organization_id, ticket });
+            unreadable.push(TicketWithoutTranscript { organization_id, ticket });
         } else {
             transcripts.push(found);
         }

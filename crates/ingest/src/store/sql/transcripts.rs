@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use assay_contracts::internal::{StoredTranscript, TicketReference, Transcripts, UnreadableTranscript};
+use assay_contracts::internal::{StoredTranscript, TicketReference, TicketWithoutTranscript, Transcripts};
 use assay_contracts::ticket::MAX_SUBJECT_CHARS;
 use assay_platform::db::{DatabaseError, StoredId};
 use diesel::prelude::*;
@@ -49,7 +49,7 @@ pub fn read(
 pub fn read_facts(
     connection: &mut Connection,
     tickets: &[TicketReference],
-) -> Result<Vec<UnreadableTranscript>, DatabaseError> {
+) -> Result<Vec<TicketWithoutTranscript>, DatabaseError> {
     let rows = load_rows(connection, tickets, NO_BYTES)?;
     let wanted = rows.into_iter().filter(|row| tickets.contains(&row.reference()));
     Ok(wanted.map(ConversationRow::into_facts).collect())
