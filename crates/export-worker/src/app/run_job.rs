@@ -13,9 +13,9 @@ use super::write_file::{WriteFileError, WrittenFile};
 use super::{Worker, millis};
 use crate::metrics;
 
-/// Attempts to publish a written file: a short outage of the database must not discard the work.
-const PUBLISH_ATTEMPTS: u32 = 5;
-const PUBLISH_RETRY_DELAY: Duration = Duration::from_millis(500);
+/// Tries to complete a job whose file is written: a short outage of the database must not discard the work.
+const COMPLETION_TRIES: u32 = 5;
+const COMPLETION_RETRY_DELAY: Duration = Duration::from_millis(500);
 
 /// Time to finish an attempt after the stop signal. Together with the clean-up of the file it stays below the shutdown budget
 /// of the process.
@@ -70,11 +70,12 @@ impl Worker {
         interruption: Option<Interruption>,
     ) {
         match (written, interruption) {
-            (Ok(file), None | Some(Interruption::Stopping)) => self.publish_file(claim, began, file).await,
+            (Ok(file), None | Some(Interruption::Stopping)) => self.complete_job(claim, began, file).await,
             (Ok(_), Some(Interruption::LeaseLost)) => self.remove(&claim.object_key()).await,
             (Err(error), None) => self.record_failure(claim, error).await,
             (Err(_), Some(Interruption::Stopping)) => {
-                // Waits until no slot claims: a claim would take the released job. No claim follows: this worker stops.
+                // A claim that another slot of this worker has already begun would take the job as soon as it is released. The
+                // permit waits for that claim; after the stop signal no slot begins another (`run_slot`).
                 let _permit = self.claim_permit.acquire().await;
                 tracing::info!("export released: this worker stops");
                 log_if_not_updated(self.store.release(claim, now()).await, "release");
@@ -115,7 +116,7 @@ impl Worker {
     }
 
     /// Completes the job, which makes its file downloadable.
-    async fn publish_file(&self, claim: &Claim, began: Instant, file: WrittenFile) {
+    async fn complete_job(&self, claim: &Claim, began: Instant, file: WrittenFile) {
         let now = now();
         let file = FinishedFile {
             object_key: claim.object_key(),
@@ -125,7 +126,7 @@ impl Worker {
             expires_at: self.settings.file_retention.expires_at(now),
             missing_evaluations: file.missing_evaluations,
         };
-        for _ in 0..PUBLISH_ATTEMPTS {
+        for _ in 0..COMPLETION_TRIES {
             match self.store.complete(claim, file.clone(), now).await {
                 Ok(true) => {
                     tracing::info!(bytes = file.bytes, rows = file.rows, "export complete");
@@ -137,13 +138,13 @@ impl Worker {
                     tracing::warn!("export was written, but its lease was lost: the file is removed");
                     return self.remove(&file.object_key).await;
                 }
-                Err(error) => tracing::warn!(cause = %error, "export is written but cannot be published yet"),
+                Err(error) => tracing::warn!(cause = %error, "export is written but cannot be completed yet"),
             }
-            sleep(PUBLISH_RETRY_DELAY).await;
+            sleep(COMPLETION_RETRY_DELAY).await;
         }
-        // The last commit may have succeeded, so the file stays: either it is published, or the next attempt after the lease
-        // removes it.
-        tracing::error!("export is written but could not be published: a later attempt writes it again");
+        // The last commit may have succeeded, so the file stays: either the job is complete, or the next attempt after the
+        // lease removes it.
+        tracing::error!("export is written but could not be completed: a later attempt writes it again");
     }
 
     async fn record_failure(&self, claim: &Claim, error: WriteFileError) {
@@ -161,7 +162,7 @@ impl Worker {
         log_if_not_updated(self.store.retry_later(claim, now.plus_millis(millis(delay)), now).await, "retry");
     }
 
-    /// Removes files of earlier attempts; none of them can be published any more.
+    /// Removes files of earlier attempts; none of them can become the job's file any more.
     async fn remove_earlier_files(&self, claim: &Claim) {
         for key in claim.earlier_object_keys() {
             self.remove(&key).await;

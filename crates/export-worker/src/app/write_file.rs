@@ -40,7 +40,7 @@ impl WriteFileError {
     }
 }
 
-/// A written file that is not published yet.
+/// A written file whose job is not complete yet.
 pub(super) struct WrittenFile {
     pub(super) bytes: u64,
     /// Number of lines without the header.

@@ -14,7 +14,7 @@ use crate::unresponsive_store::{Behaviour, UnresponsiveStore};
 async fn job_of_a_crashed_worker_is_taken_over(app: TestApp) -> Result<()> {
     let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;
     let crashed = app.claim_and_crash().await?;
-    // Written, but not published.
+    // Written, but its job is not complete.
     let mut writer = app.objects.create(&crashed.object_key()).await?;
     writer.finish().await?;
     let _worker = app.worker()?;

@@ -86,7 +86,7 @@ async fn stopping_worker_does_not_claim_its_own_job_again() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn worker_with_a_lost_lease_publishes_nothing() -> Result<()> {
+async fn worker_with_a_lost_lease_completes_nothing() -> Result<()> {
     let app = TestApp::on_postgres().await?;
     let lock = Lock::on_rows(&app)?;
     let id = app.create(ExportKind::Axis, ExportFilters::default()).await?;

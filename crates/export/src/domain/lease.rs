@@ -71,7 +71,7 @@ pub struct ClaimTerms {
     pub except: Option<OrganizationId>,
 }
 
-/// A written file, ready to be published.
+/// A written file, with which its job can be completed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FinishedFile {
     pub object_key: String,

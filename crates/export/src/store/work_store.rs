@@ -41,7 +41,7 @@ impl WorkStore {
         on_database!(self, write, leases::renew(&claim, now, until))
     }
 
-    /// Completes the job with its file. `false` when the lease is lost; `true` also when this file is published already.
+    /// Completes the job with its file. `false` when the lease is lost; `true` also when it is complete with this file already.
     pub async fn complete(
         &self,
         claim: &Claim,

@@ -113,12 +113,12 @@ pub fn complete(
         return Ok(true);
     }
     // The commit may have succeeded although its response was lost. That is not a lost lease: the file must not be removed.
-    let published: Option<Option<String>> = exports::table
+    let stored_key: Option<Option<String>> = exports::table
         .find(StoredId::of(claim.id))
         .select(exports::object_key)
         .first(connection)
         .optional()?;
-    Ok(published.flatten().as_ref() == Some(&file.object_key))
+    Ok(stored_key.flatten().as_ref() == Some(&file.object_key))
 }
 
 pub fn fail(
