@@ -80,7 +80,7 @@ scenarios! {
         browser_shows_the_api_reference = crate::scenarios::reference_page::run,
         import_rules_are_enforced_without_side_effects = crate::scenarios::assess_rules::run,
         malformed_large_and_slow_bodies_are_refused = crate::scenarios::bodies::run,
-        keys_are_checked_before_bodies_and_listed = crate::scenarios::credentials::run,
+        keys_are_revoked_and_listed = crate::scenarios::credentials::run,
         every_operation_isolates_organizations = crate::scenarios::isolation::run,
         console_isolates_organizations = crate::scenarios::console_isolation::run,
         deleted_ticket_is_gone_and_its_identity_stays_used = crate::scenarios::deletion::run,

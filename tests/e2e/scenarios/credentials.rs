@@ -1,4 +1,5 @@
-//! API keys: checked before a body is read, until they are revoked. What needs one, and with which scope: `isolation`.
+//! API keys: the case of the scheme, revocation, the list on the command line; headers without a valid key, for `isolation`.
+//! And request ids.
 
 use anyhow::{Context, Result, ensure};
 use assay_agent_registry::SCHEMA;
