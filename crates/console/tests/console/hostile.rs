@@ -138,6 +138,14 @@ async fn subjects_in_the_list_are_text() -> Result<()> {
     Ok(())
 }
 
+/// The page without the values of its forms' fields, which keep the characters that were typed.
+fn outside_fields(page: &str) -> String {
+    let mut parts = page.split("value=\"");
+    let before_first = parts.next().unwrap_or_default();
+    let after_values = parts.map(|part| part.split_once('"').map_or(part, |(_, rest)| rest));
+    std::iter::once(before_first).chain(after_values).collect()
+}
+
 #[tokio::test]
 async fn control_characters_in_names_and_filters_are_named() -> Result<()> {
     let (app, session) = TestApp::signed_in().await?;
@@ -151,20 +159,16 @@ async fn control_characters_in_names_and_filters_are_named() -> Result<()> {
     found["agents"] = json!([{ "id": TICKET, "external_id": "bot\u{2060}", "name": "Bot\u{202e}" }]);
     app.services.answer(&format!("/internal/v1/tickets/{TICKET}/transcript"), 200, found);
     let encoded = "%E2%80%AE";
-    for (path, label) in [
-        ("/console/conversations?column=source&column=tool".to_owned(), "RLO"),
-        (format!("/console/conversations?source=a{encoded}b"), "RLO"),
-        (format!("/console/conversations/{TICKET}?source=a{encoded}b"), "RLO"),
-        (format!("/console/exports?source=a{encoded}b"), "RLO"),
+    for path in [
+        "/console/conversations?column=source&column=tool".to_owned(),
+        format!("/console/conversations?source=a{encoded}b"),
+        format!("/console/conversations/{TICKET}?source=a{encoded}b"),
+        format!("/console/exports?source=a{encoded}b"),
     ] {
         let text = app.get(&session, &path).await?.text;
-        assert!(text.contains(&format!("title=\"right-to-left override\">{label}</span>")), "{path}: {text}");
-        // Fields of forms keep the characters that were typed.
-        let outside = text.split("value=\"").map(|part| part.split_once('"').map_or(part, |(_, rest)| rest));
-        assert!(
-            !outside.skip(1).any(|part| part.contains('\u{202e}') || part.contains('\u{2060}')),
-            "{path}"
-        );
+        assert!(text.contains("title=\"right-to-left override\">RLO</span>"), "{path}: {text}");
+        let outside = outside_fields(&text);
+        assert!(!outside.contains('\u{202e}') && !outside.contains('\u{2060}'), "{path}: {outside}");
     }
     Ok(())
 }
