@@ -30,11 +30,11 @@ impl RawConnection {
     /// Connects, and sends the head of an import with the key of the stack; `headers` describe its body.
     pub async fn begin_import(stack: &Stack, headers: &str) -> Result<Self> {
         let key = stack.key();
-        Self::begin_without_key(stack, &format!("Authorization: Bearer {key}\r\n{headers}")).await
+        Self::begin_with_headers(stack, &format!("Authorization: Bearer {key}\r\n{headers}")).await
     }
 
-    /// The same without the key of the stack.
-    pub async fn begin_without_key(stack: &Stack, headers: &str) -> Result<Self> {
+    /// Connects, and sends the head of an import without a key, unless `headers` have one.
+    pub async fn begin_with_headers(stack: &Stack, headers: &str) -> Result<Self> {
         let mut connection = Self::open(stack.base_url()).await?;
         let head = format!(
             "POST /v1/assess HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{headers}\r\n\r\n"
