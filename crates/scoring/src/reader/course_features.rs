@@ -27,6 +27,7 @@ pub(super) fn features(
             .collect()
     };
     let customer = of_role(|role| role == Role::Customer);
+    // Items of several authors count as answers here, unlike in `Transcript::answers`.
     let answers = of_role(Role::ends_customer_turn);
     let last_of_customer = customer.last().copied();
     // The customer has seen the answers before their own last message.
@@ -81,31 +82,31 @@ struct Aggregates<'a> {
 }
 
 impl Aggregates<'_> {
-    fn fold(&self, messages: &[usize], mut add: impl FnMut(&mut f64, f64, usize)) -> [f64; ACTS] {
-        let mut sums = [0.0; ACTS];
+    fn fold(&self, messages: &[usize], mut update: impl FnMut(&mut f64, f64, usize)) -> [f64; ACTS] {
+        let mut values = [0.0; ACTS];
         for (position, message) in messages.iter().enumerate() {
             let Some(acts) = self.acts.get(*message) else { continue };
-            for (sum, act) in sums.iter_mut().zip(Act::ALL) {
-                add(sum, f64::from(acts.probability(act)), position);
+            for (value, act) in values.iter_mut().zip(Act::ALL) {
+                update(value, f64::from(acts.probability(act)), position);
             }
         }
-        sums
+        values
     }
 
     fn total(&self, messages: &[usize]) -> [f64; ACTS] {
-        self.fold(messages, |sum, probability, _| *sum += probability)
+        self.fold(messages, |value, probability, _| *value += probability)
     }
 
     fn highest(&self, messages: &[usize]) -> [f64; ACTS] {
-        self.fold(messages, |sum, probability, _| *sum = sum.max(probability))
+        self.fold(messages, |value, probability, _| *value = value.max(probability))
     }
 
     /// Sum with exponential decay from the last message backwards.
     fn decayed(&self, messages: &[usize]) -> [f64; ACTS] {
         let backwards: Vec<usize> = messages.iter().rev().copied().collect();
-        self.fold(&backwards, |sum, probability, position| {
+        self.fold(&backwards, |value, probability, position| {
             let weight = (0..position).fold(1.0, |weight, _| weight * DECAY);
-            *sum += weight * probability;
+            *value += weight * probability;
         })
     }
 }

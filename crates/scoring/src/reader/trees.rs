@@ -12,7 +12,7 @@ const NO_FEATURE: f32 = -1.0;
 /// Columns of a tree: its output, and the index of its root.
 const TREE_COLUMNS: usize = 2;
 
-/// Trees whose leaves are added up for each output, in the order of the file: the same bytes on every machine.
+/// Trees whose leaves are added up for each output, in the order of the file, so that the sum is bit-identical on every machine.
 #[derive(Debug)]
 pub(super) struct Trees {
     /// The nodes of all trees.
@@ -95,8 +95,8 @@ fn read_nodes(rows: &[[f32; NODE_COLUMNS]], inputs: usize) -> Option<Vec<Node>> 
     rows.iter().enumerate().map(read).collect()
 }
 
-/// `None` if an output or a root does not exist, or a root does not come after the one before: a file has at most as many trees
-/// as nodes.
+/// `None` if an output or a root does not exist, or a root does not come after the one before. Roots ascend, which bounds the
+/// number of trees by that of the nodes.
 fn read_trees(rows: &[[f32; TREE_COLUMNS]], nodes: usize, outputs: usize) -> Option<Vec<(usize, usize)>> {
     let read = |[output, root]: &[f32; TREE_COLUMNS]| Some((index(*output, outputs)?, index(*root, nodes)?));
     let trees: Vec<_> = rows.iter().map(read).collect::<Option<_>>()?;
