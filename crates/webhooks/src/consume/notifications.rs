@@ -1,5 +1,6 @@
-//! Consumes `evaluation.announced.v1`, `evaluation.retracted.v1` and `export.finished.v1`. All share one
-//! queue: a topic that must not be lost has exactly one (ADR 20).
+//! Consumes `evaluation.announced.v1`, `evaluation.retracted.v1` and `export.finished.v1`. All share one queue.
+//! `evaluation.announced.v1` is an event of its own because a topic that must not be lost has exactly one queue, and that of
+//! `conversation.evaluated.v1` is export's (ADR 20).
 
 use std::sync::Arc;
 

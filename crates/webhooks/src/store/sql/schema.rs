@@ -31,6 +31,7 @@ diesel::table! {
     use diesel::sql_types::*;
     use super::super::Id;
 
+    // Messages; the API calls them deliveries.
     deliveries (id) {
         id -> Id,
         endpoint_id -> Id,

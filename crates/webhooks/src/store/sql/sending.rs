@@ -1,5 +1,7 @@
 //! Claims of due messages, and the results of attempts.
 
+use std::collections::HashSet;
+
 use assay_contracts::time::Timestamp;
 use assay_contracts::webhook::{AttemptError, DeliveryStatus, DisabledReason};
 use assay_platform::db::{DatabaseError, StoredId};
@@ -142,7 +144,7 @@ pub fn record_attempt(connection: &mut Connection, result: &AttemptResult) -> Re
         return Ok(false);
     }
     insert_attempt(connection, result)?;
-    // The endpoint changes only while it still has the address that was called: its owner may have changed it meanwhile.
+    // Each of these statements filters by the address that was called: the owner of the endpoint may have changed it meanwhile.
     match decision {
         RetryDecision::Delivered => clear_failures(connection, message)?,
         RetryDecision::RetryAt(_) => mark_failing(connection, message, *now)?,
@@ -240,8 +242,7 @@ pub fn release(
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
     let ids: Vec<StoredId> = messages.iter().map(|message| StoredId::of(message.id)).collect();
-    let mut leases: Vec<Uuid> = messages.iter().map(|message| message.lease.as_uuid()).collect();
-    leases.dedup();
+    let leases: HashSet<Uuid> = messages.iter().map(|message| message.lease.as_uuid()).collect();
     let leases: Vec<Option<StoredId>> = leases.into_iter().map(|lease| Some(StoredId(lease))).collect();
     diesel::update(deliveries::table.filter(deliveries::id.eq_any(ids)))
         .filter(deliveries::lease.eq_any(leases))
