@@ -1,4 +1,5 @@
-//! The tables, as the migrations create them.
+//! The tables that diesel's query builder uses, as the migrations create them. `evaluation_rows`, `evaluation_facts`,
+//! `evaluation_days` and `stale_days` are used by SQL alone.
 
 diesel::table! {
     use diesel::sql_types::*;
