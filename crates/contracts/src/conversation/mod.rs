@@ -31,7 +31,7 @@ pub const DEFAULT_SOURCE: &str = "custom";
 pub struct Conversation<M = Vec<Message>> {
     /// Stable ticket or conversation id from the source system.
     pub ticket_id: String,
-    /// Namespace of the messages' external ids; `custom` when the request names none.
+    /// Name of the source system, `custom` when the request names none; namespace of the ticket id when there is no account.
     pub source: String,
     /// Stable account id within the source system.
     pub source_account_id: Option<String>,

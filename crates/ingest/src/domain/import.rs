@@ -18,7 +18,7 @@ pub struct Import {
     pub identity: IdentityHash,
     /// Stable ticket or conversation id from the source system.
     pub external_id: String,
-    /// Namespace of the messages' external ids.
+    /// Name of the source system.
     pub source: String,
     /// Stable account id within the source system.
     pub source_account_id: Option<String>,
