@@ -19,7 +19,7 @@ pub(crate) struct Reliability {
 impl Reliability {
     /// Collects the flags.
     pub(crate) fn of(transcript: &Transcript<'_>, language: &Language) -> Self {
-        let words: u32 = transcript.customer_items().map(|item| item.words).sum();
+        let words: u32 = transcript.customer_items().map(|item| item.word_count).sum();
         let has_customer = transcript.has_role(Role::Customer);
         let cases = [
             (transcript.has_injection(), Flag::PossiblePromptInjection),

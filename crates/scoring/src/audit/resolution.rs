@@ -180,6 +180,7 @@ fn is_possible(transcript: &Transcript<'_>, status: Status, solver: ResolvedBy) 
         (Status::NotResolved, solver) => solver == ResolvedBy::None,
         (_, ResolvedBy::Ai) => has(Role::Ai),
         (_, ResolvedBy::Human) => has(Role::Human) || transcript.has_human_note(),
+        // Only what the customer writes after an answer can show that they solved the issue alone.
         (_, ResolvedBy::Customer) => status == Status::Resolved && transcript.customer_replied(),
         (_, ResolvedBy::None) => false,
         (_, ResolvedBy::Unknown) => has(Role::Mixed) || !has(Role::Ai),

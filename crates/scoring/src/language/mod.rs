@@ -59,7 +59,7 @@ impl Language {
     pub(crate) fn of(words: &FunctionWords, items: &[Item<'_>]) -> Self {
         let side = |keep: fn(Role) -> bool| items.iter().filter(move |item| keep(item.role));
         let customer = detect(words, || side(|role| role == Role::Customer));
-        let written: u32 = side(|role| role == Role::Customer).map(|item| item.words).sum();
+        let written: u32 = side(|role| role == Role::Customer).map(|item| item.word_count).sum();
         let is_detectable = written >= MIN_WORDS_TO_DETECT;
         let of_answers = || if is_detectable { None } else { detect(words, || side(Role::is_answer)) };
         Self { code: customer.or_else(of_answers), is_detectable }

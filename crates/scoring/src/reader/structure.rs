@@ -39,7 +39,7 @@ pub(crate) fn structural_features(
     let is_customer = |role: Role| role == Role::Customer;
     let words = |is_in: fn(Role) -> bool| -> u32 {
         let items = of_side(is_in).filter_map(|selected| transcript.item(selected.item));
-        items.map(|item| item.words).sum()
+        items.map(|item| item.word_count).sum()
     };
     let max_similarity = |is_in: fn(Role) -> bool| -> f32 {
         of_side(is_in).map(|selected| transcript.similarity(selected.item)).fold(0.0, f64::max) as f32

@@ -66,7 +66,7 @@ impl Role {
 /// A message, internal note or system event of the conversation, with its text statistics.
 #[derive(Debug)]
 pub(crate) struct Item<'a> {
-    /// Role of the author.
+    /// Role of the item.
     pub role: Role,
     /// As it was submitted.
     pub message: &'a Message,
@@ -75,7 +75,7 @@ pub(crate) struct Item<'a> {
     /// Byte ranges of `excerpt` that are quotes or signatures.
     excluded: Vec<(usize, usize)>,
     /// Words of its own text.
-    pub words: u32,
+    pub word_count: u32,
     content_words: Vec<u64>,
     /// Hashes of order numbers, e-mail addresses and the like, sorted.
     pub identifiers: Vec<u64>,
@@ -96,7 +96,7 @@ impl<'a> Item<'a> {
             message,
             excerpt,
             excluded,
-            words: words.count,
+            word_count: words.count,
             content_words: words.content,
             identifiers: words.identifiers,
             is_injection,
@@ -208,7 +208,7 @@ impl<'a> Transcript<'a> {
         })
     }
 
-    /// Whether the customer wrote after an answer: only then can the transcript show that they solved the issue alone.
+    /// Whether the customer wrote after the first answer.
     pub(crate) fn customer_replied(&self) -> bool {
         let first_answer = self.answers.first();
         first_answer.is_some_and(|answer| self.customer.last().is_some_and(|last| answer < last))
