@@ -7,7 +7,7 @@ use assay_testkit::stub_judge::Reply;
 use crate::fixture::{Fixture, SOLVED, config, good};
 
 /// In US dollars, at the prices of `fixture::config`: 1 for a million prompt tokens, 4 for a million answer tokens. A request is
-/// estimated at between this and twice as much: 1000 answer tokens and about 4000 prompt tokens.
+/// estimated at about 0.008, between this and twice as much: 0.004 for 1000 answer tokens and 0.004 for about 4000 prompt tokens.
 const MIN_ESTIMATE: f64 = 0.005;
 
 #[tokio::test]
