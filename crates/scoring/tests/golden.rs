@@ -37,7 +37,7 @@ const FAILING_PROBES: &[&str] = &[
     "probe-yes-to-still-having-trouble",
 ];
 
-/// The same for the hard cases of the measurement data.
+/// The same for the probes of the measurement data.
 const FAILING_PROBES_OF_MEASUREMENT_DATA: &[&str] =
     &["adv-whitespace-ai", "adv-spanish", "adv-two-issues-one-done", "adv-handoff-repeat"];
 
@@ -116,7 +116,7 @@ fn assert_golden(name: &str, text: &str) {
     settings.bind(|| insta::assert_snapshot!(name, text));
 }
 
-/// Ticket and the beginning of the SHA-256 of its evaluation, without that of the model: a new model with the same results
+/// Ticket and the beginning of the SHA-256 of its evaluation without the model's SHA-256: a new model with the same results
 /// does not change it.
 fn digest_line(evaluation: &Evaluation) -> String {
     let mut evaluation = evaluation.clone();
