@@ -1,4 +1,4 @@
-//! The only random generator: SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
+//! The only random generator of this crate: SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
 //! 2014), so that a seed gives the same folds and resamples on every machine.
 
 /// A deterministic generator.
