@@ -130,6 +130,7 @@ fn remove_when_interrupted(home: PathBuf) -> Result<()> {
             if fs::remove_dir_all(&home).is_ok() {
                 break;
             }
+            std::thread::sleep(Duration::from_millis(100));
         }
         std::process::exit(130);
     })
