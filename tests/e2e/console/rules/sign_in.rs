@@ -35,11 +35,11 @@ pub async fn run(visit: &mut Visit) -> Result<()> {
     browser.fill("#key", &key).await?;
     browser.press_and_follow("Enter").await?;
     browser.expect_address("/console/keys").await?;
-    ended_session(browser).await
+    check_update_after_sign_out(browser).await
 }
 
 /// A partial update after the end of the session leads to the sign-in form, too, through the gateway.
-async fn ended_session(browser: &mut Browser) -> Result<()> {
+async fn check_update_after_sign_out(browser: &mut Browser) -> Result<()> {
     browser.open("/console/conversations").await?;
     let status: u16 = browser
         .evaluate("fetch('/console/sign-out', {method: 'POST', body: new URLSearchParams(new FormData(document.querySelector('form.who')))}).then((it) => it.status)")
