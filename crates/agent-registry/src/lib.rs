@@ -27,7 +27,7 @@ pub mod keys {
 
 /// Sessions of the console, for the command line.
 pub mod console {
-    pub use crate::app::console_sessions::{CreateSignInLinkError, create_sign_in_link};
+    pub use crate::app::console_sessions::{CreateSignInTokenError, create_sign_in_token};
 }
 
 /// Operations on retention periods, for the command line.

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use assay_agent_registry::console::{CreateSignInLinkError, create_sign_in_link};
+use assay_agent_registry::console::{CreateSignInTokenError, create_sign_in_token};
 use assay_agent_registry::keys::OrganizationName;
 use assay_platform::db::Database;
 
@@ -21,12 +21,12 @@ pub fn gateway_address(settings: &Settings, listen: SocketAddr) -> String {
 /// Creates a link for one sign-in to the console of the organization, within the hour. `gateway_url` has no trailing slash.
 ///
 /// # Errors
-/// [`CreateSignInLinkError`].
+/// [`CreateSignInTokenError`].
 pub async fn create_console_link(
     database: &Database,
     organization: OrganizationName,
     gateway_url: &str,
-) -> Result<String, CreateSignInLinkError> {
-    let token = create_sign_in_link(database, organization).await?;
+) -> Result<String, CreateSignInTokenError> {
+    let token = create_sign_in_token(database, organization).await?;
     Ok(format!("{gateway_url}/console/sign-in?token={}", token.reveal()))
 }

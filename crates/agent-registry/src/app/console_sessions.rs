@@ -19,7 +19,7 @@ pub enum Credential {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum CreateSignInLinkError {
+pub enum CreateSignInTokenError {
     #[error("there is no organization with this name; `assay keys create` makes one")]
     UnknownOrganization,
     #[error(transparent)]
@@ -28,20 +28,20 @@ pub enum CreateSignInLinkError {
     Database(#[from] DatabaseError),
 }
 
-/// Creates a sign-in link: its token signs in to the console of an organization once, within the hour.
+/// Creates a sign-in link and returns its token, which signs in to the console of an organization once, within the hour.
 ///
 /// # Errors
-/// [`CreateSignInLinkError`].
-pub async fn create_sign_in_link(
+/// [`CreateSignInTokenError`].
+pub async fn create_sign_in_token(
     database: &Database,
     organization: OrganizationName,
-) -> Result<RandomToken, CreateSignInLinkError> {
+) -> Result<RandomToken, CreateSignInTokenError> {
     let token = RandomToken::generate()?;
     let expires_at = now().plus_millis(SIGN_IN_LINK_MILLIS);
     if store::open(database).create_sign_in_link(organization, token.hash(), expires_at).await? {
         Ok(token)
     } else {
-        Err(CreateSignInLinkError::UnknownOrganization)
+        Err(CreateSignInTokenError::UnknownOrganization)
     }
 }
 

@@ -10,7 +10,7 @@ use assay_platform::runtime::{new_id, now};
 use assay_testkit::{ServiceDatabase, on_both_databases};
 
 use super::{KeyOwner, KeyToStore, SessionToStore, Store, open};
-use crate::app::console_sessions::{create_sign_in_link, idle_since};
+use crate::app::console_sessions::{create_sign_in_token, idle_since};
 use crate::domain::{KeyName, OrganizationName, SIGN_IN_LINK_MILLIS, SessionLimits, SignIn};
 use crate::{MIGRATIONS, SCHEMA};
 
@@ -136,9 +136,9 @@ async fn session_ends_when_its_key_expires(fixture: SessionFixture) -> Result<()
 
 async fn sign_in_link_ends_after_an_hour(fixture: SessionFixture) -> Result<()> {
     assert_eq!(SIGN_IN_LINK_MILLIS, 60 * 60 * 1_000);
-    let link = create_sign_in_link(&fixture.database, organization()?).await?;
-    let late = create_sign_in_link(&fixture.database, organization()?).await?;
-    let pruned = create_sign_in_link(&fixture.database, organization()?).await?;
+    let link = create_sign_in_token(&fixture.database, organization()?).await?;
+    let late = create_sign_in_token(&fixture.database, organization()?).await?;
+    let pruned = create_sign_in_token(&fixture.database, organization()?).await?;
     let made = now();
     // Ten seconds early, because the links were made some time before `made`. Maintenance must leave them at this time.
     let in_time = made.plus_millis(SIGN_IN_LINK_MILLIS - 10_000);

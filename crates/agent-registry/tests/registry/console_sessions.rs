@@ -1,7 +1,7 @@
 //! Sessions of the console: begin, use, end.
 
 use anyhow::{Context as _, Result};
-use assay_agent_registry::console::{CreateSignInLinkError, create_sign_in_link};
+use assay_agent_registry::console::{CreateSignInTokenError, create_sign_in_token};
 use assay_agent_registry::keys::{OrganizationName, create, revoke};
 use assay_contracts::console::{
     AgentList, BeginSession, FindSession, FoundSession, KeyList, Session, SessionList, SignInCredential,
@@ -38,7 +38,7 @@ async fn begin(app: &TestApp, credential: SignInCredential) -> Result<(SignInOut
 }
 
 async fn begin_by_link(app: &TestApp, organization: &str) -> Result<(SignInOutcome, RandomToken)> {
-    let link = create_sign_in_link(&app.database, OrganizationName::parse(organization)?).await?;
+    let link = create_sign_in_token(&app.database, OrganizationName::parse(organization)?).await?;
     begin(app, SignInCredential::LinkSha256(link.hash().to_string())).await
 }
 
@@ -64,7 +64,7 @@ fn with_scopes(credentials: &Credentials, scopes: impl IntoIterator<Item = Scope
 
 async fn sign_in_link_begins_one_session(app: TestApp) -> Result<()> {
     let credentials = app.create_credentials("acme").await?;
-    let link = create_sign_in_link(&app.database, OrganizationName::parse("acme")?).await?;
+    let link = create_sign_in_token(&app.database, OrganizationName::parse("acme")?).await?;
     let credential = SignInCredential::LinkSha256(link.hash().to_string());
     let begun = try_join_all((0..6).map(|_| begin(&app, credential.clone()))).await?;
     let begun: Vec<_> = begun.into_iter().filter(|(outcome, _)| *outcome != SignInOutcome::Refused).collect();
@@ -80,8 +80,8 @@ async fn sign_in_link_begins_one_session(app: TestApp) -> Result<()> {
 }
 
 async fn sign_in_link_needs_an_existing_organization(app: TestApp) -> Result<()> {
-    let refused = create_sign_in_link(&app.database, OrganizationName::parse("nobody")?).await;
-    assert!(matches!(refused, Err(CreateSignInLinkError::UnknownOrganization)));
+    let refused = create_sign_in_token(&app.database, OrganizationName::parse("nobody")?).await;
+    assert!(matches!(refused, Err(CreateSignInTokenError::UnknownOrganization)));
     Ok(())
 }
 

@@ -6,7 +6,7 @@ mod greeting;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 use anyhow::{Context, Result};
-use assay_agent_registry::console::CreateSignInLinkError;
+use assay_agent_registry::console::CreateSignInTokenError;
 use assay_agent_registry::keys::{self, CreateKey, KeyName, OrganizationName};
 use assay_contracts::tenant::Scopes;
 use assay_platform::auth::ApiKey;
@@ -143,7 +143,7 @@ async fn create_bootstrap_sign_in_link(settings: &Settings, address: SocketAddr)
     match create_console_link(&database, organization, &gateway_address(settings, address)).await {
         Ok(link) => Ok(Some(link)),
         // Keys exist, but not for this organization: `assay console link --organization` names another.
-        Err(CreateSignInLinkError::UnknownOrganization) => Ok(None),
+        Err(CreateSignInTokenError::UnknownOrganization) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }

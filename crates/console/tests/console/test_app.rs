@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use assay_agent_registry::console::create_sign_in_link;
+use assay_agent_registry::console::create_sign_in_token;
 use assay_agent_registry::keys::{CreateKey, KeyName, OrganizationName, create};
 use assay_agent_registry::{MIGRATIONS, SCHEMA};
 use assay_console::{Config, Dependencies, start};
@@ -140,7 +140,7 @@ impl TestApp {
 
     /// Path and query of a new sign-in link.
     pub async fn sign_in_link(&self) -> Result<String> {
-        let token = create_sign_in_link(&self.database, OrganizationName::parse(ORGANIZATION)?).await?;
+        let token = create_sign_in_token(&self.database, OrganizationName::parse(ORGANIZATION)?).await?;
         Ok(format!("/console/sign-in?token={}", token.reveal()))
     }
 
