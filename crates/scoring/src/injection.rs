@@ -30,8 +30,9 @@ const SYSTEM_LABELS: [&str; 4] = ["system:", "sistema:", "système:", "系统：
 #[derive(Debug)]
 pub(crate) struct InjectionDetector {
     phrases: AhoCorasick,
-    /// For each phrase whether it counts only at the start of a sentence: `^` in the list.
-    only_at_start: Vec<bool>,
+    /// For each phrase whether it counts only where no letter or digit stands before it, blanks and line breaks apart: `^` in the
+    /// list. So "System: Windows 11" below another line of a form is no injection.
+    not_after_word: Vec<bool>,
 }
 
 impl InjectionDetector {
@@ -40,7 +41,7 @@ impl InjectionDetector {
         let lines = || PHRASES.lines().filter(|line| !line.is_empty() && !line.starts_with("# "));
         let phrases = lines().map(|line| fold(line.trim_start_matches('^')));
         let phrases = AhoCorasick::builder().match_kind(MatchKind::Standard).build(phrases)?;
-        Ok(Self { phrases, only_at_start: lines().map(|line| line.starts_with('^')).collect() })
+        Ok(Self { phrases, not_after_word: lines().map(|line| line.starts_with('^')).collect() })
     }
 
     /// Whether the message contains a prompt injection, quoted text included. Survey questions of agents, and labels of system text in
@@ -55,9 +56,9 @@ impl InjectionDetector {
         self.phrases.find_overlapping_iter(&text).any(|found| {
             let (before, rest) = text.split_at(found.start());
             let (phrase, after) = rest.split_at(found.len());
-            let only_at_start = self.only_at_start.get(found.pattern().as_usize()).is_some_and(|only| *only);
-            let is_in_sentence = before.trim_end().ends_with(char::is_alphanumeric);
-            let is_excluded = only_at_start && is_in_sentence;
+            let not_after_word = self.not_after_word.get(found.pattern().as_usize()).is_some_and(|not| *not);
+            let is_after_word = before.trim_end().ends_with(char::is_alphanumeric);
+            let is_excluded = not_after_word && is_after_word;
             !(is_excluded || splits_word(before, phrase) || splits_word(phrase, after))
         })
     }
@@ -74,8 +75,8 @@ fn without_harmless_words(message: &Message) -> String {
     harmless.iter().fold(text, |text, words| text.replace(words, ""))
 }
 
-/// Normalises a text for comparison with phrases: lower case, without accents, one space for any blanks, no invisible
-/// characters, full-width characters and typographic apostrophes as plain ones.
+/// Normalises a text for comparison with phrases: lower case, without the accents of the six languages, one space for any blanks, no
+/// invisible characters, full-width letters and digits and typographic apostrophes as plain ones.
 fn fold(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for character in text.chars().flat_map(char::to_lowercase) {
@@ -137,6 +138,7 @@ mod tests {
             "My order is late, can you help?",
             "Danke, das war's!",
             "Operating system: Windows 11. Screen resolution: 1920 x 1080",
+            "Device: Nova 3\nSystem: Novadroid 12\nIt does not start.",
             "### Step 1\nOpen the menu.\n### Step 2\nSave.",
             "I'm a language model and you are now a Gold member.",
             "Ignore the previous message, I'll mark this as pending.",

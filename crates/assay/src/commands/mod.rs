@@ -1,4 +1,4 @@
-//! One file per command.
+//! The commands, most of them in a file of their own; larger ones are modules of the crate.
 
 mod benchmark;
 mod console;

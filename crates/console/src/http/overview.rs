@@ -87,7 +87,7 @@ struct CoverageLine {
     /// "at least " before the numbers of imported and of pending conversations, if more may be pending; otherwise empty.
     at_least: &'static str,
     imported: String,
-    /// Address of their list; while imports are pending, which the list does not have, of the page of imports.
+    /// Where the number leads: to the list, or to the page of imports while some are pending, which the list does not have.
     all: Option<String>,
     /// "at least " or nothing, the number, its name, and the address of its list.
     parts: Vec<(&'static str, String, &'static str, Option<String>)>,
@@ -220,6 +220,7 @@ fn view(
             let number = format_count(counts.coverage.pending);
             (counts.at_least(), number, with_query(imports::ADDRESS, &filters))
         }),
+        // Of all time, and the imports could be counted: `is_empty` includes that there are none.
         is_new: is_empty && selection.period.days.is_none() && counts.is_some(),
         is_empty,
         step_name: match selection.step {

@@ -104,7 +104,7 @@ pub(crate) fn charts(summary: &Summary, filters: &[(String, String)]) -> Vec<Mea
                 Some(ComparedMean {
                     change: format_signed(mean - compared_mean, 2),
                     mean: format!("{compared_mean:.2}"),
-                    address: list_address_of(&compared.period, &[("status", "scored")]),
+                    address: list_address_of_period(&compared.period, &[("status", "scored")]),
                 })
             });
             MeanChart {
@@ -139,7 +139,7 @@ fn table(series: &[SeriesPoint], compared: &[SeriesPoint], value: fn(&Means) -> 
         means.map(|means| format!("{:.2}", value(means))).unwrap_or_default()
     };
     let address = |point: Option<&SeriesPoint>| {
-        point.map(|point| list_address_of(&point.period, &[("status", "scored")])).unwrap_or_default()
+        point.map(|point| list_address_of_period(&point.period, &[("status", "scored")])).unwrap_or_default()
     };
     series
         .iter()
@@ -155,7 +155,8 @@ fn table(series: &[SeriesPoint], compared: &[SeriesPoint], value: fn(&Means) -> 
         .collect()
 }
 
-fn list_address_of(period: &Period, more: &[(&str, &str)]) -> String {
+/// The overview has no filter but the period, so that the period of a step replaces it.
+fn list_address_of_period(period: &Period, more: &[(&str, &str)]) -> String {
     let filters =
         EvaluationFilters { from: Some(period.from), to: Some(period.to), ..EvaluationFilters::default() };
     list_address_with(&filter_pairs(&filters), more)
@@ -268,7 +269,7 @@ pub(crate) fn charge_rows(summary: &Summary, filters: &[(String, String)]) -> Ve
             share: format_share(number, total),
             compared_share: compared.map(|(period, counts, whole)| Cell {
                 text: format_share(counts[index].1, whole),
-                address: (counts[index].1 > 0).then(|| list_address_of(period, &[("charge", name)])),
+                address: (counts[index].1 > 0).then(|| list_address_of_period(period, &[("charge", name)])),
             }),
             share_change: compared
                 .map(|(_, counts, whole)| format_change((number, total), (counts[index].1, whole))),
@@ -358,7 +359,7 @@ pub(crate) fn groups(summary: &Summary, filters: &[(String, String)]) -> Vec<Gro
     for group in &breakdown.groups {
         let group_filters = with_filter_of(group, outer.as_str(), filters);
         let mut row = GroupRow::new(name_of(outer.as_str(), group), &group.measures, &group_filters);
-        // No filter selects evaluations without a value.
+        // No filter selects evaluations without a value: these failed, so that their cells count nothing and have no links.
         row.address = row.address.filter(|_| group.value.is_some());
         found.push(row);
         let Some(inner) = inner else { continue };

@@ -2,6 +2,9 @@
 //!
 //! Ids, numbers and codes are literals: they are not texts of callers, and the planner needs their values. Texts of callers are
 //! bound parameters.
+//!
+//! In PostgreSQL an index of terms ([`crate::domain::terms`]) finds the rows. Terms of codes, sets and scores are exact. Those of texts and
+//! agents are hashes, those of confidence are steps: they find candidates, and the column decides.
 
 use assay_contracts::evaluation::Named;
 use assay_contracts::evaluations::{EvaluationFilters, OrNone, words_of};

@@ -18,7 +18,7 @@ use super::archive;
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Browsers revalidate the files, which change with the executable.
+/// Browsers fetch the files each time: they change with the executable.
 const CACHING: &str = "no-cache";
 
 /// The files of the page and their media types.

@@ -2,7 +2,7 @@
 
 use assay_contracts::evaluation::ResolutionStatus;
 
-/// The resolutions of an issue, ascending; `Partial` also if unknown.
+/// From worst to best. `Partial` also stands for issues that may be solved, without a confirmation.
 pub(crate) const CLASSES: [ResolutionStatus; 3] =
     [ResolutionStatus::NotResolved, ResolutionStatus::Partial, ResolutionStatus::Resolved];
 

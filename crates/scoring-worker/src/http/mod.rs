@@ -41,7 +41,7 @@ async fn get_evaluation(
     evaluation.map(|evaluation| HttpResponse::Ok().json(evaluation)).ok_or_else(not_found)
 }
 
-/// The latest evaluation sequence of an organization: the export role waits until its read model has reached it.
+/// The latest evaluation sequence of an organization: export asks for it, and export-worker waits until the read model has reached it.
 async fn get_progress(store: Data<EvaluationStore>, caller: Caller) -> Result<impl Responder, WebError> {
     let evaluated = store.evaluation_count(caller.organization()?).await?;
     Ok(HttpResponse::Ok().json(Progress { evaluated }))

@@ -36,9 +36,9 @@ const SUBJECT_IDS: usize = 16;
 const FIXED_IDS: usize = 2;
 /// Ids of a message in addition to its text: its marker and a wait.
 const IDS_OF_MESSAGE: usize = 2;
-/// A message counts twice where its last paragraph is encoded separately.
-const MAX_SPLIT_MESSAGES: usize = 2 * MAX_MESSAGES;
-const _: () = assert!(FIXED_IDS + SUBJECT_IDS + IDS_OF_MESSAGE * MAX_SPLIT_MESSAGES <= MAX_IDS);
+/// A message whose last paragraph may be a signature comes as two texts, that paragraph apart (`encoding`).
+const MAX_TEXTS: usize = 2 * MAX_MESSAGES;
+const _: () = assert!(FIXED_IDS + SUBJECT_IDS + IDS_OF_MESSAGE * MAX_TEXTS <= MAX_IDS);
 /// The first and the last messages have a limit that is larger by this factor.
 const EDGE_FACTOR: usize = 3;
 const FIRST_MESSAGES: usize = 2;
@@ -67,7 +67,7 @@ impl Layout {
             ids
         };
         // A parsed conversation never exceeds this.
-        let selection = selection.get(..MAX_SPLIT_MESSAGES).unwrap_or(selection);
+        let selection = selection.get(..MAX_TEXTS).unwrap_or(selection);
         let mut subject = tokens(truncate_subject(transcript.subject().unwrap_or_default()));
         subject.truncate(SUBJECT_IDS);
         let texts: Vec<Vec<u32>> = selection.iter().map(|(_, text)| tokens(text)).collect();
@@ -115,6 +115,7 @@ const fn marker_of(role: Role) -> u32 {
         Role::Customer => 0,
         Role::Ai => 1,
         Role::Human => 2,
+        // Events and notes are not selected.
         Role::Mixed | Role::System | Role::Note => 3,
     }
 }
