@@ -27,7 +27,8 @@ fn hash(conversation: &Conversation) -> usize {
     bytes.fold(0, |hash: usize, byte| hash.wrapping_mul(31).wrapping_add(byte.into()))
 }
 
-/// Quotes are exact, JSON holds the whole evaluation, and a second evaluation is the same.
+/// Quotes are exact, and JSON holds the whole evaluation; for about one conversation in [`REPEATED_EVERY`] a second evaluation is the
+/// same, and the inputs of weights are finite.
 pub fn check_evaluation(conversation: &Conversation) {
     let hash = hash(conversation);
     let scorer: &Scorer = if hash.is_multiple_of(FULL_MODEL_EVERY) { &FULL } else { &SMALL };

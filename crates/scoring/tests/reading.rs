@@ -151,7 +151,7 @@ fn changed_model(name: &str, change: impl FnOnce(&mut String, &mut [u8])) -> Vec
 fn impossible_trees_are_refused_by_the_name_of_their_tensor() {
     for name in ["outcome.nodes", "outcome.trees"] {
         let missing = changed_model(name, |header, _| {
-            *header = header.replace(name, &name.replace("outcome", "outcame"))
+            *header = header.replace(name, &name.replace("outcome", "outcame"));
         });
         // No output and no feature has the number 10⁶.
         let impossible = changed_model(name, |_, bytes| bytes[..4].copy_from_slice(&1e6_f32.to_le_bytes()));

@@ -116,7 +116,7 @@ impl ExportStore {
         on_database!(self, write, jobs::mark_file_removed(id, now))
     }
 
-    /// Removes a batch of expired inbox entries and idempotency records; returns the count.
+    /// Removes a batch of expired inbox entries and recorded responses; returns the count.
     pub async fn prune_inbox_and_recorded_responses(&self, now: Timestamp) -> Result<usize, DatabaseError> {
         on_database!(self, write, rows::prune_inbox_and_recorded_responses(now))
     }

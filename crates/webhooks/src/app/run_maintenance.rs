@@ -22,7 +22,7 @@ pub(crate) async fn run_maintenance(
 ) -> Result<(), DatabaseError> {
     reseal_secrets(store, keys).await?;
     let now = now();
-    // `cutoff` applies to messages; `now` to previous secrets, retractions, inbox and idempotency records.
+    // `cutoff` applies to messages; `now` to previous secrets, retractions, inbox and recorded responses.
     let cutoff = now.plus_millis(-retention_millis);
     while store.prune(cutoff, now).await? > 0 {}
     Ok(())
