@@ -145,7 +145,9 @@ async fn measure(arguments: &Arguments, home: TempDir) -> Result<()> {
     if arguments.without_scorer {
         servers
             .use_model(&small_model::small_model(include_bytes!("../../crates/scoring/model/reader.bin")))?;
-        report.note("evaluated by one short layer and few trees: the scorer's own time is not in these figures");
+        report.note(
+            "evaluated by one short layer and few trees: the scorer's own time is not in these figures",
+        );
     }
     if arguments.quick {
         report.note(
