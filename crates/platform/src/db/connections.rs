@@ -27,10 +27,6 @@ const OUTAGE_CONNECT_TIMEOUT: Duration = Duration::from_millis(100);
 /// connection stays usable, and only a server that does not respond counts as hung. Work without a deadline sets another one.
 pub(super) const STATEMENT_TIMEOUT: &str = "7s";
 
-/// `work_mem` of PostgreSQL: bitmaps of an index over millions of rows stay exact. With the default of 4 MB they hold whole pages,
-/// whose rows are all compared again: a frequent word among a million subjects took half as long again.
-const WORK_MEM: &str = "16MB";
-
 /// Connections to one server, and the permits to use them.
 pub(super) struct Connections {
     pool: Pool<Manager>,
@@ -185,7 +181,7 @@ impl CustomizeConnection<PgConnection, Error> for Customizer {
         // A 202 promises that the import survives a crash of the server, whatever the server's default for commits is.
         let statement = format!(
             "SET search_path TO {}; SET synchronous_commit = on; SET statement_timeout = '{STATEMENT_TIMEOUT}'; \
-             SET work_mem = '{WORK_MEM}'; SET idle_in_transaction_session_timeout = '60s'",
+             SET idle_in_transaction_session_timeout = '60s'",
             self.schema
         );
         connection.batch_execute(&statement).map_err(Error::QueryError)
