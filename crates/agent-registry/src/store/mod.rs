@@ -246,8 +246,8 @@ impl Store {
         on_database!(self, write, retention::set(&name, change))
     }
 
-    /// Removes a batch of expired idempotency records and returns their number.
-    pub async fn prune_idempotency_records(&self, now: Timestamp) -> Result<usize, DatabaseError> {
+    /// Removes a batch of expired recorded responses and returns their number.
+    pub async fn prune_recorded_responses(&self, now: Timestamp) -> Result<usize, DatabaseError> {
         on_database!(self, write, idempotency::Connection::prune_recorded_responses(now))
     }
 

@@ -37,7 +37,7 @@ pub async fn run_maintenance(
     registry: &RegistryClient,
 ) -> Result<(), MaintenanceError> {
     store.maintain_partitions(now()).await?;
-    while store.prune_idempotency_records(now()).await? == PRUNE_BATCH {}
+    while store.prune_recorded_responses(now()).await? == PRUNE_BATCH {}
     let deleted_before = now().plus_millis(-TOMBSTONE_RETENTION_MILLIS);
     while store.prune_tombstones(deleted_before, ROWS_BATCH).await? == ROWS_BATCH {}
     let refused_before = now().plus_millis(-REFUSAL_RETENTION_MILLIS);

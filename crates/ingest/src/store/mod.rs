@@ -174,8 +174,8 @@ impl Store {
         on_database!(self, write, refusals::prune(before, limit))
     }
 
-    /// Removes a batch of expired idempotency records; returns the number removed.
-    pub async fn prune_idempotency_records(&self, now: Timestamp) -> Result<usize, DatabaseError> {
+    /// Removes a batch of expired recorded responses; returns the number removed.
+    pub async fn prune_recorded_responses(&self, now: Timestamp) -> Result<usize, DatabaseError> {
         on_database!(self, write, idempotency::Connection::prune_recorded_responses(now))
     }
 
